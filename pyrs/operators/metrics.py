@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.stage import PushedStage, StageRun
+from pyrs._core.stage import PushedStage
 from pyrs._core.validation import checked_callable
 from pyrs.operators.observing import OnLooker, amount
 
@@ -137,27 +137,12 @@ class Metrics:
                 hooks.on_error_dropped(error, f"raised by the observer of {self.name!r}")
 
 
-class Measured(PushedStage):
-    """``metrics(metrics)``: updates the counters."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        if not isinstance(metrics, Metrics):
-            raise TypeError(f"metrics must be a Metrics, not {type(metrics).__name__}")
-        self.metrics = metrics
-
-    def run(self) -> StageRun:
-        return _MeasuredRun(self.metrics)
-
-    def __repr__(self) -> str:
-        return f"metrics({self.metrics.name!r})"
-
-
 class _MeasuredRun(OnLooker):
     sees_elements = True
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, stage: Measured) -> None:
         super().__init__()
-        self._metrics = metrics
+        self._metrics = stage.metrics
         self._first = True
         self._began = 0.0
         self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
@@ -182,19 +167,11 @@ class _MeasuredRun(OnLooker):
         metrics._grow("elements", 1, self._change(-1))
         self.emit(element)
 
-    def completed(self) -> None:
-        self._end("completed")
-
-    def failed(self, error: BaseException) -> None:
-        self._end("failed")
-
-    def cancelled(self) -> None:
-        self._end("cancelled")
-
-    def _end(self, how: str) -> None:
+    def ended(self, how: str, error: BaseException | None) -> None:
         with self._lock:
             self._over, left = True, self._demand
-        self._metrics._grow(how, 1, -left)
+        counter = {"on_complete": "completed", "on_error": "failed", "cancel": "cancelled"}[how]
+        self._metrics._grow(counter, 1, -left)
         self._metrics._tell("seconds", self._metrics._clock() - self._began)
 
     def _change(self, by: int) -> int:
@@ -204,3 +181,17 @@ class _MeasuredRun(OnLooker):
                 return 0
             self._demand += by
             return by
+
+
+class Measured(PushedStage):
+    """``metrics(metrics)``: updates the counters."""
+
+    run_type = _MeasuredRun
+
+    def __init__(self, metrics: Metrics) -> None:
+        if not isinstance(metrics, Metrics):
+            raise TypeError(f"metrics must be a Metrics, not {type(metrics).__name__}")
+        self.metrics = metrics
+
+    def __repr__(self) -> str:
+        return f"metrics({self.metrics.name!r})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -17,20 +18,7 @@ from pyrs._core.validation import checked_callable, checked_natural
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = [
-    "Checkpoint",
-    "DoOnCancel",
-    "DoOnComplete",
-    "DoOnError",
-    "DoOnNext",
-    "DoOnRequest",
-    "DoOnSubscribe",
-    "DoOnTerminate",
-    "FinallyDo",
-    "Log",
-    "OnLooker",
-    "amount",
-]
+__all__ = ["Action", "Checkpoint", "DoOnNext", "Log", "OnLooker", "amount"]
 
 
 class DoOnNext(ElementStage):
@@ -65,77 +53,45 @@ class OnLooker(StageRun):
 
     def on_complete(self) -> None:
         if self._ended.acquire(blocking=False):
-            self.completed()
+            self.ended("on_complete", None)
         self.complete()
 
     def on_error(self, error: BaseException) -> None:
         if self._ended.acquire(blocking=False):
-            self.failed(error)
+            self.ended("on_error", error)
         self.fail(error)
 
     def on_cancel(self) -> None:
         if self._ended.acquire(blocking=False):
-            self.cancelled()
+            self.ended("cancel", None)
 
-    def completed(self) -> None:
-        """Handle completion, before it is forwarded. An exception fails the stream."""
+    @abstractmethod
+    def ended(self, how: str, error: BaseException | None) -> None:
+        """Handle the signal before it is forwarded.
 
-    def failed(self, error: BaseException) -> None:
-        """Handle an error, before it is forwarded. Must not raise an Exception."""
+        An exception fails the stream at ``on_complete``. At ``on_error`` and ``cancel`` it must not raise an Exception.
 
-    def cancelled(self) -> None:
-        """Handle a cancel, before it is forwarded. Must not raise an Exception."""
-
-
-class _Action(PushedStage):
-    """A stage that calls a user's action at one kind of event."""
-
-    method: str
-
-    def __init__(self, action: Callable[..., object]) -> None:
-        self.action = checked_callable(action, "action")
-
-    def __repr__(self) -> str:
-        return f"{self.method}({name_of(self.action)})"
-
-    def attempt(self, *arguments: Any) -> None:
-        """Call the action, and report its exception to the hook."""
-        try:
-            self.action(*arguments)
-        except BaseException as error:
-            if hooks.is_exit(error):
-                raise
-            self.blame(error)
-            hooks.on_error_dropped(error, f"raised by the action of {self!r}")
-
-    def attempt_beside(self, failure: BaseException, *arguments: Any) -> None:
-        """Call the action before an error is forwarded.
-
-        An exception of the action is added to that error as a note, and reported to the hook.
+        Args:
+            how: ``on_complete``, ``on_error`` or ``cancel``.
+            error: the error of ``on_error``.
         """
-        try:
-            self.action(*arguments)
-        except BaseException as error:
-            if hooks.is_exit(error):
-                raise
-            self.blame(error)
-            add_note(failure, f"{self!r} raised {type(error).__name__}: {error}")
-            hooks.on_error_dropped(error, f"raised by the action of {self!r}")
 
 
 class _ActionRun(OnLooker):
-    def __init__(self, stage: _Action) -> None:
+    """Calls the action at the events of the stage."""
+
+    def __init__(self, stage: Action) -> None:
         super().__init__()
         self.stage = stage
 
-
-class DoOnSubscribe(_Action):
-    """``do_on_subscribe(action)``: calls the action before ``on_subscribe``."""
-
-    method = "do_on_subscribe"
-
-    def run(self) -> StageRun:
-        return _SubscribeRun(self)
+    def ended(self, how: str, error: BaseException | None) -> None:
+        stage = self.stage
+        if how not in stage.events:
+            pass
+        elif how == "on_complete":
+            stage.action()
+        else:
+            stage.attempt(*() if stage.method != "do_on_error" else (error,), failure=error)
 
 
 class _SubscribeRun(_ActionRun):
@@ -143,87 +99,10 @@ class _SubscribeRun(_ActionRun):
         self.stage.action()
 
 
-class DoOnRequest(_Action):
-    """``do_on_request(action)``: calls the action before a request is forwarded."""
-
-    method = "do_on_request"
-
-    def run(self) -> StageRun:
-        return _RequestRun(self)
-
-
 class _RequestRun(_ActionRun):
     def request(self, n: int) -> None:
         self.stage.attempt(n)
         self.request_upstream(n)
-
-
-class DoOnComplete(_Action):
-    """``do_on_complete(action)``: calls the action before completion is forwarded."""
-
-    method = "do_on_complete"
-
-    def run(self) -> StageRun:
-        return _CompleteRun(self)
-
-
-class _CompleteRun(_ActionRun):
-    def completed(self) -> None:
-        self.stage.action()
-
-
-class DoOnError(_Action):
-    """``do_on_error(action)``: calls the action before the error is forwarded."""
-
-    method = "do_on_error"
-
-    def run(self) -> StageRun:
-        return _ErrorRun(self)
-
-
-class _ErrorRun(_ActionRun):
-    def failed(self, error: BaseException) -> None:
-        self.stage.attempt_beside(error, error)
-
-
-class DoOnTerminate(_Action):
-    """``do_on_terminate(action)``: calls the action before a terminal signal."""
-
-    method = "do_on_terminate"
-
-    def run(self) -> StageRun:
-        return _TerminateRun(self)
-
-
-class _TerminateRun(_ActionRun):
-    def completed(self) -> None:
-        self.stage.action()
-
-    def failed(self, error: BaseException) -> None:
-        self.stage.attempt_beside(error)
-
-
-class DoOnCancel(_Action):
-    """``do_on_cancel(action)``: calls the action before a cancel is forwarded."""
-
-    method = "do_on_cancel"
-
-    def run(self) -> StageRun:
-        return _CancelRun(self)
-
-
-class _CancelRun(_ActionRun):
-    def cancelled(self) -> None:
-        self.stage.attempt()
-
-
-class FinallyDo(_Action):
-    """``finally_do(action)``: calls the action after a terminal signal or cancel."""
-
-    method = "finally_do"
-
-    def run(self) -> StageRun:
-        return _FinallyRun(self)
 
 
 class _FinallyRun(_ActionRun):
@@ -247,28 +126,45 @@ class _FinallyRun(_ActionRun):
             self.stage.attempt()
 
 
-class Checkpoint(Stage):
-    """``checkpoint(name)``: adds a note to every error."""
+_RUNS = {"do_on_subscribe": _SubscribeRun, "do_on_request": _RequestRun, "finally_do": _FinallyRun}
 
-    calls_user_code = False
+_EVENTS = {
+    "do_on_complete": ("on_complete",),
+    "do_on_error": ("on_error",),
+    "do_on_terminate": ("on_complete", "on_error"),
+    "do_on_cancel": ("cancel",),
+}
+"""The events of the methods whose run is an ``_ActionRun``."""
 
-    def __init__(self, name: str | None) -> None:
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"name must be a string, not {type(name).__name__}")
-        self.name = name
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return iterator
+class Action(PushedStage):
+    """A stage that calls a user's action: ``finally_do``, and all ``do_on_*`` except ``do_on_next``."""
+
+    def __init__(self, method: str, action: Callable[..., object]) -> None:
+        self.method = method
+        self.action = checked_callable(action, "action")
+        self.events = _EVENTS.get(method, ())
 
     def run(self) -> StageRun:
-        return _CheckpointRun(self)
-
-    def passed_by(self, error: BaseException) -> None:
-        name = "a checkpoint" if self.name is None else f"checkpoint {self.name!r}"
-        add_note(error, f"passed {name} at {self.site}")
+        return _RUNS.get(self.method, _ActionRun)(self)
 
     def __repr__(self) -> str:
-        return "checkpoint()" if self.name is None else f"checkpoint({self.name!r})"
+        return f"{self.method}({name_of(self.action)})"
+
+    def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
+        """Call the action, and report its exception to the hook.
+
+        The exception is also added as a note to the failure that the stream is about to forward.
+        """
+        try:
+            self.action(*arguments)
+        except BaseException as error:
+            if hooks.is_exit(error):
+                raise
+            self.blame(error)
+            if failure is not None:
+                add_note(failure, f"{self!r} raised {type(error).__name__}: {error}")
+            hooks.on_error_dropped(error, f"raised by the action of {self!r}")
 
 
 class _CheckpointRun(StageRun):
@@ -283,6 +179,28 @@ class _CheckpointRun(StageRun):
     def on_error(self, error: BaseException) -> None:
         self._stage.passed_by(error)
         self.fail(error)
+
+
+class Checkpoint(Stage):
+    """``checkpoint(name)``: adds a note to every error."""
+
+    calls_user_code = False
+    run_type = _CheckpointRun
+
+    def __init__(self, name: str | None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be a string, not {type(name).__name__}")
+        self.name = name
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return iterator
+
+    def passed_by(self, error: BaseException) -> None:
+        name = "a checkpoint" if self.name is None else f"checkpoint {self.name!r}"
+        add_note(error, f"passed {name} at {self.site}")
+
+    def __repr__(self) -> str:
+        return "checkpoint()" if self.name is None else f"checkpoint({self.name!r})"
 
 
 class Log(PushedStage):
@@ -319,8 +237,7 @@ class _LogRun(OnLooker):
 
     def _say(self, signal: str, *argument: object) -> None:
         if self._logger.isEnabledFor(self._level):
-            text = short(argument[0]) if argument else ""
-            self._logger.log(self._level, "%s: %s(%s)", self._name, signal, text)
+            self._logger.log(self._level, "%s: %s(%s)", self._name, signal, "".join(map(short, argument)))
 
     def on_subscribe(self) -> None:
         self._say("on_subscribe")
@@ -329,14 +246,8 @@ class _LogRun(OnLooker):
         self._say("on_next", element)
         self.emit(element)
 
-    def completed(self) -> None:
-        self._say("on_complete")
-
-    def failed(self, error: BaseException) -> None:
-        self._say("on_error", error)
-
-    def cancelled(self) -> None:
-        self._say("cancel")
+    def ended(self, how: str, error: BaseException | None) -> None:
+        self._say(how, *() if error is None else (error,))
 
     def request(self, n: int) -> None:
         if self._logger.isEnabledFor(self._level):

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from pyrs._core import hooks
-from pyrs._core.stage import PushedStage, StageRun
+from pyrs._core.stage import PushedStage
 from pyrs._core.validation import checked_natural
 from pyrs.operators.observing import OnLooker
 
@@ -21,35 +21,6 @@ class _Writes(Protocol):
 class _Bar(Protocol):
     def update(self, n: int, /) -> object: ...
     def close(self) -> object: ...
-
-
-class Progress(PushedStage):
-    """``progress(total, description)``: a progress bar for each subscription."""
-
-    def __init__(self, total: int | None, description: str | None, file: _Writes | None) -> None:
-        self.total = total if total is None else checked_natural(total, "total")
-        if not isinstance(description, (str, type(None))):
-            raise TypeError(f"description must be a string, not {type(description).__name__}")
-        self.description = description
-        if file is not None and not callable(getattr(file, "write", None)):
-            raise TypeError(f"file must have write(), not {type(file).__name__}")
-        self.file = file
-
-    def run(self) -> StageRun:
-        return _ProgressRun(self)
-
-    def __repr__(self) -> str:
-        given = {"total": self.total, "description": self.description}
-        return f"progress({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
-
-    def bar(self) -> _Bar:
-        """Return the progress bar of one subscription."""
-        try:
-            from tqdm.auto import tqdm  # optional; shows a widget in a notebook
-        except ImportError:
-            return PlainLines(self.total, self.description, self.file or sys.stderr)
-        bar: _Bar = tqdm(total=self.total, desc=self.description, file=self.file, unit=" elements")
-        return bar
 
 
 class _ProgressRun(OnLooker):
@@ -75,16 +46,7 @@ class _ProgressRun(OnLooker):
                 self._give_up(error)
         self.emit(element)
 
-    def completed(self) -> None:
-        self._close()
-
-    def failed(self, error: BaseException) -> None:
-        self._close()
-
-    def cancelled(self) -> None:
-        self._close()
-
-    def _close(self) -> None:
+    def ended(self, how: str, error: BaseException | None) -> None:
         bar, self._bar = self._bar, None
         if bar is not None:
             try:
@@ -96,6 +58,34 @@ class _ProgressRun(OnLooker):
         """Report an error of the output and stop showing; it must not fail the stream."""
         self._bar = None
         hooks.on_error_dropped(error, f"showing {self._stage!r}")
+
+
+class Progress(PushedStage):
+    """``progress(total, description)``: a progress bar for each subscription."""
+
+    run_type = _ProgressRun
+
+    def __init__(self, total: int | None, description: str | None, file: _Writes | None) -> None:
+        self.total = total if total is None else checked_natural(total, "total")
+        if not isinstance(description, (str, type(None))):
+            raise TypeError(f"description must be a string, not {type(description).__name__}")
+        self.description = description
+        if file is not None and not callable(getattr(file, "write", None)):
+            raise TypeError(f"file must have write(), not {type(file).__name__}")
+        self.file = file
+
+    def __repr__(self) -> str:
+        given = {"total": self.total, "description": self.description}
+        return f"progress({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
+
+    def bar(self) -> _Bar:
+        """Return the progress bar of one subscription."""
+        try:
+            from tqdm.auto import tqdm  # optional; shows a widget in a notebook
+        except ImportError:
+            return PlainLines(self.total, self.description, self.file or sys.stderr)
+        bar: _Bar = tqdm(total=self.total, desc=self.description, file=self.file, unit=" elements")
+        return bar
 
 
 class PlainLines:

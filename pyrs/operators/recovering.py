@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
@@ -11,10 +11,10 @@ from pyrs._core.display import name_of, short
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element, checked_natural, checked_publisher
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Publisher
 from pyrs.errors import NullSignal
 
-__all__ = ["Kind", "OnErrorMap", "OnErrorResume", "Repeat", "Selection", "ask", "resuming", "returning"]
+__all__ = ["Kind", "OnErrorResume", "Repeat", "Selection", "ask", "mapping", "resuming", "returning"]
 
 R = TypeVar("R")
 
@@ -70,6 +70,26 @@ def ask(function: Callable[[Any], R], error: BaseException) -> R:
         raise
 
 
+class _ResumeRun(SubscriptionArbiter[Any]):
+    _operator: OnErrorResume
+    _resumed = False
+
+    def _source_failed(self, error: BaseException) -> None:
+        operator = self._operator
+        if self._resumed or error not in operator.selection:
+            self._fail(error)
+            return
+        self._resumed = True
+        try:
+            fallback = checked_publisher(ask(operator.choose, error), "the result of fallback")
+        except BaseException as raised:
+            if raised is not error:
+                raise
+            self._fail(error)  # the fallback function re-raised it
+        else:
+            self._switch_to(fallback)
+
+
 class OnErrorResume(Operator[Any]):
     """``on_error_resume(fallback, kind)``: another Publisher instead of the error.
 
@@ -79,6 +99,8 @@ class OnErrorResume(Operator[Any]):
         selection: the errors to handle.
         call: the user's call.
     """
+
+    run_type = _ResumeRun
 
     def __init__(
         self,
@@ -90,9 +112,6 @@ class OnErrorResume(Operator[Any]):
         super().__init__(source, call)
         self.choose = choose
         self.selection = selection
-
-    def run(self, subscriber: Subscriber[Any]) -> _ResumeRun:
-        return _ResumeRun(subscriber, self, self.source)
 
 
 def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume:
@@ -122,90 +141,26 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
     return OnErrorResume(source, choose, selection, call)
 
 
-class _FromOne(SubscriptionArbiter[Any]):
-    """A subscription arbiter that starts with the operator's source."""
+def mapping(source: Publisher[Any], function: Callable[[Any], BaseException], kind: Kind) -> OnErrorResume:
+    """Return the operator of ``on_error_map``."""
+    checked_callable(function, "function")
+    selection = Selection(kind, "kind")
+    call = f"on_error_map({name_of(function)}{selection.argument('kind')})"
 
-    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], source: Publisher[Any] | None) -> None:
-        super().__init__(subscriber, operator)
-        assert source is not None
-        self._source = source
+    def choose(error: BaseException) -> NoReturn:
+        other = function(error)
+        if not isinstance(other, BaseException):
+            raise TypeError(f"{call} must return an exception, not {type(other).__name__}") from error
+        if other is not error and other.__cause__ is None:
+            raise other from error
+        raise other
 
-    def _begin(self) -> None:
-        self._switch_to(self._source)
-
-
-class _ResumeRun(_FromOne):
-    _operator: OnErrorResume
-
-    def _begin(self) -> None:
-        self._resumed = False
-        super()._begin()
-
-    def _source_failed(self, error: BaseException) -> None:
-        operator = self._operator
-        if self._resumed or error not in operator.selection:
-            self._fail(error)
-            return
-        self._resumed = True
-        try:
-            fallback = checked_publisher(ask(operator.choose, error), "the result of fallback")
-        except BaseException as raised:
-            if raised is not error:
-                raise
-            self._fail(error)  # the fallback function re-raised it
-        else:
-            self._switch_to(fallback)
+    return OnErrorResume(source, choose, selection, call)
 
 
-class OnErrorMap(Operator[Any]):
-    """``on_error_map(function, kind)``: another error instead of the error."""
-
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], BaseException], selection: Selection) -> None:
-        self.function = checked_callable(function, "function")
-        self.selection = selection
-        super().__init__(source, f"on_error_map({name_of(function)}{selection.argument('kind')})")
-
-    def run(self, subscriber: Subscriber[Any]) -> _ErrorMapRun:
-        return _ErrorMapRun(subscriber, self, self.source)
-
-
-class _ErrorMapRun(_FromOne):
-    _operator: OnErrorMap
-
-    def _source_failed(self, error: BaseException) -> None:
-        operator = self._operator
-        if error in operator.selection:
-            other = ask(operator.function, error)
-            if not isinstance(other, BaseException):
-                raise TypeError(f"{operator.call} must return an exception, not {type(other).__name__}") from error
-            if other is not error:
-                if other.__cause__ is None:
-                    other.__cause__ = error  # like `raise other from error`
-                operator.blame(other)
-                error = other
-        self._fail(error)
-
-
-class Repeat(Operator[Any]):
-    """``repeat(times, until=predicate)``: subscribes again on completion."""
-
-    def __init__(self, source: Publisher[Any], times: int | None, until: Callable[[], object] | None) -> None:
-        self.times = times if times is None else checked_natural(times, "times")
-        self.until = until if until is None else checked_callable(until, "until")
-        arguments = [] if times is None else [str(times)]
-        arguments += [] if until is None else [f"until={name_of(until)}"]
-        super().__init__(source, f"repeat({', '.join(arguments)})")
-
-    def run(self, subscriber: Subscriber[Any]) -> _RepeatRun:
-        return _RepeatRun(subscriber, self, self.source)
-
-
-class _RepeatRun(_FromOne):
+class _RepeatRun(SubscriptionArbiter[Any]):
     _operator: Repeat
-
-    def _begin(self) -> None:
-        self._repeated = 0
-        super()._begin()
+    _repeated = 0
 
     def _source_completed(self) -> None:
         operator = self._operator
@@ -213,4 +168,17 @@ class _RepeatRun(_FromOne):
             self._complete()
         else:
             self._repeated += 1
-            self._switch_to(self._source)
+            self._begin()
+
+
+class Repeat(Operator[Any]):
+    """``repeat(times, until=predicate)``: subscribes again on completion."""
+
+    run_type = _RepeatRun
+
+    def __init__(self, source: Publisher[Any], times: int | None, until: Callable[[], object] | None) -> None:
+        self.times = times if times is None else checked_natural(times, "times")
+        self.until = until if until is None else checked_callable(until, "until")
+        arguments = [] if times is None else [str(times)]
+        arguments += [] if until is None else [f"until={name_of(until)}"]
+        super().__init__(source, f"repeat({', '.join(arguments)})")

@@ -11,10 +11,11 @@ from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
+from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
 from pyrs._core.sites import add_note
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.backoff import Backoff
 from pyrs.operators.recovering import Kind, Selection
@@ -22,31 +23,6 @@ from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import Timer
 
 __all__ = ["Retry", "RetryWhen"]
-
-
-class Retry(Operator[Any]):
-    """``retry(times, when=kind, backoff=...)``: subscribes again after an error."""
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        times: int | None,
-        when: Kind,
-        backoff: Backoff | None,
-        scheduler: Scheduler | None,
-    ) -> None:
-        self.times = times if times is None else checked_natural(times, "times")
-        self.when = Selection(when, "when")
-        if not isinstance(backoff, (Backoff, type(None))):
-            raise TypeError(f"backoff must be a Backoff, not {type(backoff).__name__}")
-        self.backoff = backoff
-        self.scheduler = checked_scheduler(scheduler)
-        arguments = ("" if times is None else f", {times}") + self.when.argument("when")
-        arguments += "" if backoff is None else f", backoff={backoff!r}"
-        super().__init__(source, f"retry({arguments[2:]})")
-
-    def run(self, subscriber: Subscriber[Any]) -> _RetryRun:
-        return _RetryRun(subscriber, self)
 
 
 class _RetryRun(SubscriptionArbiter[Any]):
@@ -59,8 +35,7 @@ class _RetryRun(SubscriptionArbiter[Any]):
 
     def _begin(self) -> None:
         self._attempts += 1
-        assert self._operator.source is not None
-        self._switch_to(self._operator.source)
+        super()._begin()
 
     def _source_failed(self, error: BaseException) -> None:
         operator, attempts = self._operator, self._attempts
@@ -84,21 +59,28 @@ class _RetryRun(SubscriptionArbiter[Any]):
             self._timer.close()
 
 
-class RetryWhen(Operator[Any]):
-    """``retry_when(function)``: subscribes again when another Publisher emits."""
+class Retry(Operator[Any]):
+    """``retry(times, when=kind, backoff=...)``: subscribes again after an error."""
+
+    run_type = _RetryRun
 
     def __init__(
         self,
         source: Publisher[Any],
-        function: Callable[[Any], Publisher[Any]],
-        wrap: Callable[[Publisher[BaseException]], Publisher[BaseException]],
+        times: int | None,
+        when: Kind,
+        backoff: Backoff | None,
+        scheduler: Scheduler | None,
     ) -> None:
-        self.function = checked_callable(function, "function")
-        self.wrap = wrap
-        super().__init__(source, f"retry_when({name_of(function)})")
-
-    def run(self, subscriber: Subscriber[Any]) -> _RetryWhenRun:
-        return _RetryWhenRun(subscriber, self)
+        self.times = times if times is None else checked_natural(times, "times")
+        self.when = Selection(when, "when")
+        if not isinstance(backoff, (Backoff, type(None))):
+            raise TypeError(f"backoff must be a Backoff, not {type(backoff).__name__}")
+        self.backoff = backoff
+        self.scheduler = checked_scheduler(scheduler)
+        arguments = ("" if times is None else f", {times}") + self.when.argument("when")
+        arguments += "" if backoff is None else f", backoff={backoff!r}"
+        super().__init__(source, f"retry({arguments[2:]})")
 
 
 class _RetryWhenRun(SubscriptionArbiter[Any]):
@@ -120,11 +102,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
     def _begin(self) -> None:
         signals = self._operator.function(self._operator.wrap(self._failures))
         checked_publisher(signals, "the result of function").subscribe(self._signals)
-        self._start()
-
-    def _start(self) -> None:
-        assert self._operator.source is not None
-        self._switch_to(self._operator.source)
+        super()._begin()
 
     def _source_completed(self) -> None:
         end = self._end
@@ -140,10 +118,10 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
             end = self._end
             self._waiting = end is None
         if end is not None:
-            self._finish(end[0])
+            self._end_with(end[0])
             return
         self._failures.push(error)  # before the request, which may make the signals request the error
-        self._signals.ask()
+        self._signals.request(1)
 
     def signalled(self) -> None:
         """Receive a signal."""
@@ -151,7 +129,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
             waiting, self._waiting = self._waiting, False
         if waiting:
             self._failures.forget()
-            self._start()
+            super()._begin()
 
     def signals_ended(self, error: BaseException | None) -> None:
         """Receive the terminal signal of the signals."""
@@ -159,75 +137,68 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
             waiting, self._waiting = self._waiting, False
             live, self._end = self._live, (error,)
         if waiting or not live:
-            self._finish(error)
-
-    def _finish(self, error: BaseException | None) -> None:
-        if error is None:
-            self._complete()
-        else:
-            self._fail(error)
+            self._end_with(error)
 
     def _release(self) -> None:
         self._signals.cancel()
         self._failures.end()
 
 
-class _Signals(Subscriber[Any]):
-    """The Subscriber of the signals, which requests one at a time.
+class RetryWhen(Operator[Any]):
+    """``retry_when(function)``: subscribes again when another Publisher emits."""
 
-    Rules: 2.1, 2.4, 2.5, 2.6, 2.13.
-    """
+    run_type = _RetryWhenRun
 
-    def __init__(self, owner: _RetryWhenRun) -> None:
-        self._owner = owner
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
-        self._asked = 0
-        self._over = False
-        self._subscription: Subscription | None = None
+    def __init__(
+        self,
+        source: Publisher[Any],
+        function: Callable[[Any], Publisher[Any]],
+        wrap: Callable[[Publisher[BaseException]], Publisher[BaseException]],
+    ) -> None:
+        self.function = checked_callable(function, "function")
+        self.wrap = wrap
+        super().__init__(source, f"retry_when({name_of(function)})")
 
-    def ask(self) -> None:
-        with self._lock:
-            self._asked += 1
-            subscription = self._subscription
-        if subscription is not None:
-            subscription.request(1)
 
-    def cancel(self) -> None:
-        with self._lock:
-            self._over = True
-            subscription, self._subscription = self._subscription, None
-        hooks.cancel_safely(subscription)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        if subscription is None:
-            raise NullSignal("on_subscribe(None)")
-        with self._lock:
-            refused = self._over or self._subscription is not None
-            if not refused:
-                self._subscription = subscription
-                asked = self._asked
-        if refused:
-            subscription.cancel()  # 2.5
-        elif asked:
-            subscription.request(asked)
+class _Signals(Input[Any]):
+    def __init__(self, run: _RetryWhenRun) -> None:
+        super().__init__()
+        self._run = run
 
     def on_next(self, signal: Any, /) -> None:
         if signal is None:
             raise NullSignal("on_next(None)")
-        self._owner.signalled()
+        self._run.signalled()
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        self._ended(error)
+    def _end(self, error: BaseException | None) -> None:
+        self._run.signals_ended(error)
 
-    def on_complete(self) -> None:
-        self._ended(None)
 
-    def _ended(self, error: BaseException | None) -> None:
-        with self._lock:
-            self._over, self._subscription = True, None  # 2.4
-        self._owner.signals_ended(error)
+class _FailuresRun(Coordinator[BaseException]):
+    _operator: _Failures
+
+    def __init__(self, subscriber: Subscriber[Any], operator: _Failures) -> None:
+        super().__init__(subscriber, operator)
+        self.slot: deque[BaseException] = deque(maxlen=1)
+        self.ended = False
+
+    def _begin(self) -> None:
+        self.ended = not self._operator.add(self)
+
+    def _advance(self) -> None:
+        if self._demand():
+            try:
+                error = self.slot.popleft()
+            except IndexError:
+                pass
+            else:
+                self._emit(error)
+        if self.ended and not self.slot:
+            self._complete()
+
+    def _release(self) -> None:
+        self._operator.remove(self)
+        self.slot.clear()
 
 
 class _Failures(Operator[BaseException]):
@@ -236,13 +207,12 @@ class _Failures(Operator[BaseException]):
     It emits each unanswered error to all its Subscribers.
     """
 
+    run_type = _FailuresRun
+
     def __init__(self, call: str) -> None:
         super().__init__(None, call)
         self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._runs: list[_FailuresRun] | None = []
-
-    def run(self, subscriber: Subscriber[Any]) -> _FailuresRun:
-        return _FailuresRun(subscriber, self)
 
     def add(self, run: _FailuresRun) -> bool:
         """Add a Subscriber; return whether there will be more errors."""
@@ -276,30 +246,3 @@ class _Failures(Operator[BaseException]):
     def _present(self) -> tuple[_FailuresRun, ...]:
         with self._lock:
             return tuple(self._runs or ())
-
-
-class _FailuresRun(Coordinator[BaseException]):
-    _operator: _Failures
-
-    def __init__(self, subscriber: Subscriber[Any], operator: _Failures) -> None:
-        super().__init__(subscriber, operator)
-        self.slot: deque[BaseException] = deque(maxlen=1)
-        self.ended = False
-
-    def _begin(self) -> None:
-        self.ended = not self._operator.add(self)
-
-    def _advance(self) -> None:
-        if self._demand():
-            try:
-                error = self.slot.popleft()
-            except IndexError:
-                pass
-            else:
-                self._emit(error)
-        if self.ended and not self.slot:
-            self._complete()
-
-    def _release(self) -> None:
-        self._operator.remove(self)
-        self.slot.clear()

@@ -66,16 +66,11 @@ class Crossing(Coordinator[Any]):
         execute: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         super().__init__(subscriber, operator, execute)
-        self._source = operator.source
         self._input = _CrossingInput(self, prefetch, refill_at)
         self._prefetch = self._input.prefetch
         self._turns = execute is not None
         self._more = False  # the rest is left to the next task
         self._refilled_by = 0  # the draining thread while it refills, else 0
-
-    def _begin(self) -> None:
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
 
     def cancel(self) -> None:
         super().cancel()
@@ -88,10 +83,7 @@ class Crossing(Coordinator[Any]):
             count = self._emit_from(source.elements, self._prefetch.until_refill)
             self._prefetch.consumed += count
             if ended and not source.elements:
-                if source.error is None:
-                    self._complete()
-                else:
-                    self._fail(source.error)
+                self._end_with(source.error)
             elif self._prefetch.until_refill <= 0:
                 self._refill()
             elif not count:
@@ -234,18 +226,6 @@ def _is_pulled(source: Publisher[Any] | None) -> bool:
     return isinstance(source, IterablePublisher)
 
 
-class SubscribeOn(Operator[Any]):
-    """``subscribe_on(scheduler)``: subscribes and requests on the scheduler."""
-
-    def __init__(self, source: Publisher[Any], scheduler: Scheduler) -> None:
-        self.scheduler = _checked(scheduler)
-        super().__init__(source, f"subscribe_on({scheduler!r})")
-        self.source_pushes = _pushes(source)
-
-    def run(self, subscriber: Subscriber[Any]) -> _SubscribeOnRun:
-        return _SubscribeOnRun(subscriber, self)
-
-
 class _SubscribeOnRun(Coordinator[Any]):
     """Emits signals on their own thread.
 
@@ -254,15 +234,13 @@ class _SubscribeOnRun(Coordinator[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.source
         self._source_pushes = operator.source_pushes
         self.pulled = _is_pulled(operator.source)
         self._input = _Passed(self)
         self._hops = _Hops(self, self._input, bound_executor(operator.scheduler, capture()))
 
     def _begin(self) -> None:
-        assert self._source is not None
-        self._hops.subscribe(self._source)
+        self._hops.subscribe(self._operator.source)
 
     def _requested_more(self, n: int) -> None:
         if self._source_pushes:
@@ -302,6 +280,17 @@ class _SubscribeOnRun(Coordinator[Any]):
             self._work()
         limit = min(limit, self._demand())
         return self._emit_through(iterator, limit, steady=False) if limit > 0 else 0
+
+
+class SubscribeOn(Operator[Any]):
+    """``subscribe_on(scheduler)``: subscribes and requests on the scheduler."""
+
+    run_type = _SubscribeOnRun
+
+    def __init__(self, source: Publisher[Any], scheduler: Scheduler) -> None:
+        self.scheduler = _checked(scheduler)
+        super().__init__(source, f"subscribe_on({scheduler!r})")
+        self.source_pushes = _pushes(source)
 
 
 class _Passed(DirectInput[Any], IteratorConsumer[Any]):

@@ -23,6 +23,30 @@ from pyrs.schedulers.threads import default
 __all__ = ["Dispatcher", "Part", "PartHandle", "SplitRun"]
 
 
+class _PartRun(Coordinator[Any]):
+    def __init__(self, subscriber: Subscriber[Any], part: Part) -> None:
+        super().__init__(subscriber, part)
+        self._part = part
+
+    def _begin(self) -> None:
+        self._part.listener = self  # after on_subscribe (§1.9)
+
+    def _advance(self) -> None:
+        part = self._part
+        closed = part.closed  # read before the elements, which are then complete
+        taken = self._emit_from(part.elements)
+        if taken:
+            part.dispatcher.taken(part, taken)
+        if closed and not part.elements and self._live:
+            if part.error is not None:
+                part.dispatcher.error_received()
+            self._end_with(part.error)
+
+    def _release(self) -> None:
+        self._part.listener = None
+        self._part.dispatcher.leave(self._part)
+
+
 class Part(Operator[Any]):
     """A window or a group. It accepts one Subscriber.
 
@@ -33,6 +57,8 @@ class Part(Operator[Any]):
         left: whether it has no Subscriber and cannot get one: dispatched elements are dropped.
         given_away: whether it was subscribed to.
     """
+
+    run_type = _PartRun
 
     def __init__(self, dispatcher: Dispatcher, call: str) -> None:
         # Not super().__init__, which finds the calling line of user code: a part has its operator's.
@@ -57,9 +83,6 @@ class Part(Operator[Any]):
             InertSubscription(subscriber, RuntimeError(f"{self.call} accepts one Subscriber; use share()")).start()
         else:
             self.run(subscriber).start()
-
-    def run(self, subscriber: Subscriber[Any]) -> _PartRun:
-        return _PartRun(subscriber, self)
 
     def dispatch(self, element: Any) -> bool:
         """Append an element and return True, unless the part was left.
@@ -101,32 +124,6 @@ class PartHandle(Publisher[Any]):
         part = self.part
         if not part.given_away:
             part.dispatcher.abandon(part)
-
-
-class _PartRun(Coordinator[Any]):
-    def __init__(self, subscriber: Subscriber[Any], part: Part) -> None:
-        super().__init__(subscriber, part)
-        self._part = part
-
-    def _begin(self) -> None:
-        self._part.listener = self  # after on_subscribe (§1.9)
-
-    def _advance(self) -> None:
-        part = self._part
-        closed = part.closed  # read before the elements, which are then complete
-        taken = self._emit_from(part.elements)
-        if taken:
-            part.dispatcher.taken(part, taken)
-        if closed and not part.elements and self._live:
-            if part.error is None:
-                self._complete()
-            else:
-                part.dispatcher.error_received()
-                self._fail(part.error)
-
-    def _release(self) -> None:
-        self._part.listener = None
-        self._part.dispatcher.leave(self._part)
 
 
 class Dispatcher(Input[Any]):
@@ -368,9 +365,7 @@ class SplitRun(Coordinator[Any]):
         self.error: BaseException | None = None
 
     def _begin(self) -> None:
-        source = self._operator.source
-        assert source is not None
-        self._dispatcher.subscribe_to(source)
+        self._dispatcher.subscribe_to(self._operator.source)
 
     def _requested_more(self, n: int) -> None:
         self._dispatcher.demanded(n)
@@ -380,11 +375,9 @@ class SplitRun(Coordinator[Any]):
         ended = self.ended  # read before the parts, which are then complete
         self._emit_from(self.ready)
         if ended and not self.ready and self._live:
-            if self.error is None:
-                self._complete()
-            else:
+            if self.error is not None:
                 self._dispatcher.error_received()
-                self._fail(self.error)
+            self._end_with(self.error)
 
     def _release(self) -> None:
         self._dispatcher.downstream_cancelled()

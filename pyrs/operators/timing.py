@@ -75,88 +75,6 @@ class Throttle(ElementStage):
         return f"throttle({self._seconds:g})"
 
 
-class Sample(_Timed):
-    """``sample(seconds)``: the latest element of each period."""
-
-    name = "sample"
-
-    def run(self, subscriber: Subscriber[Any]) -> _SampleRun:
-        return _SampleRun(subscriber, self)
-
-
-class Debounce(_Timed):
-    """``debounce(seconds)``: an element that no other one followed in time."""
-
-    name = "debounce"
-
-    def run(self, subscriber: Subscriber[Any]) -> _LatestRun:
-        return _LatestRun(subscriber, self)
-
-
-class _LatestRun(Coordinator[Any]):
-    """Emits the latest element when the timer fires and the element is due."""
-
-    def __init__(self, subscriber: Subscriber[Any], operator: _Timed, waits: bool = True) -> None:
-        super().__init__(subscriber, operator)
-        self._source = operator.source
-        self._seconds = operator.seconds
-        self._timer = waking_timer(self, operator.scheduler)
-        self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
-        self._through: Any = _NOTHING  # is due, and waits for demand
-
-    def _begin(self) -> None:
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
-
-    def _timer_fired(self) -> None:
-        """Handle the timer. Called in the drain loop."""
-
-    def _advance(self) -> None:
-        source = self._input
-        ended = source.ended  # read before the element, which is then the last one
-        found = _NOTHING
-        if self._timer.claim():
-            self._timer_fired()
-            found = source.take(self._timer.now())
-            if found is _NOTHING:
-                source.wait_on()
-        if ended and source.error is None and found is _NOTHING:
-            found = source.take(inf)
-        if found is not _NOTHING:
-            self._through = found
-        if self._through is not _NOTHING and self._demand() > 0:
-            element, self._through = self._through, _NOTHING
-            self._emit(element)
-        if ended and source.error is not None:
-            self._fail(source.error)  # an error does not wait for demand, and discards the element that does
-        elif ended and self._through is _NOTHING:
-            self._complete()
-
-    def _release(self) -> None:
-        self._timer.close()
-        self._input.cancel()
-        self._input.take(inf)
-        self._through = _NOTHING
-
-
-class _SampleRun(_LatestRun):
-    """Sets the timer for each period."""
-
-    def __init__(self, subscriber: Subscriber[Any], operator: Sample) -> None:
-        super().__init__(subscriber, operator, waits=False)
-        self._tick = 0.0
-
-    def _begin(self) -> None:
-        self._tick = self._timer.now() + self._seconds
-        self._timer.set(self._tick)
-        super()._begin()
-
-    def _timer_fired(self) -> None:
-        if not self._input.ended:
-            self._tick = max(self._tick + self._seconds, self._timer.now())  # skips missed ticks
-            self._timer.set(self._tick)
-
-
 class _LatestInput(Input[Any]):
     """Requests unbounded demand and keeps the latest element.
 
@@ -209,18 +127,77 @@ class _LatestInput(Input[Any]):
             return latest
 
 
-class Delay(_Timed):
-    """``delay(seconds)``: every signal, delayed."""
+class _LatestRun(Coordinator[Any]):
+    """Emits the latest element when the timer fires and the element is due."""
 
-    name = "delay"
-    positive = False
+    def __init__(self, subscriber: Subscriber[Any], operator: _Timed, waits: bool = True) -> None:
+        super().__init__(subscriber, operator)
+        self._seconds = operator.seconds
+        self._timer = waking_timer(self, operator.scheduler)
+        self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
+        self._through: Any = _NOTHING  # is due, and waits for demand
 
-    def __init__(self, source: Publisher[Any], seconds: Seconds, prefetch: int, scheduler: Scheduler | None) -> None:
-        super().__init__(source, seconds, scheduler)
-        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+    def _timer_fired(self) -> None:
+        """Handle the timer. Called in the drain loop."""
 
-    def run(self, subscriber: Subscriber[Any]) -> _DelayRun:
-        return _DelayRun(subscriber, self)
+    def _advance(self) -> None:
+        source = self._input
+        ended = source.ended  # read before the element, which is then the last one
+        found = _NOTHING
+        if self._timer.claim():
+            self._timer_fired()
+            found = source.take(self._timer.now())
+            if found is _NOTHING:
+                source.wait_on()
+        if ended and source.error is None and found is _NOTHING:
+            found = source.take(inf)
+        if found is not _NOTHING:
+            self._through = found
+        if self._through is not _NOTHING and self._demand() > 0:
+            element, self._through = self._through, _NOTHING
+            self._emit(element)
+        if ended and source.error is not None:
+            self._fail(source.error)  # an error does not wait for demand, and discards the element that does
+        elif ended and self._through is _NOTHING:
+            self._complete()
+
+    def _release(self) -> None:
+        self._timer.close()
+        self._input.cancel()
+        self._input.take(inf)
+        self._through = _NOTHING
+
+
+class _SampleRun(_LatestRun):
+    """Sets the timer for each period."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Sample) -> None:
+        super().__init__(subscriber, operator, waits=False)
+        self._tick = 0.0
+
+    def _begin(self) -> None:
+        self._tick = self._timer.now() + self._seconds
+        self._timer.set(self._tick)
+        super()._begin()
+
+    def _timer_fired(self) -> None:
+        if not self._input.ended:
+            self._tick = max(self._tick + self._seconds, self._timer.now())  # skips missed ticks
+            self._timer.set(self._tick)
+
+
+class Sample(_Timed):
+    """``sample(seconds)``: the latest element of each period."""
+
+    name = "sample"
+    run_type = _SampleRun
+
+
+class Debounce(_Timed):
+    """``debounce(seconds)``: an element that no other one followed in time."""
+
+    name = "debounce"
+    run_type = _LatestRun
 
 
 class _DelayRun(Coordinator[Any]):
@@ -228,15 +205,10 @@ class _DelayRun(Coordinator[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: Delay) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.source
         self._timer = waking_timer(self, operator.scheduler)
         self._input = _DelayedInput(self, self._timer, operator.seconds)
         self._prefetch = operator.prefetch
         self._asked = 0  # under the lock
-
-    def _begin(self) -> None:
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
 
     def _requested_more(self, n: int) -> None:
         self._ask()
@@ -263,15 +235,25 @@ class _DelayRun(Coordinator[Any]):
             self._timer.set(elements[0][0])
         elif ended and now < source.ends_at:
             self._timer.set(source.ends_at)
-        elif ended and source.error is None:
-            self._complete()
-        elif ended and source.error is not None:
-            self._fail(source.error)
+        elif ended:
+            self._end_with(source.error)
 
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
         self._input.elements.clear()
+
+
+class Delay(_Timed):
+    """``delay(seconds)``: every signal, delayed."""
+
+    name = "delay"
+    run_type = _DelayRun
+    positive = False
+
+    def __init__(self, source: Publisher[Any], seconds: Seconds, prefetch: int, scheduler: Scheduler | None) -> None:
+        super().__init__(source, seconds, scheduler)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
 
 class _DelayedInput(Input[Any]):
@@ -295,53 +277,25 @@ class _DelayedInput(Input[Any]):
         super()._end(error)
 
 
-class DelaySubscription(_Timed):
-    """``delay_subscription(seconds)``: subscribes to the source later."""
-
-    name = "delay_subscription"
-    positive = False
-
-    def run(self, subscriber: Subscriber[Any]) -> _DelaySubscriptionRun:
-        return _DelaySubscriptionRun(subscriber, self)
-
-
 class _DelaySubscriptionRun(SubscriptionArbiter[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: DelaySubscription) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.source
         self._seconds = operator.seconds
-        self._timer = Timer(operator.scheduler, self._subscribe, self._fail)
+        self._timer = Timer(operator.scheduler, super()._begin, self._fail)
 
     def _begin(self) -> None:
         self._timer.set_after(self._seconds)
-
-    def _subscribe(self) -> None:
-        if self._source is not None:
-            self._switch_to(self._source)
 
     def _release(self) -> None:
         self._timer.close()
 
 
-class Timeout(_Timed):
-    """``timeout(seconds)``: fails or switches when the next signal is late."""
+class DelaySubscription(_Timed):
+    """``delay_subscription(seconds)``: subscribes to the source later."""
 
-    name = "timeout"
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        seconds: Seconds,
-        first: Seconds | None,
-        fallback: Publisher[Any] | None,
-        scheduler: Scheduler | None,
-    ) -> None:
-        super().__init__(source, seconds, scheduler)
-        self.first = self.seconds if first is None else checked_seconds(first, "first", positive=True)
-        self.fallback = None if fallback is None else checked_publisher(fallback, "fallback")
-
-    def run(self, subscriber: Subscriber[Any]) -> _TimeoutRun:
-        return _TimeoutRun(subscriber, self)
+    name = "delay_subscription"
+    run_type = _DelaySubscriptionRun
+    positive = False
 
 
 class _TimeoutRun(Coordinator[Any]):
@@ -352,7 +306,6 @@ class _TimeoutRun(Coordinator[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.source
         self._seconds = operator.seconds
         self._patience = operator.first  # the current time limit
         self._fallback = operator.fallback
@@ -365,8 +318,7 @@ class _TimeoutRun(Coordinator[Any]):
     def _begin(self) -> None:
         self._deadline = self._timer.now() + self._patience
         self._timer.set(self._deadline)
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
+        super()._begin()
 
     def _requested_more(self, n: int) -> None:
         with self._lock:
@@ -398,10 +350,7 @@ class _TimeoutRun(Coordinator[Any]):
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
         """Handle the terminal signal of the source. Called in the drain loop."""
         if upstream is self._input:
-            if error is None:
-                self._complete()
-            else:
-                self._fail(error)
+            self._end_with(error)
         elif error is not None:
             hooks.on_error_dropped(error, f"{self._operator.call}: it arrived after the timeout")
 
@@ -430,6 +379,25 @@ class _TimeoutRun(Coordinator[Any]):
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
+
+
+class Timeout(_Timed):
+    """``timeout(seconds)``: fails or switches when the next signal is late."""
+
+    name = "timeout"
+    run_type = _TimeoutRun
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        seconds: Seconds,
+        first: Seconds | None,
+        fallback: Publisher[Any] | None,
+        scheduler: Scheduler | None,
+    ) -> None:
+        super().__init__(source, seconds, scheduler)
+        self.first = self.seconds if first is None else checked_seconds(first, "first", positive=True)
+        self.fallback = None if fallback is None else checked_publisher(fallback, "fallback")
 
 
 class _TimedInput(Input[Any]):

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core.operator import Operator
-from pyrs._core.validation import checked_natural, checked_seconds
+from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.buffering import extent, needed
+from pyrs.operators.buffering import BufferTime, extent, needed
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
-from pyrs.schedulers.base import checked_scheduler
 from pyrs.schedulers.timer import Timer
 
 if TYPE_CHECKING:
@@ -81,8 +80,10 @@ class _CountDispatcher(Dispatcher):
         return touched
 
 
-class WindowTime(Operator[Any]):
+class WindowTime(BufferTime):
     """``window(count, seconds=...)``: windows of a period."""
+
+    name = "window"
 
     def __init__(
         self,
@@ -93,12 +94,8 @@ class WindowTime(Operator[Any]):
         scheduler: Scheduler | None,
         wrap: Wrap,
     ) -> None:
-        self.count = count if count is None else checked_natural(count, "count", 1)
-        self.seconds = checked_seconds(seconds, "seconds", positive=True)
-        self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        self.scheduler = checked_scheduler(scheduler)
+        super().__init__(source, count, seconds, prefetch, scheduler)
         self.wrap = wrap
-        super().__init__(source, extent("window", count, None, self.seconds))
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
         return _TimeDispatcher(self, subscriber).outer_run

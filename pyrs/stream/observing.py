@@ -63,7 +63,7 @@ class Observing(Family[T_co]):
             begins
             [1]
         """
-        return self._then(operators.observing.DoOnSubscribe(action))
+        return self._then(operators.observing.Action("do_on_subscribe", action))
 
     def do_on_request(self, action: Callable[[int], object]) -> Stream[T_co]:
         """Call the action with the number of each request, before the request is forwarded.
@@ -84,7 +84,7 @@ class Observing(Family[T_co]):
             0
             1
         """
-        return self._then(operators.observing.DoOnRequest(action))
+        return self._then(operators.observing.Action("do_on_request", action))
 
     def do_on_complete(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the stream completes, before ``on_complete`` is emitted.
@@ -104,7 +104,7 @@ class Observing(Family[T_co]):
             all there
             [1]
         """
-        return self._then(operators.observing.DoOnComplete(action))
+        return self._then(operators.observing.Action("do_on_complete", action))
 
     def do_on_error(self, action: Callable[[BaseException], object]) -> Stream[T_co]:
         """Call the action with the error when the stream fails, before ``on_error`` is emitted.
@@ -125,7 +125,7 @@ class Observing(Family[T_co]):
             <class 'ValueError'>
             [0]
         """
-        return self._then(operators.observing.DoOnError(action))
+        return self._then(operators.observing.Action("do_on_error", action))
 
     def do_on_terminate(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the stream completes or fails, before the signal is emitted.
@@ -146,7 +146,7 @@ class Observing(Family[T_co]):
             over
             [1]
         """
-        return self._then(operators.observing.DoOnTerminate(action))
+        return self._then(operators.observing.Action("do_on_terminate", action))
 
     def do_on_cancel(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when downstream cancels, before the cancel is forwarded.
@@ -168,7 +168,7 @@ class Observing(Family[T_co]):
             enough
             [0, 1]
         """
-        return self._then(operators.observing.DoOnCancel(action))
+        return self._then(operators.observing.Action("do_on_cancel", action))
 
     def finally_do(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action once after completion, error or cancel, whichever is first.
@@ -191,7 +191,7 @@ class Observing(Family[T_co]):
             1
             closed
         """
-        return self._then(operators.observing.FinallyDo(action))
+        return self._then(operators.observing.Action("finally_do", action))
 
     def checkpoint(self, name: str | None = None) -> Stream[T_co]:
         """Add a note with this call's file and line to every error that passes.

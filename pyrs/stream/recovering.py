@@ -199,6 +199,4 @@ class Recovering(Family[T_co]):
             >>> _ = failing.subscribe(on_error=print)
             no 'name'
         """
-        return self._over(
-            operators.recovering.OnErrorMap(self.source, function, operators.recovering.Selection(kind, "kind"))
-        )
+        return self._over(operators.recovering.mapping(self.source, function, kind))
