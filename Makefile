@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test test-all test-interop lint docs wheel conformance release-check bench nightly versions test-spark clean
+.PHONY: help setup system demo test test-all test-interop lint docs wheel conformance release-check bench bench-guard nightly versions test-spark clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -51,8 +51,9 @@ demo: setup ## stream MovieLens through a Spark driver, Reactor and a Python Pro
 test: setup build/interop.stamp ## run the test suites
 	@$(BIN)/python .ci/test.py
 
-test-all: setup build/interop.stamp ## run the test suites with all campaigns and 10,000 random operator chains
+test-all: setup build/interop.stamp build/rivals.stamp ## run the suites with all campaigns, 10,000 random operator chains, and bench-guard
 	@$(BIN)/python .ci/test.py --all
+	@$(BIN)/python -m benchmarks guard
 
 test-interop: setup ## test every system of docs/interop.md against its real component; SYSTEM=kafka tests one
 	@$(BIN)/python -m tests.interop.systems $(SYSTEM)
@@ -79,10 +80,11 @@ wheel: setup ## build a wheel with the jar into dist/
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
 	@ls dist/*.whl
 
-# aioreactive requires an older RxPY than the benchmarks use; it works with both.
+# aioreactive requires an older RxPY than the benchmarks use; it works with both. matplotlib draws the plots.
 build/rivals.stamp: | $(VENV)/.ready
 	@mkdir -p build
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.9'
 	@touch $@
 
 conformance: setup build/interop.stamp build/rivals.stamp ## run the Python TCK and the official TCK on every row of docs/conformance.md; about an hour
@@ -98,9 +100,11 @@ release-check: setup build/interop.stamp build/rivals.stamp ## gate a release: c
 	@if test -d tests/campaigns; then $(BIN)/python -m tests.campaigns; else echo "pyrs: this tree has no fault campaign"; fi
 	@.ci/versions
 
-bench: setup build/rivals.stamp ## compare the speed of the core and the bridge with other libraries
-	@$(BIN)/python -m benchmarks core
-	@$(BIN)/python -m benchmarks bridge
+bench: setup build/rivals.stamp ## measure every benchmark and write the figures of docs/benchmarks.md
+	@$(BIN)/python -m benchmarks all --publish
+
+bench-guard: setup build/rivals.stamp ## compare eight benchmark rows with the published figures
+	@$(BIN)/python -m benchmarks guard
 
 nightly: setup ## run 10,000 random operator chains of each kind, and every kill of a Spark driver
 	@PYRS_EXAMPLES=10000 $(BIN)/python -m pytest -q tests/core/contract/test_properties.py --timeout 3600

@@ -1,4 +1,4 @@
-"""Measure the core, the bridge or Spark, and check fixed budgets."""
+"""Measure the core, the bridge and Spark, and check fixed budgets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks import guard, publish
 from benchmarks.budgets import Verdict, failed_verdict
 from benchmarks.contenders import Contenders
 from benchmarks.drivers import Driver
@@ -23,6 +24,7 @@ from benchmarks.rows import ROWS, Row
 _REPETITIONS = 5
 _QUICK_REPETITIONS = 3
 _QUICK_SCALE = 0.2
+_TABLE_SECONDS = 1800
 
 CORE_NAMES = (
     "map-filter",
@@ -35,6 +37,7 @@ CORE_NAMES = (
     "import",
 )
 SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers", "read-stream")
+TABLES = {"core": CORE_NAMES, "bridge": tuple(row.name for row in ROWS), "spark": SPARK_NAMES}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0; 1 if ``--check`` was given and a budget was missed; 2 if a tool is missing.
     """
     options = _parser().parse_args(arguments)
+    if options.table == "all":
+        return _measure_all(options)
+    if options.table == "guard":
+        return guard.report(guard.ratios(_quick_rows), publish.published()["guarded"])
     if options.table == "core":
         verdicts = _measure_core(options.only, options.quick)
         return _report(verdicts, options)
@@ -58,6 +65,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 2
     return _report(verdicts, options)
+
+
+def _measure_all(options: argparse.Namespace) -> int:
+    """Measure every table, then the guarded rows."""
+    tables = {name: _in_child(name, TABLES[name], options.quick) for name in TABLES}
+    for name, verdicts in tables.items():
+        print(f"\n{name}: {machine()}; us are microseconds an element\n\n{table(verdicts)}")
+    if options.publish:
+        publish.publish(tables, guard.medians(guard.ratios(_quick_rows)))
+    return int(options.check and not all(verdict.passed for verdicts in tables.values() for verdict in verdicts))
+
+
+def _quick_rows(name: str, rows: Sequence[str]) -> list[Verdict]:
+    return _in_child(name, rows, quick=True)
 
 
 def _report(verdicts: list[Verdict], options: argparse.Namespace) -> int:
@@ -114,7 +135,10 @@ def _measure(rows: Sequence[Row], quick: bool, gateway: str | None) -> list[Verd
         if not chosen:
             continue
         # A process has one JPype JVM, which cannot be restarted: JPype rows run in a child process.
-        verdicts += _in_process(name, chosen, quick) if gateway or name == "spark" else _in_child(name, chosen, quick)
+        if gateway or name == "spark":
+            verdicts += _in_process(name, chosen, quick)
+        else:
+            verdicts += _in_child("bridge", [row.name for row in chosen], quick, "--gateway", name)
     return verdicts
 
 
@@ -143,18 +167,19 @@ def _run(row: Row, driver: Driver, make: Contenders, repetitions: int, scale: fl
     return verdicts
 
 
-def _in_child(gateway: str, rows: Sequence[Row], quick: bool) -> list[Verdict]:
+def _in_child(name: str, rows: Sequence[str], quick: bool, *more: str) -> list[Verdict]:
+    """Measure rows of a table in a process of their own."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "verdicts.json"
-        command = [sys.executable, "-m", "benchmarks", "bridge", "--gateway", gateway, "--json", str(file)]
+        command = [sys.executable, "-m", "benchmarks", name, *more, "--json", str(file)]
         command += ["--quick"] if quick else []
         for row in rows:
-            command += ["--only", row.name]
+            command += ["--only", row]
         try:
-            subprocess.run(command, check=True, timeout=300)
+            subprocess.run(command, check=True, timeout=_TABLE_SECONDS, stdout=subprocess.DEVNULL)
             return read_json(file)
         except (subprocess.SubprocessError, OSError) as error:
-            return [failed_verdict(row.name, error) for row in rows]
+            return [failed_verdict(row, error) for row in rows]
 
 
 def _profile(row: Row) -> int:
@@ -178,17 +203,21 @@ def _driver(gateway: str) -> Driver:
 
 
 def _parser() -> argparse.ArgumentParser:
-    names = [row.name for row in ROWS]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    commands = parser.add_subparsers(required=True, dest="table", metavar="{bridge,core,spark}")
+    commands = parser.add_subparsers(required=True, dest="table", metavar="{all,core,bridge,spark,guard}")
+    every = commands.add_parser("all", help="every table, each in a process of its own")
+    every.add_argument("--check", action="store_true", help="exit 1 if a budget is missed")
+    every.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
+    every.add_argument("--publish", action="store_true", help="write the figures and plots of the documentation")
+    commands.add_parser("guard", help="eight rows; exit 1 if one is 25 %% slower than its published figure")
     for name, words, rows in (
         ("core", "the core, compared with plain iterators, RxPY and aioreactive", CORE_NAMES),
         ("spark", "a DataFrame's rows, compared with Spark's own methods", SPARK_NAMES),
     ):
         _add_table(commands.add_parser(name, help=words), rows).set_defaults(gateway=None)
     bridge = commands.add_parser("bridge", help="the bridge, compared with naive proxies and a bare socket")
-    _add_table(bridge, names)
-    bridge.add_argument("--profile", choices=names, metavar="ROW", help="profile a row")
+    _add_table(bridge, TABLES["bridge"])
+    bridge.add_argument("--profile", choices=TABLES["bridge"], metavar="ROW", help="profile a row")
     bridge.add_argument("--gateway", choices=("spark", "jpype"), help=argparse.SUPPRESS)
     return parser
 

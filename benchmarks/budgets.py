@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from benchmarks.measure import Measurement
@@ -20,8 +20,9 @@ class Verdict:
         ratio: the ratio of the two, as the budget defines it.
         budget: the required ratio.
         passed: True if the budget is met.
-        of_limit: the bridge's time as a multiple of the limit's, if the row has a limit.
+        of_limit: our time as a multiple of the limit's (plain iterators' for the core), if the row has one.
         note: additional information.
+        times: microseconds per element of each contender of the row; empty where the row measures something else.
     """
 
     row: str
@@ -32,6 +33,7 @@ class Verdict:
     passed: bool
     of_limit: float | None = None
     note: str = ""
+    times: Mapping[str, float] = field(default_factory=dict)
 
 
 class Budget(Protocol):
@@ -107,7 +109,7 @@ def _verdict(
     row: str, measured: Mapping[str, Measurement], rival: str, ratio: float, budget: str, passed: bool
 ) -> Verdict:
     ours = measured["ours"]
-    limit = measured.get("limit")
+    limit = measured.get("limit") or measured.get("iterators")
     return Verdict(
         row,
         _describe(ours),
@@ -117,6 +119,7 @@ def _verdict(
         passed,
         None if limit is None else ours.time / limit.time,
         f"repetitions within {ours.spread:.2f} x",
+        {name: measurement.time for name, measurement in measured.items()},
     )
 
 

@@ -1,4 +1,4 @@
-"""Reports as a table and as JSON."""
+"""Reports as a table on the terminal and as JSON."""
 
 from __future__ import annotations
 
