@@ -1,4 +1,4 @@
-"""Wait, with a deadline, for another thread, another process or the garbage collector."""
+"""Wait, with a deadline, for a signal, another thread, another process or the garbage collector."""
 
 from __future__ import annotations
 
@@ -8,13 +8,32 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from pyrs.testing import TestSubscriber
 
 DEADLINE = 30.0
 """Seconds until a wait fails. Long enough that a slow machine never reaches it."""
 
+MILLIS = int(DEADLINE * 1_000)
 
 Message = str | Callable[[], str]
 """The message of a failure; a function is called only on failure."""
+
+
+def recording(request: int = 0, again: int = 0, *, blocks: threading.Event | None = None) -> TestSubscriber[Any]:
+    """Return a TestSubscriber whose waits end at DEADLINE.
+
+    It requests ``request`` elements, and ``again`` after each element. ``on_next`` waits for ``blocks`` if given.
+    """
+
+    def received(subscriber: TestSubscriber[Any], element: object) -> None:
+        if blocks is not None:
+            blocks.wait(DEADLINE * 4)
+        if again:
+            subscriber.request(again)
+
+    return TestSubscriber(request, on_element=received if again or blocks else None, timeout=DEADLINE)
 
 
 def eventually(

@@ -22,8 +22,7 @@ from pyrs.errors import JvmUnavailable, LinkClosed
 from pyrs.jvm.gateways.jars import packaged_jars
 from tests.shutdown import conftest as endings
 from tests.shutdown.pace import run_at_pace
-from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, MILLIS, eventually, recording
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 100
@@ -55,11 +54,11 @@ def threads_of_java() -> int:
 
 def test_leaving_launch_closes_the_bridge_but_not_the_jvm(classes: Path) -> None:
     with jvm.launch(classpath=[classes]) as first:
-        source, recorder = jpype.JClass("Parties").Range(1 << 60), Recorder(10, 1)
+        source, recorder = jpype.JClass("Parties").Range(1 << 60), recording(10, 1)
         first.from_jvm(source).subscribe(recorder)
-        recorder.next()
+        recorder.await_count(1)
     assert first.closed
-    assert isinstance(recorder.end(), LinkClosed)
+    recorder.await_error(LinkClosed)
     assert source.awaitCancelled(MILLIS)
     assert jpype.isJVMStarted()
     assert jpype.JClass("java.lang.Integer").parseInt("7") == 7
@@ -70,7 +69,7 @@ def test_leaving_launch_closes_the_bridge_but_not_the_jvm(classes: Path) -> None
 
 def test_two_bridges_on_one_jvm(bridge: jvm.Bridge, parties: Any) -> None:
     second = jvm.connect()
-    ended, recorder = Recorder(10, 1), Recorder(10, 1)
+    ended, recorder = recording(10, 1), recording(10, 1)
     source = parties.Range(1 << 60)
     second.from_jvm(source).subscribe(ended)
     bridge.from_jvm(parties.Range(50_000)).subscribe(recorder)
@@ -79,16 +78,15 @@ def test_two_bridges_on_one_jvm(bridge: jvm.Bridge, parties: Any) -> None:
     bridge.to_jvm(second.from_jvm(parties.Range(20))).subscribe(sink)
     assert sink.awaitEnd(MILLIS)
     assert (sink.count(), sink.inOrder(), sink.error()) == (20, True, None)
-    ended.next()
+    ended.await_count(1)
     assert second.close(DEADLINE)
-    assert isinstance(ended.end(), LinkClosed)
+    ended.await_error(LinkClosed)
     assert source.awaitCancelled(MILLIS)
-    assert recorder.end() is None
-    assert recorder.elements == list(range(50_000))
+    assert recorder.await_complete() == list(range(50_000))
 
 
 def test_a_second_launch_attaches(bridge: jvm.Bridge, parties: Any, tmp_path: Path) -> None:
-    recorder = Recorder(10, 1)
+    recorder = recording(10, 1)
     bridge.from_jvm(parties.Range(50_000)).subscribe(recorder)
     jar = Path(shutil.copy(packaged_jars().reactive_streams, tmp_path / "added-later.jar"))
     with jvm.launch(classpath=[jar]) as second:
@@ -97,8 +95,7 @@ def test_a_second_launch_attaches(bridge: jvm.Bridge, parties: Any, tmp_path: Pa
         assert list(second.from_jvm(parties.Range(3)).to_iterable(timeout=DEADLINE)) == [0, 1, 2]
     with pytest.raises(JvmUnavailable, match="-Xmx77m"):
         jvm.launch(jvm_options=["-Xmx77m"])
-    assert recorder.end() is None
-    assert recorder.elements == list(range(50_000))
+    assert recorder.await_complete() == list(range(50_000))
 
 
 def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None:
@@ -138,7 +135,7 @@ PROGRAM = """
     import jpype
     import pyrs
     from pyrs import jvm
-    from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
+    from tests.waiting import DEADLINE, MILLIS, recording
     pyrs.set_element_hook(lambda count, where: None)
     bridge = jvm.launch(classpath=[sys.argv[1]])
     parties = jpype.JClass("Parties")
@@ -157,13 +154,13 @@ def start(program: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 MID_STREAM = """
-    running, stuck = Recorder(10, 1), Recorder(10, blocks=threading.Event())
+    running, stuck = recording(10, 1), recording(10, blocks=threading.Event())
     bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
     bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
     sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
     bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
     bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
-    running.next(), stuck.next()
+    running.await_count(1), stuck.await_count(1)
     assert held.awaitBlocked(MILLIS)
     print("flowing", flush=True)
     sys.stdin.readline()
@@ -176,8 +173,8 @@ ENDS = {
     "raises": ("    raise ArithmeticError('mine')", 1, "ArithmeticError: mine"),
     "sys.exit": ("    sys.exit(7)", 7, ""),
     "leaves the block": ("    with bridge: raise LookupError('mine')", 1, "LookupError: mine"),
-    "is interrupted": ("    os.kill(os.getpid(), signal.SIGINT); running.end()", -2, "KeyboardInterrupt"),
-    "is terminated": ("    os.kill(os.getpid(), signal.SIGTERM); running.end()", -15, ""),
+    "is interrupted": ("    os.kill(os.getpid(), signal.SIGINT); running.await_end()", -2, "KeyboardInterrupt"),
+    "is terminated": ("    os.kill(os.getpid(), signal.SIGTERM); running.await_end()", -15, ""),
 }
 
 
@@ -194,8 +191,8 @@ def test_the_process_ends_mid_stream(classes: Path, how: str) -> None:
 
 
 INTERRUPTS = """
-    count = 200_000
-    others = [Recorder(100, 1) for _ in range(2)]
+    count = 100_000
+    others = [recording(100, 1) for _ in range(2)]
     for other in others:
         bridge.from_jvm(parties.Range(count)).subscribe(other)
     sink = parties.Counting(100, 1, False)
@@ -219,8 +216,7 @@ INTERRUPTS = """
         except KeyboardInterrupt:
             interrupts += 1
     for other in others:
-        assert other.end() is None
-        assert other.elements == list(range(count))
+        assert other.await_complete() == list(range(count))
     assert sink.awaitEnd(MILLIS)
     assert (sink.count(), sink.inOrder(), sink.error()) == (count, True, None)
     assert bridge.close(DEADLINE)

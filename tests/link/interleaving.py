@@ -5,50 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from queue import SimpleQueue
 from types import FrameType as PythonFrame
 from typing import Any
 
 from plain_session import PlainCodec, PlainSession
 
-from pyrs.api import Subscriber, Subscription
-from pyrs.jvm.link.frames import (
-    Frame,
-    FrameType,
-)
-from tests.waiting import DEADLINE
+from pyrs.jvm.link.frames import Frame, FrameType
+from pyrs.testing import TestSubscriber
 
 UNREADABLE = "unreadable"
 
 
-class Recorder(Subscriber[Any]):
-    """Keeps every signal in order."""
-
-    def __init__(self, request: int = 1_000) -> None:
-        self.first = request
-        self.signals: list[Any] = []
-        self.entered: Callable[[], object] = lambda: None
-        self.terminal: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        self.subscription = subscription
-        if self.first:
-            subscription.request(self.first)
-
-    def on_next(self, element: Any) -> None:
-        self.signals.append(element)
-        self.entered()
-
-    def on_error(self, error: BaseException) -> None:
-        self.signals.append(type(error).__name__)
-        self.terminal.put(error)
-
-    def on_complete(self) -> None:
-        self.signals.append("complete")
-        self.terminal.put(None)
-
-    def end(self) -> BaseException | None:
-        return self.terminal.get(timeout=DEADLINE)
+def signals(subscriber: TestSubscriber[Any]) -> list[Any]:
+    """Return the received elements, followed by "complete" or the name of the error's type."""
+    subscriber.assert_rules()
+    terminal = ["complete"] if subscriber.completed else []
+    return [*subscriber.elements, *terminal, *([type(subscriber.error).__name__] if subscriber.error else [])]
 
 
 class Codec(PlainCodec):

@@ -17,46 +17,14 @@ from peer import Peer
 from plain_session import PlainCodec
 
 import pyrs
-from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
 from pyrs.jvm.link import connection as connection_module
 from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import FrameType, frame
+from pyrs.testing import TestSubscriber
 from tests.forking import status_of_a_child
 from tests.interrupts import interrupter
-from tests.waiting import DEADLINE, collected, eventually
-
-
-class Recorder(Subscriber[Any]):
-    """Requests as told; every wait has a deadline."""
-
-    def __init__(self, request: int = 0, again: int = 0) -> None:
-        self.first, self.again = request, again
-        self.elements: list[Any] = []
-        self.subscribed = threading.Event()
-        self.got: SimpleQueue[Any] = SimpleQueue()
-        self.terminal: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        self.subscription = subscription
-        if self.first:
-            subscription.request(self.first)
-        self.subscribed.set()
-
-    def on_next(self, element: Any) -> None:
-        self.elements.append(element)
-        self.got.put(element)
-        if self.again:
-            self.subscription.request(self.again)
-
-    def on_error(self, error: BaseException) -> None:
-        self.terminal.put(error)
-
-    def on_complete(self) -> None:
-        self.terminal.put(None)
-
-    def end(self) -> BaseException | None:
-        return self.terminal.get(timeout=DEADLINE)
+from tests.waiting import DEADLINE, collected, eventually, recording
 
 
 @pytest.fixture
@@ -73,19 +41,17 @@ def export(peer: Peer, publisher: Any) -> int:
 def test_every_element_in_order_at_every_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
     connection = peer.connect(max_prefetch=max_prefetch)
     count = 2_000 if max_prefetch == 1 else 20_000
-    recorder = Recorder(first, again)
+    recorder = recording(first, again)
     connection.session.subscribe(export(peer, pyrs.range(count)), recorder)
-    assert recorder.end() is None
-    assert recorder.elements == list(range(count))
+    assert recorder.await_complete() == list(range(count))
     assert connection.close(DEADLINE)
 
 
 def test_the_other_way_round(peer: Peer) -> None:
     connection = peer.connect()
-    recorder = Recorder(5, 1)
+    recorder = recording(5, 1)
     peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
-    assert recorder.end() is None
-    assert recorder.elements == list(range(5_000))
+    assert recorder.await_complete() == list(range(5_000))
     assert connection.close(DEADLINE)
 
 
@@ -97,41 +63,39 @@ def test_a_slow_iterator_is_not_held_back(peer: Peer) -> None:
         for _ in range(3):
             yield gate.get(timeout=DEADLINE)
 
-    recorder = Recorder(pyrs.UNBOUNDED)
+    recorder = recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.from_iterable(slow())), recorder)
     for number in range(3):
         gate.put(number)
         # The next number is only given once this one arrived: a batch that waited to be full would never come.
-        assert recorder.got.get(timeout=DEADLINE) == number
-    assert recorder.end() is None
+        assert recorder.await_count(number + 1)[number] == number
+    recorder.await_complete()
     connection.close()
 
 
 def test_a_large_element_crosses_whole(peer: Peer) -> None:
     connection = peer.connect()
     large = os.urandom(5_000_000)
-    recorder = Recorder(pyrs.UNBOUNDED)
+    recorder = recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.just(b"a", large, b"b")), recorder)
-    assert recorder.end() is None
-    assert recorder.elements == [b"a", large, b"b"]
+    assert recorder.await_complete() == [b"a", large, b"b"]
     connection.close()
 
 
 def test_the_peer_gone_is_link_broken_once_for_each_subscriber(peer: Peer) -> None:
     connection = peer.connect()
-    recorders = [Recorder(1) for _ in range(10)]
+    recorders = [recording(1) for _ in range(10)]
     for recorder in recorders:
         connection.session.subscribe(export(peer, pyrs.never()), recorder)
     connection.session.call(0, ["barrier"], deadline_seconds=DEADLINE)
     peer.kill()
     for recorder in recorders:
-        assert isinstance(recorder.end(), LinkBroken)
-        assert recorder.terminal.empty()
+        recorder.await_error(LinkBroken)
     assert connection.close(DEADLINE)
-    late = Recorder(1)
+    late = recording(1)
     connection.session.subscribe(1, late)
-    assert late.subscribed.is_set()
-    assert isinstance(late.end(), (LinkBroken, LinkClosed))
+    assert late.subscription is not None
+    assert isinstance(late.await_error(), (LinkBroken, LinkClosed))
 
 
 def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
@@ -148,13 +112,13 @@ def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
         def cancel(self) -> None:
             cancelled.set()
 
-    remote, recorder = Recorder(1), Recorder(1)
+    remote, recorder = recording(1), recording(1)
     peer.session.subscribe(connection.session.handles.own(Source(), 1), remote)
     connection.session.subscribe(export(peer, pyrs.never()), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
     assert connection.close(DEADLINE)
-    assert isinstance(recorder.end(), LinkClosed)
-    assert isinstance(remote.end(), LinkBroken)
+    recorder.await_error(LinkClosed)
+    remote.await_error(LinkBroken)
     assert cancelled.wait(DEADLINE)
     assert connection.close(DEADLINE), "closing again does nothing"
 
@@ -175,12 +139,11 @@ def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
 )
 def test_a_malformed_frame_ends_the_link_with_a_clear_error(peer: Peer, garbage: bytes) -> None:
     connection = peer.connect()
-    recorder = Recorder(1)
+    recorder = recording(1)
     connection.session.subscribe(export(peer, pyrs.never()), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
     peer.send(garbage)
-    error = recorder.end()
-    assert isinstance(error, LinkBroken)
+    error = recorder.await_error(LinkBroken)
     assert "malformed" in str(error)
     assert peer.ended.wait(DEADLINE)
     connection.close()
@@ -236,7 +199,7 @@ def test_a_listener_that_sends_a_byte_at_a_time_is_left_at_the_deadline(monkeypa
 def test_an_end_noticed_by_the_writer_leaves_the_descriptor_to_the_reader(peer: Peer) -> None:
     """A writer that meets a closed connection must not close the descriptor under the reader."""
     connection = peer.connect()
-    recorder = Recorder(1)
+    recorder = recording(1)
     connection.session.subscribe(export(peer, pyrs.never()), recorder)
     descriptors: list[int] = []
     finish = connection._finish
@@ -247,8 +210,7 @@ def test_an_end_noticed_by_the_writer_leaves_the_descriptor_to_the_reader(peer: 
 
     connection._finish = finishing  # type: ignore[method-assign]
     connection._shut()  # as a failed write does
-    error = recorder.end()
-    assert isinstance(error, LinkBroken)
+    error = recorder.await_error(LinkBroken)
     assert "descriptor" not in str(error)
     eventually(lambda: connection._socket.fileno() == -1)
     assert -1 not in descriptors
@@ -278,15 +240,14 @@ def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:
     handle = export(peer, pyrs.range(3))
     session = connection.session
     for _ in range(20):
-        recorders = [Recorder(pyrs.UNBOUNDED) for _ in range(500)]
+        recorders = [recording(pyrs.UNBOUNDED) for _ in range(500)]
         for number, recorder in enumerate(recorders):
             session.subscribe(handle, recorder)
             if number % 5 == 0:
-                recorder.subscription.cancel()
+                recorder.cancel()
         for number, recorder in enumerate(recorders):
             if number % 5:
-                assert recorder.end() is None
-                assert recorder.elements == [0, 1, 2]
+                assert recorder.await_complete() == [0, 1, 2]
     eventually(lambda: not session.streams and not peer.session.streams, "streams are left")
     assert session.streams_total == 10_000
     assert connection.close(DEADLINE)
@@ -294,10 +255,10 @@ def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:
 
 def test_a_cancelled_subscriber_is_released(peer: Peer) -> None:
     connection = peer.connect()
-    recorder = Recorder(1)
+    recorder = recording(1)
     connection.session.subscribe(export(peer, pyrs.range(1_000_000)), recorder)
-    recorder.got.get(timeout=DEADLINE)
-    recorder.subscription.cancel()
+    recorder.await_count(1)
+    recorder.cancel()
     gone = weakref.ref(recorder)
     subscription = recorder.subscription
     del recorder
@@ -318,16 +279,16 @@ def test_a_subscriber_that_raises_is_cancelled_and_the_others_go_on(peer: Peer) 
     before = pyrs.set_error_hook(lambda error, where: reported.put(error))
     try:
 
-        class Raising(Recorder):
-            def on_next(self, element: Any) -> None:
-                raise ArithmeticError("mine")
+        def fail(subscriber: object, element: object) -> None:
+            raise ArithmeticError("mine")
 
-        raising, other = Raising(10), Recorder(pyrs.UNBOUNDED)
+        raising: TestSubscriber[int] = TestSubscriber(10, on_element=fail)
+        other = recording(pyrs.UNBOUNDED)
         connection.session.subscribe(export(peer, pyrs.range(10)), raising)
         connection.session.subscribe(export(peer, pyrs.range(10)), other)
         assert isinstance(reported.get(timeout=DEADLINE), ArithmeticError)
-        assert other.end() is None
-        assert raising.terminal.empty()
+        other.await_complete()
+        raising.assert_live()
     finally:
         pyrs.set_error_hook(before)
     connection.close()
@@ -336,29 +297,22 @@ def test_a_subscriber_that_raises_is_cancelled_and_the_others_go_on(peer: Peer) 
 def test_blocked_subscribers_do_not_stop_another_stream(peer: Peer) -> None:
     connection = peer.connect()
     release = threading.Event()
-    entered: SimpleQueue[int] = SimpleQueue()
-
-    class Blocking(Recorder):
-        def on_next(self, element: Any) -> None:
-            entered.put(1)
-            release.wait(DEADLINE * 3)
-
-    for _ in range(64):
-        connection.session.subscribe(export(peer, pyrs.range(10)), Blocking(10))
-    for _ in range(64):
-        entered.get(timeout=DEADLINE)
-    other = Recorder(pyrs.UNBOUNDED)
+    blocked = [recording(10, blocks=release) for _ in range(64)]
+    for recorder in blocked:
+        connection.session.subscribe(export(peer, pyrs.range(10)), recorder)
+    for recorder in blocked:
+        recorder.await_count(1)
+    other = recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(10_000)), other)
-    assert other.end() is None
-    assert len(other.elements) == 10_000
+    assert len(other.await_complete()) == 10_000
     release.set()
     connection.close()
 
 
 def test_two_hundred_interrupts_leave_every_other_stream_exact(peer: Peer) -> None:
     connection = peer.connect()
-    count = 300_000
-    others = [Recorder(100, 1) for _ in range(3)]
+    count = 100_000
+    others = [recording(100, 1) for _ in range(3)]
     for other in others:
         connection.session.subscribe(export(peer, pyrs.range(count)), other)
 
@@ -377,11 +331,10 @@ def test_two_hundred_interrupts_leave_every_other_stream_exact(peer: Peer) -> No
                     if number == 50:
                         interrupts.strike()
     for other in others:
-        assert other.end() is None
-        assert other.elements == list(range(count))
-    after = Recorder(pyrs.UNBOUNDED)
+        assert other.await_complete() == list(range(count))
+    after = recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(10)), after)
-    assert after.end() is None
+    after.await_complete()
     assert connection.close(DEADLINE)
 
 
@@ -391,11 +344,11 @@ def test_a_forked_child_does_not_own_the_link(peer: Peer) -> None:
     connection = peer.connect()
 
     def is_over() -> bool:
-        connection.session.subscribe(1, Recorder(1))
+        connection.session.subscribe(1, recording(1))
         return not connection.session.open and connection.close(DEADLINE)
 
     assert status_of_a_child(is_over) == 0
-    recorder = Recorder(pyrs.UNBOUNDED)
+    recorder = recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(10)), recorder)
-    assert recorder.end() is None, "the parent's link is whole"
+    recorder.await_complete()
     connection.close()

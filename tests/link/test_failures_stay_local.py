@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from interleaving import Recorder
+from interleaving import signals
 from plain_session import PlainSession
 
 import pyrs
@@ -19,7 +19,9 @@ from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Session
+from pyrs.testing import TestSubscriber
 from tests.interrupts import Raising
+from tests.waiting import recording
 
 DATE_BEYOND_PYTHON = msgpack.packb(msgpack.ExtType(3, struct.pack(">q", 10**9)))
 UNCONVERTIBLE = {
@@ -53,22 +55,22 @@ def session() -> LinkSession:
 
 
 @pytest.fixture
-def other(session: LinkSession) -> Recorder:
+def other(session: LinkSession) -> TestSubscriber[Any]:
     """A stream that must not notice anything. Its id is 1."""
-    recorder = Recorder()
+    recorder = recording(1_000)
     session.subscribe(7, recorder)
     session.sent.clear()
     return recorder
 
 
-def assert_lives(session: LinkSession, other: Recorder) -> None:
+def assert_lives(session: LinkSession, other: TestSubscriber[Any]) -> None:
     session.receive(Frame(FrameType.NEXT, 1, b"\x91\xa5flows"))
-    assert other.signals[-1] == "flows"
+    assert other.elements[-1] == "flows"
     assert session.open
 
 
 @values
-def test_an_argument_fails_its_call(session: LinkSession, other: Recorder, value: bytes) -> None:
+def test_an_argument_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     called: list[object] = []
     handle = session.handles.own(called.append, 0)
     session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x91" + value))
@@ -81,7 +83,7 @@ def test_an_argument_fails_its_call(session: LinkSession, other: Recorder, value
 
 
 @values
-def test_a_result_fails_its_call(session: LinkSession, other: Recorder, value: bytes) -> None:
+def test_a_result_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     def answers(task: Callable[[], None]) -> None:
         session.receive(Frame(FrameType.RETURN, 1, b"\x92\xc3" + value))
 
@@ -94,18 +96,18 @@ def test_a_result_fails_its_call(session: LinkSession, other: Recorder, value: b
 
 
 @values
-def test_an_element_fails_its_stream(session: LinkSession, other: Recorder, value: bytes) -> None:
-    recorder = Recorder()
+def test_an_element_fails_its_stream(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+    recorder = recording(1_000)
     session.subscribe(8, recorder)
     session.receive(Frame(FrameType.NEXT, 3, b"\x91" + value))
-    assert isinstance(recorder.end(), (ConversionError, ProtocolError))
+    assert isinstance(recorder.await_error(), (ConversionError, ProtocolError))
     assert [FrameType(each.type).name for each in session.sent][-1] == "CANCEL"
     assert_lives(session, other)
     assert list(session.streams) == [1]
 
 
 @values
-def test_an_option_fails_its_subscription(session: LinkSession, other: Recorder, value: bytes) -> None:
+def test_an_option_fails_its_subscription(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     handle = session.handles.own(pyrs.just(1), 1)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
     assert [each.type for each in session.sent] == [FrameType.ERROR]
@@ -114,8 +116,8 @@ def test_an_option_fails_its_subscription(session: LinkSession, other: Recorder,
 
 
 @values
-def test_an_option_fails_its_feed(session: LinkSession, other: Recorder, value: bytes) -> None:
-    subscriber = Recorder()
+def test_an_option_fails_its_feed(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+    subscriber = recording(1_000)
     handle = session.handles.own(subscriber, 2)
     session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
     assert next(each.type for each in session.sent if each.id == 2) == FrameType.CANCEL
@@ -127,12 +129,12 @@ def test_an_option_fails_its_feed(session: LinkSession, other: Recorder, value: 
     "convert", [{"a.B": "\ud800"}, {("a",): float}, [object]], ids=["a lone surrogate", "a tuple as a key", "a class"]
 )
 def test_an_option_that_cannot_be_encoded_fails_its_subscription(
-    session: LinkSession, other: Recorder, convert: object
+    session: LinkSession, other: TestSubscriber[Any], convert: object
 ) -> None:
-    recorder = Recorder()
+    recorder = recording(1_000)
     session.subscribe(8, recorder, options={"convert": convert})
     if not session.sent or session.sent[0].type != FrameType.SUBSCRIBE:
-        assert isinstance(recorder.end(), ConversionError)
+        recorder.await_error(ConversionError)
         assert list(session.streams) == [1]
     assert_lives(session, other)
 
@@ -236,21 +238,23 @@ def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, e
 class TestMalformedFrames:
     @pytest.mark.parametrize("identifier", [1, 77])
     def test_a_malformed_batch_ends_the_link_whichever_stream_it_names(
-        self, session: LinkSession, other: Recorder, identifier: int
+        self, session: LinkSession, other: TestSubscriber[Any], identifier: int
     ) -> None:
         with pytest.raises(ProtocolError, match="NEXT"):
             session.receive(Frame(FrameType.NEXT, identifier, b"\x01"))
 
-    def test_a_malformed_batch_ends_the_link_also_after_a_cancel(self, session: LinkSession, other: Recorder) -> None:
+    def test_a_malformed_batch_ends_the_link_also_after_a_cancel(
+        self, session: LinkSession, other: TestSubscriber[Any]
+    ) -> None:
         stream = session.streams[1]
         assert isinstance(stream, InboundStream)
         stream._cancelled = True
         with pytest.raises(ProtocolError, match="NEXT"):
             session.receive(Frame(FrameType.NEXT, 1, b"\x01"))
 
-    def test_a_null_ends_its_stream(self, session: LinkSession, other: Recorder) -> None:
+    def test_a_null_ends_its_stream(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
         session.receive(Frame(FrameType.NEXT, 1, b"\x93\x01\xc0\x02"))
-        assert other.signals == [1, "NullSignal"]
+        assert signals(other) == [1, "NullSignal"]
 
     def test_msgpacks_timestamp_in_a_call_ends_the_link(self, session: LinkSession) -> None:
         body = msgpack.packb([0, [msgpack.Timestamp(1, 0)]])
@@ -279,7 +283,7 @@ class TestTheStreamTable:
         while True:
             line += 1
             session = LinkSession()
-            recorder = Recorder()
+            recorder = recording(1_000)
             arguments = (7, recorder) if opens is Session.subscribe else (7,)
             with Raising((opens, Session._register, InboundStream.start), line) as raising:
                 try:
@@ -293,7 +297,7 @@ class TestTheStreamTable:
             return
 
     def test_a_link_that_ends_during_subscribe_keeps_no_stream_and_no_call(self, session: LinkSession) -> None:
-        recorder = Recorder()
+        recorder = recording(1_000)
         encode = session.codec.encode
 
         def ends(value: object) -> bytes:
@@ -302,7 +306,7 @@ class TestTheStreamTable:
 
         session.codec.encode = ends  # type: ignore[method-assign]
         session.subscribe(7, recorder)
-        assert isinstance(recorder.end(), LinkClosed)
+        recorder.await_error(LinkClosed)
         with pytest.raises(LinkClosed):
             session.call(7)
         assert not session.streams

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from interleaving import UNREADABLE, Codec, Interrupted, Recorder, Stepped, at_every_line
+from interleaving import UNREADABLE, Codec, Interrupted, Stepped, at_every_line, signals
 from peer import Peer
 from plain_session import PlainCodec, PlainEncoder, PlainSession
 
@@ -33,12 +33,13 @@ from pyrs.jvm.link.frames import (
 )
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.values import Originals, exception_to_wire
+from pyrs.testing import TestSubscriber
 from tests.forking import status_of_a_child
-from tests.waiting import DEADLINE, eventually
+from tests.waiting import DEADLINE, eventually, recording
 
 
-def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:
-    recorder = Recorder()
+def subscribed(session: Stepped) -> tuple[TestSubscriber[Any], InboundStream]:
+    recorder = recording(1_000)
     session.subscribe(7, recorder)
     session.run()
     stream = session.streams[1]
@@ -71,9 +72,9 @@ class TestBatchDuringDrain:
                 session.run()
                 last = "complete" if "complete" in end else "RuntimeError" if end == "error" else "LinkBroken"
                 if end == "lost":  # elements that the broken link cut off may be missing, but only from the end
-                    assert recorder.signals in ([1, 2, 3, last], [1, 2, 3, 4, 5, last]), intruder.line
+                    assert signals(recorder) in ([1, 2, 3, last], [1, 2, 3, 4, 5, last]), intruder.line
                 else:
-                    assert recorder.signals == [1, 2, 3, 4, 5, last], intruder.line
+                    assert signals(recorder) == [1, 2, 3, 4, 5, last], intruder.line
             return intruder.reached
 
         at_every_line(self.LANE, attempt)
@@ -91,11 +92,11 @@ class TestTerminalSignalDuringArrival:
             session.next(1, 2, UNREADABLE, 3)
             inside, leave = threading.Event(), threading.Event()
 
-            def stay() -> None:
+            def stay(*ignored: object) -> None:
                 inside.set()
                 assert leave.wait(DEADLINE)
 
-            recorder.entered = stay
+            recorder._on_element = stay
             lane = threading.Thread(target=session.run, daemon=True)
 
             def the_lane() -> None:
@@ -108,7 +109,7 @@ class TestTerminalSignalDuringArrival:
             if intruder.reached:
                 lane.join(DEADLINE)
                 session.run()
-                assert recorder.signals == [1, 2, "ValueError"], intruder.line
+                assert signals(recorder) == [1, 2, "ValueError"], intruder.line
                 assert not stream._batches
                 assert isinstance(session.codec, Codec)
                 assert session.codec.discarded == [[4, 5]], intruder.line
@@ -128,16 +129,16 @@ class TestTerminalSignalDuringArrival:
 
             def the_lane() -> None:
                 if how == "cancel":
-                    recorder.subscription.cancel()
+                    recorder.cancel()
                 elif how == "non-positive request":
-                    recorder.subscription.request(0)
+                    recorder.request(0)
                 session.run()
 
             with interrupted(the_lane) as intruder:
                 session.next("home", 5, home=True)
             session.run()
             if intruder.reached:
-                assert "home" not in recorder.signals
+                assert "home" not in signals(recorder)
                 assert not stream._batches, intruder.line
                 assert isinstance(session.codec, Codec)
                 assert session.codec.discarded == [["home", 5]], intruder.line
@@ -377,11 +378,11 @@ def test_exact_crosses_with_a_subscriber_of_the_peer() -> None:
         def request(self, n: int) -> None:
             asked.put(n)
 
-    recorder = Recorder(request=2)
+    recorder = recording(request=2)
     handle = peer.session.handles.own(recorder, 2)
     Asked(None).subscribe(connection.session.subscribe_peer(handle, {"exact": True}))
     assert asked.get(timeout=DEADLINE) == 2
-    recorder.subscription.request(3)
+    recorder.request(3)
     assert asked.get(timeout=DEADLINE) == 3
     assert connection.close(DEADLINE)
 
@@ -390,7 +391,7 @@ def test_close_ends_although_the_peer_does_not_read() -> None:
     """The writer thread is in the middle of a write that does not come to an end."""
     peer = Peer()
     connection = peer.connect()
-    recorder = Recorder(1)
+    recorder = recording(1)
     connection.session.subscribe(peer.session.handles.own(pyrs.never(), 1), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
     stopped, goes_on = threading.Event(), threading.Event()
@@ -409,7 +410,7 @@ def test_close_ends_although_the_peer_does_not_read() -> None:
     eventually(lambda: outbox.bytes_out > 100_000 and outbox._writing.locked(), "the writer did not write")
     try:
         assert connection.close(DEADLINE)
-        assert isinstance(recorder.end(), LinkClosed)
+        recorder.await_error(LinkClosed)
         for thread in (connection._reader, connection._writer):
             thread.join(DEADLINE)
             assert not thread.is_alive(), thread.name

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from tests.shutdown.recorder import DEADLINE
+from tests.waiting import DEADLINE
 
 T = TypeVar("T")
 BEAT_SECONDS = 0.002

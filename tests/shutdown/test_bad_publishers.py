@@ -7,11 +7,12 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from recorder import DEADLINE, MILLIS, Recorder
 
 import pyrs
 from pyrs import jvm
 from pyrs.api import Publisher, Subscription
+from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE, MILLIS, recording
 
 
 @pytest.mark.parametrize(
@@ -25,35 +26,34 @@ from pyrs.api import Publisher, Subscription
 )
 def test_a_java_publisher_that_breaks_a_rule(bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str) -> None:
     wrong = shared_jvm.gateway.jvm.Parties.Wrong(how)
-    other, broken = Recorder(10, 1), Recorder(1)
+    other, broken = recording(10, 1), recording(1)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Range(50_000)).subscribe(other)
     # Without exact demand, the window is refilled while elements are consumed, and may cover all excess elements.
     bridge.from_jvm(wrong, exact=True).subscribe(broken)
-    error = broken.end()
+    error = broken.await_error()
     assert error is not None and rule in str(error), error
     if how != "no onSubscribe":
         assert wrong.awaitCancelled(MILLIS), "the Publisher is cancelled"
-    assert other.end() is None
-    assert other.elements == list(range(50_000))
-    assert broken.only_one_terminal()
+    assert other.await_complete() == list(range(50_000))
+    broken.assert_rules()
 
 
 def test_two_terminals_from_java_are_one(bridge: jvm.Bridge, shared_jvm: Any) -> None:
-    recorder = Recorder(pyrs.UNBOUNDED)
+    recorder = recording(pyrs.UNBOUNDED)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Wrong("two terminals")).subscribe(recorder)
-    assert recorder.end() is None
+    recorder.await_complete()
     bridge._session.call(0, deadline_seconds=DEADLINE)
     assert recorder.elements == [1]
-    assert recorder.only_one_terminal()
+    recorder.assert_rules()
 
 
 @pytest.mark.parametrize(
     ("how", "message"), [("throws", "cannot be subscribed to"), ("request throws", "request threw")]
 )
 def test_a_java_publisher_that_throws(bridge: jvm.Bridge, shared_jvm: Any, how: str, message: str) -> None:
-    recorder = Recorder(1)
+    recorder = recording(1)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Wrong(how)).subscribe(recorder)
-    error = recorder.end()
+    error = recorder.await_error()
     assert error is not None and message in str(error)
 
 
@@ -139,12 +139,11 @@ def test_a_python_subscriber_that_raises_is_cancelled_and_reported(bridge: jvm.B
     before = pyrs.set_error_hook(note)
     try:
 
-        class Raising(Recorder):
-            def on_next(self, element: Any) -> None:
-                raise Mine
+        def fail(subscriber: object, element: object) -> None:
+            raise Mine
 
         source = shared_jvm.gateway.jvm.Parties.Range(1_000_000_000)
-        bridge.from_jvm(source).subscribe(Raising(5))
+        bridge.from_jvm(source).subscribe(TestSubscriber(5, on_element=fail))
         assert isinstance(reported.get(timeout=DEADLINE), Mine)
         assert source.awaitCancelled(MILLIS)
     finally:
@@ -154,12 +153,12 @@ def test_a_python_subscriber_that_raises_is_cancelled_and_reported(bridge: jvm.B
 @pytest.mark.parametrize("n", [0, -1, -(2**62)])
 def test_an_illegal_request_is_an_error_of_rule_3_9(bridge: jvm.Bridge, shared_jvm: Any, n: int) -> None:
     source = shared_jvm.gateway.jvm.Parties.Range(1 << 60)
-    recorder = Recorder(1)
+    recorder = recording(1)
     bridge.from_jvm(source).subscribe(recorder)
-    assert recorder.next() == 0
-    recorder.subscription.request(n)
-    error = recorder.end()
+    assert recorder.await_count(1) == [0]
+    recorder.request(n)
+    error = recorder.await_error()
     assert isinstance(error, ValueError) and "3.9" in str(error)
     assert source.awaitCancelled(MILLIS)
-    recorder.subscription.request(1)
-    recorder.subscription.cancel()
+    recorder.request(1)
+    recorder.cancel()

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from recorder import DEADLINE, MILLIS, Recorder
 
 import pyrs
 from pyrs import jvm
@@ -19,7 +18,7 @@ from pyrs.errors import CallTimeout, JvmUnavailable, LinkBroken, LinkClosed
 from pyrs.jvm.link import connection as link
 from pyrs.jvm.link.frames import MORE, FrameType, frame
 from pyrs.jvm.link.inbound import InboundStream
-from tests.waiting import collected, eventually
+from tests.waiting import DEADLINE, MILLIS, collected, eventually, recording
 
 FUNCTION = "java.util.function.Function"
 TAKEN_BYTES = 16_000_000
@@ -88,10 +87,9 @@ def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jv
 
     try:
         collected(finalized, "it was not collected")
-        recorder = Recorder(1_000, 1)
+        recorder = recording(1_000, 1)
         bridge.from_jvm(shared_jvm.parties.Range(10_000)).subscribe(recorder)
-        assert recorder.end() is None
-        assert len(recorder.elements) == 10_000
+        assert len(recorder.await_complete()) == 10_000
     finally:
         leave.set()
 
@@ -165,10 +163,10 @@ def test_close_returns_after_every_subscriber_was_notified(shared_jvm: Any, monk
     """The writer tells the streams; where that took a second, the reader saw the end and the workers were shut down."""
     bridge = jvm.connect(shared_jvm.gateway)
     connection = bridge._connection
-    recorders = [Recorder(1) for _ in range(4)]
+    recorders = [recording(1) for _ in range(4)]
     for recorder in recorders:
         bridge.from_jvm(shared_jvm.parties.Range(1 << 60)).subscribe(recorder)
-        recorder.next()
+        recorder.await_count(1)
     tell = InboundStream.lost
     monkeypatch.setattr(link, "_GOODBYE_SECONDS", 0.05)
 
@@ -179,7 +177,7 @@ def test_close_returns_after_every_subscriber_was_notified(shared_jvm: Any, monk
     monkeypatch.setattr(InboundStream, "lost", tell_late)
     assert bridge.close(DEADLINE)
     for recorder in recorders:
-        assert isinstance(recorder.end(), LinkClosed)
+        recorder.await_error(LinkClosed)
 
 
 def test_a_java_object_of_a_closed_bridge_says_that_it_is_closed(shared_jvm: Any) -> None:

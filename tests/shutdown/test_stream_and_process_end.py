@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorder import DEADLINE, MILLIS, Recorder
 
 import pyrs
 from pyrs import jvm
 from pyrs.errors import LinkBroken, LinkClosed
-from tests.waiting import collected, eventually, uncollected
+from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE, MILLIS, collected, eventually, recording, uncollected
 
 HERE = Path(__file__).parent
 
@@ -36,7 +36,7 @@ def bridge_threads() -> list[str]:
 def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
     plain = new_jvm()
     bridge = jvm.connect(plain.gateway)
-    running, idle = Recorder(10, 1), Recorder(1)
+    running, idle = recording(10, 1), recording(1)
     bridge.from_jvm(plain.parties.Range(1 << 60)).subscribe(running)
     bridge.from_jvm(plain.parties.Range(1 << 60)).subscribe(idle)
     cancelled = threading.Event()
@@ -48,18 +48,16 @@ def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
             cancelled.set()
 
     bridge.to_jvm(pyrs.from_iterable(forever())).subscribe(plain.parties.Counting(10, 1, False))
-    running.next(), idle.next()
+    running.await_count(1), idle.await_count(1)
     plain.kill()
     for recorder in (running, idle):
-        assert isinstance(recorder.end(), LinkBroken)
-        assert recorder.only_one_terminal()
+        recorder.await_error(LinkBroken)
+        recorder.assert_rules()
     assert bridge.closed
-    late = Recorder(1)
     with pytest.raises((LinkBroken, LinkClosed)):
         bridge.from_jvm(None)
     assert bridge.close(DEADLINE)
     eventually(lambda: bridge.name not in " ".join(bridge_threads()), lambda: f"threads are left: {bridge_threads()}")
-    assert late.only_one_terminal()
     assert bridge.stats()["streams_live"] == 0
 
 
@@ -128,15 +126,15 @@ def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
 def test_close_mid_stream(shared_jvm: Any) -> None:
     bridge = jvm.connect(shared_jvm.gateway)
     source, sink = shared_jvm.parties.Range(1 << 60), shared_jvm.parties.Counting(10, 1, False)
-    running, idle = Recorder(10, 1), Recorder(0)
+    running, idle = recording(10, 1), recording(0)
     bridge.from_jvm(source).subscribe(running)
     bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(idle)
     bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
-    running.next()
+    running.await_count(1)
     assert bridge.close(DEADLINE)
     for recorder in (running, idle):
-        assert isinstance(recorder.end(), LinkClosed)
-        assert recorder.only_one_terminal()
+        recorder.await_error(LinkClosed)
+        recorder.assert_rules()
     assert source.awaitCancelled(MILLIS)
     assert sink.awaitEnd(MILLIS)
     with pytest.raises(LinkClosed, match="is closed"):
@@ -146,28 +144,22 @@ def test_close_mid_stream(shared_jvm: Any) -> None:
 
 def test_close_from_inside_a_callback(shared_jvm: Any) -> None:
     bridge = jvm.connect(shared_jvm.gateway)
-
-    class Closing(Recorder):
-        def on_next(self, element: Any) -> None:
-            bridge.close()
-
-    recorder = Closing(1)
+    recorder = TestSubscriber(1, on_element=lambda subscriber, element: bridge.close(), timeout=DEADLINE)
     bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(recorder)
-    assert isinstance(recorder.end(), LinkClosed)
+    recorder.await_error(LinkClosed)
     assert bridge.close(DEADLINE)
 
 
 def test_two_bridges_on_one_jvm_know_nothing_of_each_other(shared_jvm: Any) -> None:
     first, second = jvm.connect(shared_jvm.gateway), jvm.connect(shared_jvm.gateway)
-    recorder = Recorder(10, 1)
+    recorder = recording(10, 1)
     second.from_jvm(shared_jvm.parties.Range(200_000)).subscribe(recorder)
-    ended = Recorder(1)
+    ended = recording(1)
     first.from_jvm(shared_jvm.parties.Range(5)).subscribe(ended)
-    ended.next()
+    ended.await_count(1)
     first.close()
-    assert isinstance(ended.end(), LinkClosed)
-    assert recorder.end() is None
-    assert recorder.elements == list(range(200_000))
+    ended.await_error(LinkClosed)
+    assert recorder.await_complete() == list(range(200_000))
     second.close()
 
 
@@ -186,19 +178,18 @@ def test_ten_thousand_streams_leave_nothing_behind(shared_jvm: Any) -> None:
     with jvm.connect(shared_jvm.gateway) as bridge:
         source = bridge.from_jvm(shared_jvm.parties.Range(5))
         sink = bridge.to_jvm(pyrs.range(5))
-        for round_number in range(50):
-            recorders = [Recorder(pyrs.UNBOUNDED) for _ in range(196)]
+        for _ in range(50):
+            recorders = [recording(pyrs.UNBOUNDED) for _ in range(196)]
             for number, recorder in enumerate(recorders):
                 source.subscribe(recorder)
                 if number % 7 == 0:
-                    recorder.subscription.cancel()
+                    recorder.cancel()
             countings = [shared_jvm.parties.Counting(10, 1, False) for _ in range(4)]
             for counting in countings:
                 sink.subscribe(counting)
             for number, recorder in enumerate(recorders):
                 if number % 7:
-                    assert recorder.end() is None, round_number
-                    assert recorder.elements == [0, 1, 2, 3, 4]
+                    assert recorder.await_complete() == [0, 1, 2, 3, 4]
             for counting in countings:
                 assert counting.awaitEnd(MILLIS)
                 assert counting.count() == 5
@@ -221,21 +212,20 @@ def test_sixty_four_blocked_on_each_side_and_a_sixty_fifth_stream(new_jvm: Any) 
     plain = new_jvm()
     release = threading.Event()
     with jvm.connect(plain.gateway) as bridge:
-        blocked = [Recorder(10, blocks=release) for _ in range(64)]
+        blocked = [recording(10, blocks=release) for _ in range(64)]
         for recorder in blocked:
             bridge.from_jvm(plain.parties.Range(1_000)).subscribe(recorder)
         sinks = [plain.parties.Counting(10, 0, True) for _ in range(64)]
         for sink in sinks:
             bridge.to_jvm(pyrs.range(1_000)).subscribe(sink)
         for recorder in blocked:
-            recorder.next()
+            recorder.await_count(1)
         for sink in sinks:
             assert sink.awaitBlocked(MILLIS)
-        recorder, sink = Recorder(100, 1), plain.parties.Counting(100, 1, False)
+        recorder, sink = recording(100, 1), plain.parties.Counting(100, 1, False)
         bridge.from_jvm(plain.parties.Range(20_000)).subscribe(recorder)
         bridge.to_jvm(pyrs.range(20_000)).subscribe(sink)
-        assert recorder.end() is None
-        assert recorder.elements == list(range(20_000))
+        assert recorder.await_complete() == list(range(20_000))
         assert sink.awaitEnd(MILLIS)
         assert sink.count() == 20_000 and sink.inOrder()
         release.set()
@@ -244,21 +234,21 @@ def test_sixty_four_blocked_on_each_side_and_a_sixty_fifth_stream(new_jvm: Any) 
 
 def test_a_subscriber_that_stops_requesting_holds_little(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     source = shared_jvm.parties.Range(10_000_000)
-    recorder = Recorder(1)
+    recorder = recording(1)
     bridge.from_jvm(source).subscribe(recorder)
-    assert recorder.next() == 0
+    assert recorder.await_count(1) == [0]
     bridge._session.call(0, deadline_seconds=DEADLINE)
     assert source.emitted() <= 16
     assert bridge.stats()["in_flight"] <= 16
     # The delivered element is subtracted from the demand after on_next has returned.
     eventually(lambda: bridge.stats()["demand"] == 0, "the delivered element is still part of the demand")
-    recorder.subscription.cancel()
+    recorder.cancel()
     assert source.awaitCancelled(MILLIS)
 
 
 def test_two_hundred_interrupts(bridge: jvm.Bridge, shared_jvm: Any) -> None:
-    count = 400_000
-    others = [Recorder(100, 1) for _ in range(2)]
+    count = 100_000
+    others = [recording(100, 1) for _ in range(2)]
     for other in others:
         bridge.from_jvm(shared_jvm.parties.Range(count)).subscribe(other)
     sink = shared_jvm.parties.Counting(100, 1, False)
@@ -289,8 +279,7 @@ def test_two_hundred_interrupts(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     armed.set()
     thread.join(DEADLINE)
     for other in others:
-        assert other.end() is None
-        assert other.elements == list(range(count))
+        assert other.await_complete() == list(range(count))
     assert sink.awaitEnd(MILLIS)
     assert sink.count() == count and sink.inOrder()
     eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: f"streams are left: {bridge!r}")

@@ -13,10 +13,10 @@ import pytest
 import pyrs
 from pyrs import jvm
 from pyrs.errors import CallTimeout, JavaError
+from pyrs.testing import TestSubscriber
 from tests.shutdown import conftest as endings
 from tests.shutdown.pace import run_at_pace
-from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, MILLIS, eventually, recording
 
 classes = endings.classes
 shared_jvm = endings.shared_jvm
@@ -43,9 +43,8 @@ def test_opening_and_a_dropped_error_are_logged(shared_jvm: Any, java: Any, capl
     class Mine(Exception):
         """No other test raises it."""
 
-    class Raising(Recorder):
-        def on_next(self, element: Any) -> None:
-            raise Mine
+    def fail(subscriber: object, element: object) -> None:
+        raise Mine
 
     def dropped() -> list[logging.LogRecord]:
         return [record for record in caplog.records if record.exc_info and record.exc_info[0] is Mine]
@@ -54,7 +53,7 @@ def test_opening_and_a_dropped_error_are_logged(shared_jvm: Any, java: Any, capl
         (opened,) = [record for record in caplog.records if "spoken-of is open" in record.getMessage()]
         assert (opened.name, opened.levelno) == ("pyrs.jvm", logging.INFO)
         assert "Py4J JavaGateway at 127.0.0.1" in opened.getMessage()
-        bridge.from_jvm(java.Parties.Range(5)).subscribe(Raising(1))
+        bridge.from_jvm(java.Parties.Range(5)).subscribe(TestSubscriber(1, on_element=fail))
         eventually(dropped, "no record of the error")
     (record,) = dropped()
     assert (record.name, record.levelno) == ("pyrs", logging.ERROR)
@@ -69,9 +68,9 @@ def test_java_logs_a_dropped_error(bridge: jvm.Bridge, java: Any, tmp_path: Path
     logger.addHandler(handler)
     logger.setUseParentHandlers(False)
     try:
-        recorder = Recorder(pyrs.UNBOUNDED)
+        recorder = recording(pyrs.UNBOUNDED)
         bridge.from_jvm(java.Parties.Wrong("two terminals")).subscribe(recorder)
-        assert recorder.end() is None
+        recorder.await_complete()
         eventually(lambda: "a second terminal" in file.read_text(), "Java has not logged the dropped error")
     finally:
         logger.setUseParentHandlers(True)
@@ -84,10 +83,10 @@ def test_java_logs_a_dropped_error(bridge: jvm.Bridge, java: Any, tmp_path: Path
 def test_the_numbers_are_live(bridge: jvm.Bridge, java: Any) -> None:
     assert "open, Py4J JavaGateway at 127.0.0.1:" in repr(bridge)
     assert "0 streams live, demand 0, 0 in flight, 0 elements in, 0 out, 0 dropped" in repr(bridge)
-    recorder = Recorder(3)
+    recorder = recording(3)
     bridge.from_jvm(java.Parties.Range(1 << 60)).subscribe(recorder)
-    assert [recorder.next() for _ in range(3)] == [0, 1, 2]
-    waiting = Recorder(5)
+    assert recorder.await_count(3) == [0, 1, 2]
+    waiting = recording(5)
     publisher = java.java.util.concurrent.SubmissionPublisher()
     bridge.from_jvm(publisher).subscribe(waiting)
     eventually(lambda: bridge.stats()["elements_in"] == 3 and bridge.stats()["demand"] == 5, repr(bridge))
@@ -115,7 +114,7 @@ def test_the_numbers_are_live(bridge: jvm.Bridge, java: Any) -> None:
     eventually(
         lambda: any(getattr(each, "_received", 0) > 3 for each in tuple(streams.values())), "nothing was prefetched"
     )
-    recorder.subscription.cancel(), waiting.subscription.cancel()
+    recorder.cancel(), waiting.cancel()
     eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))
     eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
     stats, theirs = bridge.stats(), bridge.jvm_stats()

@@ -32,8 +32,7 @@ DRIVER = """
     from pyspark.sql import SparkSession
     import pyrs
     from pyrs import jvm
-    from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
-    from tests.waiting import eventually
+    from tests.waiting import DEADLINE, MILLIS, eventually, recording
     pyrs.set_element_hook(lambda count, where: None)
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
@@ -85,23 +84,22 @@ LIFE = f"""
     spark.range(1).agg({{"id": "max"}}).schema  # the first takes its time, and should not take a stream's
 
     # Two streams each way that have nothing to do with Spark, and one that is made of Spark's jobs.
-    endless, count = parties.Range(1 << 60), 1_000_000
-    running, exact = Recorder(10, 1), Recorder(100, 1)
+    endless, count = parties.Range(1 << 60), 200_000
+    running, exact = recording(10, 1), recording(100, 1)
     sink, jobs = parties.Counting(100, 1, False), parties.Counting(1, 1, False)
     bridge.from_jvm(endless).subscribe(running)
     bridge.from_jvm(parties.Range(count)).subscribe(exact)
     bridge.to_jvm(pyrs.range(count)).subscribe(sink)
     bridge.to_jvm(pyrs.range(count).map(lambda n: spark.range(n).agg({{"id": "max"}}).schema and n)).subscribe(jobs)
-    running.next()
+    running.await_count(1)
     eventually(lambda: jobs.count() > 0, lambda: f"no job has ended: {{jobs.error()}}")
 
     spark.stop()
     stopped = len(running.elements)
     check(jobs.awaitEnd(MILLIS), "the stream of Spark's jobs hangs")
     check(jobs.error() is not None, "the stream of Spark's jobs ended well")
-    while len(running.elements) < stopped + 10_000:
-        running.next()
-    check(running.only_one_terminal() and not bridge.closed, bridge)
+    running.await_count(stopped + 10_000)
+    check(not running.assert_live().ended and not bridge.closed, bridge)
     # The two that are finite may end between the two numbers.
     eventually(lambda: bridge.jvm_stats()["streams_live"] == bridge.stats()["streams_live"] > 0, lambda: repr(bridge))
 
@@ -113,7 +111,7 @@ LIFE = f"""
         again = parties.Counting(1, 1, False)
         bridge.to_jvm(pyrs.range(3).map(lambda n: spark.range(n + 1).schema and n)).subscribe(again)
         check(again.awaitEnd(MILLIS) and again.error() is None and again.count() == 3, again.error())
-    check(running.only_one_terminal(), "closing one bridge has ended a stream of the other")
+    running.assert_live()  # closing one bridge ends no stream of the other
 
     # Another Python process on this JVM, which ends in the middle of its streams.
     client = gateway._gateway_client
@@ -126,9 +124,9 @@ LIFE = f"""
     check((child.returncode, child.stdout, child.stderr) == (0, "1000\\n", ""), (child, child.stderr))
     check(parties.shared("source").awaitCancelled(MILLIS), "the other process has left its stream in the JVM")
 
-    check(exact.end() is None and exact.elements == list(range(count)), "elements were lost")
+    check(exact.await_complete() == list(range(count)), "elements were lost")
     check(sink.awaitEnd(MILLIS) and (sink.count(), sink.inOrder(), sink.error()) == (count, True, None), sink.error())
-    running.subscription.cancel()
+    running.cancel()
     check(endless.awaitCancelled(MILLIS), "not cancelled")
     {no_callback_server("gateway")}
     {no_callback_server("spark.sparkContext._gateway")}
@@ -142,13 +140,13 @@ OTHER = """
     from py4j.java_gateway import GatewayParameters, JavaGateway
     import pyrs
     from pyrs import jvm
-    from tests.shutdown.recorder import DEADLINE, Recorder
+    from tests.waiting import DEADLINE, recording
     pyrs.set_element_hook(lambda count, where: None)
     java = JavaGateway(gateway_parameters=GatewayParameters(port=int(sys.argv[1]), auth_token=sys.stdin.read()))
     bridge = jvm.connect(java)
-    recorder = Recorder(10, 1)
+    recorder = recording(10, 1)
     bridge.from_jvm(java.jvm.Parties.shared("source")).subscribe(recorder)
-    recorder.next()
+    recorder.await_count(1)
     print(len(list(bridge.from_jvm(java.jvm.Parties.Range(1000)).to_iterable(timeout=DEADLINE))))
 """
 
@@ -165,13 +163,13 @@ def test_a_drivers_whole_life(classes: Path) -> None:
 
 
 MID_STREAM = """
-    running, stuck = Recorder(10, 1), Recorder(10, blocks=threading.Event())
+    running, stuck = recording(10, 1), recording(10, blocks=threading.Event())
     bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
     bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
     sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
     bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
     bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
-    running.next(), stuck.next()
+    running.await_count(1), stuck.await_count(1)
     assert held.awaitBlocked(MILLIS)
     print(gateway.proc.pid if hasattr(gateway, "proc") else gateway.java_process.pid, flush=True)
     sys.stdin.readline()
@@ -222,8 +220,7 @@ FORKING = """
     import pyrs
     from pyrs import jvm
     from pyrs.errors import LinkBroken
-    from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
-    from tests.waiting import eventually
+    from tests.waiting import DEADLINE, MILLIS, eventually, recording
     pyrs.set_element_hook(lambda count, where: None)
     port, token = sys.stdin.read().split()
 
@@ -235,10 +232,10 @@ FORKING = """
     source = bridge.from_jvm(java.jvm.Parties.Range(3))
     java.jvm.Parties.share("small", java.jvm.Parties.Range(3))
     endless = java.jvm.Parties.Range(1 << 60)
-    recorder, sink = Recorder(100, 1), java.jvm.Parties.Counting(100, 1, False)
+    recorder, sink = recording(100, 1), java.jvm.Parties.Counting(100, 1, False)
     bridge.from_jvm(endless).subscribe(recorder)
     bridge.to_jvm(pyrs.from_iterable(itertools.count())).subscribe(sink)
-    recorder.next()
+    recorder.await_count(1)
 
     def in_the_child():
         assert bridge.closed and "closed" in repr(bridge)
@@ -249,9 +246,9 @@ FORKING = """
                 assert "fork" in str(error) or "closed" in str(error), error
             else:
                 raise AssertionError("the parent's bridge works in the child")
-        late = Recorder(1)
+        late = recording(1)
         source.subscribe(late)
-        error = late.end()
+        error = late.await_error()
         assert isinstance(error, LinkBroken) and "fork" in str(error), error
         assert bridge.close()
         mine = new_gateway()
@@ -279,7 +276,7 @@ FORKING = """
         eventually(lambda: len(recorder.elements) > before, "the parent's stream stands still")
     eventually(lambda: sink.count() > 1_000, "the parent's other stream stands still")
     sink.cancel()
-    recorder.subscription.cancel()
+    recorder.cancel()
     assert endless.awaitCancelled(MILLIS)
     assert bridge.close(DEADLINE)
     assert recorder.elements == list(range(len(recorder.elements)))
