@@ -205,7 +205,23 @@ def test_the_same_exception_has_the_same_number_and_the_eldest_is_forgotten() ->
     assert originals.find(number) is None
 
 
-@pytest.mark.parametrize("wire", [None, 1, [], [0, 1], java()[:7], [0, 1, "x", "y", [["too short"]], None, None, []]])
+@pytest.mark.parametrize(
+    "wire",
+    [
+        None,
+        1,
+        [],
+        [0, 1],
+        java()[:7],
+        [0, 1, "x", "y", [["too short"]], None, None, []],
+        [0, 1, "x", "y", [["a.B", "c", None, float("inf")]], None, None, []],
+        [0, 1, "x", "y", [[b"a.B", "c", None, 1]], None, None, []],
+        [0, 1, ["x"], "y", [], None, None, []],
+        [0, 1, "x", b"y", [], None, None, []],
+        [0, 1.0, "x", "y", [], None, None, []],
+        [0, 1, "x", "y", [], None, 7, []],
+    ],
+)
 def test_a_value_that_is_not_an_error_is_a_protocol_error(wire: Any) -> None:
     with pytest.raises(ProtocolError):
         wire_to_exception(wire, Originals())

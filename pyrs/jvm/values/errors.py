@@ -245,16 +245,28 @@ def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
         original = originals.find(number)
         if original is not None:
             return original
-    stack = tuple((str(c), str(f), None if file is None else str(file), int(line)) for c, f, file, line in frames)
-    error = _CLASSES.get(families[0] if families else "", JavaError)(str(name), message, stack)
+    # Checked and not converted: str() of a reference is a call to the JVM, and this may be the link's reader.
+    stack = tuple(
+        (_typed(str, c), _typed(str, f), _typed(str, file, None), _typed(int, line)) for c, f, file, line in frames
+    )
+    error = _CLASSES.get(families[0] if families else "", JavaError)(
+        _typed(str, name), _typed(str, message, None), stack
+    )
     if owner == 0:
-        error.java_original = (originals, number)
+        error.java_original = (originals, _typed(int, number))
     if cause is not None and depth < MAX_CAUSES:
         error.__cause__ = _from_wire(cause, originals, depth + 1)
-    if text is not None and sys.version_info >= (3, 11):
+    if _typed(str, text, None) is not None and sys.version_info >= (3, 11):
         # Python prints notes with the traceback, so the Java stack trace is shown too.
-        error.add_note(f"Java stack trace:\n{str(text).rstrip()}")
+        error.add_note(f"Java stack trace:\n{text.rstrip()}")
     return error
+
+
+def _typed(kind: type[Any], value: Any, *others: object) -> Any:
+    """Return a value of that type, or one of the others."""
+    if type(value) is not kind and value not in others:
+        raise TypeError(f"a {type(value).__name__} in the place of a {kind.__name__}")
+    return value
 
 
 _CLASSES: dict[str, type[JavaError]] = {
