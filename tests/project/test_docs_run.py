@@ -2,126 +2,26 @@
 
 The page shows the output in the ``text`` block after the example, or in the comment after the printing statement, with
 lines separated by commas. A comment may continue after ``: ``. An example that needs a JVM or a server has
-``<!-- needs ... -->`` above it. Other tests cover the TCK page (tests/tck), the debugging page (tests/core) and
+``<!-- needs ... -->`` above it; those of README, the home page, the quick start, the recipes and the systems page run
+here as well, each page in one process. Other tests cover the TCK page (tests/tck), the debugging page (tests/core) and
 docs/recipes (tests/interop/systems).
 """
 
 from __future__ import annotations
 
-import ast
-import io
-import re
+import subprocess
 import sys
-import tokenize
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from types import FrameType
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-ELSEWHERE = {"docs/debugging.md", "docs/referee.md"}
-BLOCK = re.compile(
-    r"^(?P<above><!--[^\n]*-->\n)?```python\n(?P<code>.*?)^```\n(?:\s*(?:<!--[^\n]*-->\n)?```text\n(?P<output>.*?)^```)?",
-    re.DOTALL | re.MULTILINE,
-)
+from tests.demo.driver import Driver, completed
+from tests.project.examples import ROOT, Example, Recorder, comments_of, differences, jvm_examples, plain_examples
 
-
-class Example(NamedTuple):
-    """One code block of a page."""
-
-    page: str
-    line: int
-    code: str
-    output: str | None
-
-
-def examples() -> Iterator[Example]:
-    for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        page, text = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
-        if page in ELSEWHERE or page.startswith("docs/recipes/"):
-            continue
-        for found in BLOCK.finditer(text):
-            if not re.match(r"<!-- needs |<!-- example ", found["above"] or ""):
-                yield Example(page, text.count("\n", 0, found.start("code")) + 1, found["code"], found["output"])
-
-
-EXAMPLES = list(examples())
-
-
-class Printed(NamedTuple):
-    """A line of output, with the example's lines that were on the stack."""
-
-    text: str
-    lines: frozenset[int]
-
-
-class Recorder(io.TextIOBase):
-    """Standard output that records which statement of the example prints."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.printed: list[Printed] = []
-        self._begun = ""
-
-    def write(self, text: str, /) -> int:
-        whole, newline, self._begun = (self._begun + text).rpartition("\n")
-        if newline:
-            lines = frozenset(self._lines())
-            self.printed += [Printed(line, lines) for line in whole.split("\n")]
-        return len(text)
-
-    def _lines(self) -> Iterator[int]:
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
-            if frame.f_code.co_filename == self.name:
-                yield frame.f_lineno
-            frame = frame.f_back
-
-
-def statements_of(code: str) -> dict[int, int]:
-    """Map each line to the first line of its simple statement."""
-    first = {}
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            first.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.lineno))
-    return first
-
-
-def comments_of(code: str) -> dict[int, str]:
-    """Map each simple statement's first line to the comments after or below it."""
-    first, lines = statements_of(code), code.splitlines()
-    said: dict[int, list[str]] = {}
-    at = 0
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        line = token.start[0]
-        alone = token.type == tokenize.COMMENT and lines[line - 1].lstrip().startswith("#")
-        at = first.get(line, at if alone or not token.string.strip() else 0)
-        if token.type == tokenize.COMMENT and at:
-            said.setdefault(at, []).append(token.string.lstrip("# "))
-    return {line: ", ".join(texts) for line, texts in said.items()}
-
-
-def differences(code: str, printed: list[Printed]) -> list[str]:
-    """Return the differences between an example's comments and its output."""
-    first, said = statements_of(code), comments_of(code)
-    left = dict(said)
-    wrong = []
-    for text, lines in printed:
-        where = sorted({first.get(line, line) for line in lines} & said.keys()) if lines else sorted(said)
-        claims = [line for line in where if left[line].startswith(text)]
-        if claims:
-            left[claims[0]] = left[claims[0]][len(text) :].removeprefix(", ")
-        elif where:
-            wrong.append(f"{text!r} was printed, but line {where[0]} shows {said[where[0]]!r}")
-    for line, rest in left.items():
-        if rest and not rest.startswith(":") and rest != said[line]:
-            wrong.append(f"line {line} also shows {rest!r}, which was not printed")
-        elif rest == said[line] and code.splitlines()[line - 1].lstrip().startswith("print("):
-            wrong.append(f"line {line} shows {rest!r}, which was not printed")
-    return wrong
+EXAMPLES = list(plain_examples())
+JVM_PAGES = ["README.md", "docs/index.md", "docs/quickstart.md", "docs/recipes.md", "docs/interop.md"]
+SPARK_EXAMPLES = [example for page in JVM_PAGES for example in jvm_examples(page) if "SparkSession" in example.code]
 
 
 def test_examples_are_found() -> None:
@@ -159,3 +59,32 @@ def test_wrong_comments_are_detected(code: str, wrong: int) -> None:
     with redirect_stdout(recorder):
         exec(compile(code, "here", "exec"), {})
     assert len(differences(code, recorder.printed)) == wrong
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", JVM_PAGES)
+def test_jvm_examples_run_in_one_process(page: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.project.pasted", page],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert "ran " in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("example", SPARK_EXAMPLES, ids=lambda example: f"{example.page}:{example.line}")
+def test_spark_examples_run_in_a_driver(example: Example, driver: Driver, tmp_path: Path) -> None:
+    program = tmp_path / "example.py"
+    program.write_text(example.code, encoding="utf-8")
+    done = completed(driver, tmp_path, program)
+    assert done.returncode == 0, done.stderr[-4000:]
+    shown = comments_of(example.code)
+    prints = [line for line in sorted(shown) if example.code.splitlines()[line - 1].strip().startswith("print(")]
+    assert done.stdout.splitlines() == [shown[line] for line in prints]
