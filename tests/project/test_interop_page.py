@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.interop.systems import page
-from tests.interop.systems.recipes import RECIPES, code_of, load_recipe
+from tests.interop.systems.__main__ import ON_BOTH_GATEWAYS
+from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_recipe, output_of
 from tests.interop.systems.system import load, names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +28,46 @@ def test_interop_page_is_generated_from_the_tests() -> None:
 def test_site_navigation_lists_every_recipe() -> None:
     shown = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
     assert [name for name in names() if f": recipes/{name}.md" not in shown] == []
+
+
+def test_every_block_defines_its_names_alone() -> None:
+    """Annotations and default values are evaluated without the imports of the other blocks."""
+    for name in names():
+        for block in BLOCK.finditer((RECIPES / f"{name}.md").read_text(encoding="utf-8")):
+            if not block["program"]:
+                exec(compile(block["code"], f"a block of {name}", "exec", dont_inherit=True), {"__name__": name})
+
+
+def test_every_recipe_ends_with_a_program() -> None:
+    for name in names():
+        *_, last = BLOCK.finditer((RECIPES / f"{name}.md").read_text(encoding="utf-8"))
+        assert last["program"], name
+        compile(code_of(RECIPES / f"{name}.md", program=True), name, "exec")
+        if output_of(RECIPES / f"{name}.md") is None:
+            assert "needs a server" in last["program"], name
+            assert load(name).server_process or name == "mongodb", name  # the tests of MongoDB have a server in the JVM
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ON_BOTH_GATEWAYS else [pytest.mark.campaign])
+        for name in names()
+        if output_of(RECIPES / f"{name}.md") is not None
+    ],
+)
+def test_pasted_page_prints_its_output(name: str, tmp_path: Path) -> None:
+    page = RECIPES / f"{name}.md"
+    pasted = tmp_path / "pasted.py"
+    pasted.write_text(code_of(page, program=True), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, pasted], env=environment, capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout == output_of(page)
 
 
 def test_recipes_use_the_tested_versions() -> None:

@@ -11,9 +11,15 @@ PYSPARK = "4.3.0"
 
 HEAD = f"""# Systems
 
-The bridge is tested with these Reactive Streams systems of the JVM. Each row is a test against the real component, or
-against the server in the column "against", and its recipe is the code under test. `make test-interop SYSTEM=kafka` runs
-one of them. The driver is that of PySpark {PYSPARK}. `python -m tests.interop.systems --page` generates this page.
+The bridge is tested with these Reactive Streams systems of the JVM, and each has a recipe whose code is the code under
+test. `make test-interop SYSTEM=kafka` runs the tests of one system. The driver is that of PySpark {PYSPARK}.
+`python -m tests.interop.systems --page` generates this page.
+
+| status | meaning |
+|---|---|
+| real | tested against the component itself, in the version of the column "against" |
+| wire-compatible | tested against another server that speaks the same protocol |
+| partial | tested against the component itself, but some of it is not supported or not tested: see [Notes](#notes) |
 
 <!-- needs a JVM, and a network the first time -->
 ```python
@@ -21,7 +27,7 @@ from pyrs import jvm
 
 with jvm.launch(packages=["io.projectreactor:reactor-core:3.7.12"]) as bridge:
     flux = bridge.java_class("reactor.core.publisher.Flux").range(1, 3)
-    print(bridge.from_jvm(flux).collect())
+    print(bridge.from_jvm(flux).collect())                      # [1, 2, 3]
 ```
 
 """
@@ -47,7 +53,9 @@ def text() -> str:
         f"| {system.ordering} | {system.delivery} | {system.cancel} |"
         for name, system in rows.items()
     ]
-    notes = [f"- **{system.name}**, {system.status}: {system.reason}" for system in rows.values() if system.reason]
+    notes = [
+        f"- {_link(name, system)}, {system.status}: {system.reason}" for name, system in rows.items() if system.reason
+    ]
     notes += [f"- **{system.name}** on one gateway: {system.not_on}" for system in rows.values() if system.not_on]
     page = HEAD + "\n".join(first) + "\n" + WAYS + "\n".join(ways) + "\n"
     return page + "\n## Notes\n\n" + "\n".join(notes) + "\n" if notes else page

@@ -1,4 +1,8 @@
-"""Load the code of a recipe page as a module, so that the tests call the code on the page."""
+"""Load the code of a recipe page as a module, so that the tests call the code on the page.
+
+The last block of a page is its program: it follows ``<!-- program -->``, calls functions of the page and prints the
+``text`` block after it. ``<!-- program, needs a server -->`` marks a program that only compiles here.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,26 @@ from pathlib import Path
 from types import ModuleType
 
 RECIPES = Path(__file__).resolve().parents[3] / "docs" / "recipes"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(?P<program><!-- program.*-->\n)?```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
+PROGRAM = re.compile(r"^<!-- program -->\n```python\n.*?^```\n\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def code_of(page: Path) -> str:
+def code_of(page: Path, *, program: bool = False) -> str:
     """Return the ``python`` blocks of a page; each line keeps its line number."""
     text = page.read_text(encoding="utf-8")
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
-        first = text.count("\n", 0, block.start(1))
-        code = block[1].splitlines()
-        lines[first : first + len(code)] = code
+        if program or not block["program"]:
+            first = text.count("\n", 0, block.start("code"))
+            code = block["code"].splitlines()
+            lines[first : first + len(code)] = code
     return "\n".join(lines)
+
+
+def output_of(page: Path) -> str | None:
+    """Return the output of a page's program, or None if the program needs a server."""
+    found = PROGRAM.search(page.read_text(encoding="utf-8"))
+    return found and found[1]
 
 
 def load_recipe(name: str) -> ModuleType:

@@ -13,7 +13,8 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 
 Gateway = Literal["jpype", "spark"]
-Status = Literal["done", "simulated", "cannot run here"]
+Status = Literal["real", "wire-compatible", "partial"]
+"""Tested with the real component, with another server that speaks its protocol, or only in part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,17 +46,17 @@ class System:
     """The server process that the tests start; only `make test-interop` tests such a system."""
     install: Callable[[], object] | None = None
     """Fetches or installs a missing server, as the fixture of the tests does."""
-    status: Status = "done"
+    status: Status = "real"
     reason: str = ""
-    """The reason for a status other than "done", with the measured error."""
+    """For another status than "real": the server that replaces the component, or the untested parts."""
 
     def __post_init__(self) -> None:
-        if (self.status == "done") == bool(self.reason):
-            raise ValueError(f"{self.name}: a row that is not done says why, and one that is done has no reason")
+        if (self.status == "real") == bool(self.reason):
+            raise ValueError(f"{self.name}: the status {self.status} {'needs no' if self.reason else 'needs a'} reason")
         unknown = set(self.gateways) - set(get_args(Gateway))
         if unknown or not self.gateways:
             raise ValueError(f"{self.name}: gateways are {get_args(Gateway)}, not {self.gateways}")
-        if len(self.gateways) == 1 and not self.not_on and self.status != "cannot run here":
+        if len(self.gateways) == 1 and not self.not_on:
             raise ValueError(f"{self.name}: not_on says why it was proven on {self.gateways[0]} alone")
 
 

@@ -29,6 +29,9 @@ SYSTEM = System(
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
     cancel="`Subscription.cancel()`, observed by `wiretap`",
     gateways=("jpype", "spark"),
+    status="partial",
+    reason="streams and executions. The HTTP server (`ResponseChunks`, `ServerSentEvents`) is not tested, "
+    "and streams of Promises can be subscribed to inside an execution only.",
 )
 
 
