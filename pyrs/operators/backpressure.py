@@ -54,7 +54,7 @@ class Drops:
         self._where = where
         self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._waiting = 0
-        self.going_on = False
+        self.dropping = False
 
     def add(self, element: Any) -> None:
         """Report a dropped element. An exception of the callback propagates."""
@@ -62,17 +62,17 @@ class Drops:
             self._action(element)
             return
         with self._lock:
-            first, self.going_on = not self.going_on, True
+            first, self.dropping = not self.dropping, True
             if not first:
                 self._waiting += 1
         if first:
             hooks.on_next_dropped(1, self._where)
 
-    def over(self) -> None:
+    def flush(self) -> None:
         """Report the remaining drops: an element passed, or the stream terminated."""
         with self._lock:
             count, self._waiting = self._waiting, 0
-            self.going_on = False
+            self.dropping = False
         hooks.on_next_dropped(count, self._where)
 
 
@@ -98,20 +98,20 @@ class _UndemandedRun(StageRun):
             self._drops.add(element)  # 1.1
             return
         self._emitted += 1
-        if self._drops.going_on:
-            self._drops.over()
+        if self._drops.dropping:
+            self._drops.flush()
         self.emit(element)
 
     def on_complete(self) -> None:
-        self._drops.over()
+        self._drops.flush()
         self.complete()
 
     def on_error(self, error: BaseException) -> None:
-        self._drops.over()
+        self._drops.flush()
         self.fail(error)
 
     def on_cancel(self) -> None:
-        self._drops.over()
+        self._drops.flush()
 
 
 class _Undemanded(PushedStage):
@@ -174,14 +174,14 @@ class _Buffer(Input[Any]):
             return
         elements = self.elements
         if not elements and self._owner.try_emit(element):
-            if self.drops.going_on:
-                self.drops.over()
+            if self.drops.dropping:
+                self.drops.flush()
             return
         if len(elements) >= self._capacity:
             if not self._make_room(element):
                 return
-        elif self.drops.going_on:
-            self.drops.over()
+        elif self.drops.dropping:
+            self.drops.flush()
         elements.append(element)
         self._owner.wake()
 
@@ -229,7 +229,7 @@ class _BackpressureBufferRun(Coordinator[Any]):
     def _release(self) -> None:
         self._input.cancel()
         self._input.elements.clear()
-        self._input.drops.over()
+        self._input.drops.flush()
 
 
 class BackpressureBuffer(Operator[Any]):

@@ -15,7 +15,7 @@ from pyrs._core.validation import checked_callable, checked_element, checked_pub
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "checked_sources", "together", "written"]
+__all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "as_tuple", "call_text", "checked_sources"]
 
 
 _NAMED = 8  # the number of sources or elements that a repr shows
@@ -30,7 +30,7 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
     return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
-def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
+def call_text(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
     """Return the user's call, shortened."""
     arguments = [clipped(repr(source)) for source in sources[:_NAMED]]
     arguments += ["..."] if len(sources) > _NAMED else []
@@ -38,7 +38,7 @@ def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = 
     return f"{operator}({', '.join(arguments)})"
 
 
-def together(*elements: Any) -> tuple[Any, ...]:
+def as_tuple(*elements: Any) -> tuple[Any, ...]:
     """Combine elements into a tuple."""
     return elements
 
@@ -69,7 +69,7 @@ class Concat(Operator[Any]):
         first = sources[0] if sources else None
         if isinstance(first, Concat):  # flattened: a loop of concat() calls makes one operator
             self.sources = (*first.sources, *self.sources[1:])
-        super().__init__(None, written("concat", self.sources))
+        super().__init__(None, call_text("concat", self.sources))
 
 
 class StartWith(Operator[Any]):
@@ -164,7 +164,7 @@ class Zip(Operator[Any]):
     run_type = _ZipRun
 
     def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
-        super().__init__(None, written("zip", sources, combine))
+        super().__init__(None, call_text("zip", sources, combine))
         self.sources = checked_sources(sources)
-        self.combine = together if combine is None else checked_callable(combine, "combine")
+        self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
         self.prefetch = prefetch

@@ -49,13 +49,13 @@ class _AsyncMapRun(Coordinator[Any]):
         self._input = QueuedInput[Any](self, operator.concurrency)
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.
-        self._line: deque[_Call] = deque()
+        self._emit_queue: deque[_Call] = deque()
         self._loop = loop_for()  # before on_subscribe: from there on a request may come from any thread
 
     def _advance(self) -> None:
         ended = self._input.ended  # read before the queue, which then has all elements before the end
         self._start_calls()
-        self._hand_on()
+        self._emit_finished()
         if self._live and ended and not self._calls and not self._input.elements:
             self._end_with(self._input.error)
 
@@ -65,15 +65,15 @@ class _AsyncMapRun(Coordinator[Any]):
             call = _Call(waiting.popleft())
             self._calls.add(call)
             if self._ordered:
-                self._line.append(call)
+                self._emit_queue.append(call)
             run_on(self._loop, self._context, self._launch, call)
 
-    def _hand_on(self) -> None:
+    def _emit_finished(self) -> None:
         while self._live:
-            call = self._line[0] if self._line else None
+            call = self._emit_queue[0] if self._emit_queue else None
             if call is None or not call.done or (call.error is None and not self._demand()):
                 return
-            self._line.popleft()
+            self._emit_queue.popleft()
             self._calls.discard(call)
             if call.error is not None:
                 # Not _raised: an exit has propagated from the task to its loop, and must not be raised here again.
@@ -100,11 +100,11 @@ class _AsyncMapRun(Coordinator[Any]):
         except BaseException as error:
             coroutine.close()  # the user's task factory rejected it
             call.error = error
-            self._done(call)
+            self._call_done(call)
             return
-        call.task.add_done_callback(lambda task: self._ended(call, task))
+        call.task.add_done_callback(lambda task: self._task_ended(call, task))
 
-    def _ended(self, call: _Call, task: asyncio.Task[Any]) -> None:
+    def _task_ended(self, call: _Call, task: asyncio.Task[Any]) -> None:
         """Record the outcome of the task. Called on the loop."""
         call.task = None
         if task.cancelled():
@@ -114,18 +114,18 @@ class _AsyncMapRun(Coordinator[Any]):
             call.error = error
         else:
             call.result = task.result()
-        self._done(call)
+        self._call_done(call)
 
-    def _done(self, call: _Call) -> None:
+    def _call_done(self, call: _Call) -> None:
         call.done = True
         if not self._ordered:
-            self._line.append(call)
+            self._emit_queue.append(call)
         self.wake()
 
     def _release(self) -> None:
         self._input.cancel()
         calls, self._calls = self._calls, set()
-        self._line.clear()
+        self._emit_queue.clear()
         if any(not call.done for call in calls):
             try:
                 run_on(self._loop, None, _cancel, calls)

@@ -13,7 +13,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input, PrefetchingInput, QueuedInput
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.merging import Flattening, checked_inner, forgo, running_loop
+from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
 
 __all__ = ["ConcatMap", "SwitchMap"]
 
@@ -25,7 +25,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._function = operator.function
         self._loop = running_loop()
-        self._outer = _InTurn(self, operator.prefetch)
+        self._outer = _ConcatMapInput(self, operator.prefetch)
         self._waiting: deque[Any] = deque()
         self._turn = RLock()  # guards the choice of the thread that subscribes to the next inner stream
         self._idle = True  # no inner stream is active
@@ -35,25 +35,25 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
     def _begin(self) -> None:
         self._outer.subscribe_to(self._operator.source)
 
-    def outer_gave(self, element: Any) -> None:
+    def outer_next(self, element: Any) -> None:
         """Receive an outer element."""
         with self._turn:
             self._waiting.append(element)
-        self._go_on()
+        self._subscribe_next()
 
     def outer_ended(self, error: BaseException | None) -> None:
         """Receive the terminal signal of the outer stream."""
         with self._turn:
             self._error = error
             self._ended = True
-        self._go_on()
+        self._subscribe_next()
 
     def _source_completed(self) -> None:
         with self._turn:
             self._idle = True
-        self._go_on()
+        self._subscribe_next()
 
-    def _go_on(self) -> None:
+    def _subscribe_next(self) -> None:
         """Subscribe to the next inner stream, unless one is active.
 
         Another thread may be subscribing to it; then this does nothing.
@@ -75,7 +75,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             self._raised(error)
             return
         if not self._switch_to(inner):
-            forgo(inner)
+            discard_inner(inner)
 
     def _release(self) -> None:
         self._outer.cancel()
@@ -94,7 +94,7 @@ class ConcatMap(Flattening):
     run_type = _ConcatMapRun
 
 
-class _InTurn(PrefetchingInput[Any]):
+class _ConcatMapInput(PrefetchingInput[Any]):
     """The outer stream of a ``concat_map``."""
 
     def __init__(self, run: _ConcatMapRun, prefetch: int) -> None:
@@ -105,7 +105,7 @@ class _InTurn(PrefetchingInput[Any]):
         if element is None:
             raise NullSignal("on_next(None)")
         if not self._closed:
-            self._run.outer_gave(element)
+            self._run.outer_next(element)
 
     def _end(self, error: BaseException | None) -> None:
         self._run.outer_ended(error)
@@ -122,7 +122,7 @@ class _SwitchMapRun(Coordinator[Any]):
         self._function = operator.function
         self._loop = running_loop()
         self._prefetch = operator.prefetch
-        self._outer = _Newest(self)
+        self._outer = _NewestInput(self)
         self._inner: QueuedInput[Any] | None = None
 
     def _begin(self) -> None:
@@ -133,7 +133,7 @@ class _SwitchMapRun(Coordinator[Any]):
         while self._live:
             all_came = outer.ended  # read before the element, which is then the last one
             if outer.newest:
-                self._switch_by(outer.newest.popleft())
+                self._switch_for(outer.newest.popleft())
                 continue
             if all_came and outer.error is not None:
                 error, outer.error = outer.error, None
@@ -157,8 +157,8 @@ class _SwitchMapRun(Coordinator[Any]):
             else:
                 return
 
-    def _switch_by(self, element: Any) -> None:
-        self._let_inner_go()
+    def _switch_for(self, element: Any) -> None:
+        self._cancel_inner()
         try:
             publisher = checked_inner(self._function(element), self._operator, self._loop)
         except BaseException as error:
@@ -168,9 +168,9 @@ class _SwitchMapRun(Coordinator[Any]):
             self._inner = QueuedInput(self, self._prefetch)
             self._inner.subscribe_to(publisher)
         else:
-            forgo(publisher)
+            discard_inner(publisher)
 
-    def _let_inner_go(self) -> None:
+    def _cancel_inner(self) -> None:
         inner, self._inner = self._inner, None
         if inner is not None:
             inner.cancel()
@@ -179,7 +179,7 @@ class _SwitchMapRun(Coordinator[Any]):
     def _release(self) -> None:
         self._outer.cancel()
         self._outer.newest.clear()
-        self._let_inner_go()
+        self._cancel_inner()
         self._drop(self._outer.error)
 
 
@@ -190,7 +190,7 @@ class SwitchMap(Flattening):
     run_type = _SwitchMapRun
 
 
-class _Newest(Input[Any]):
+class _NewestInput(Input[Any]):
     """The outer stream of a ``switch_map``, of which only the newest element is kept."""
 
     def __init__(self, owner: _SwitchMapRun) -> None:

@@ -13,7 +13,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.combining import checked_sources, together, written
+from pyrs.operators.combining import as_tuple, call_text, checked_sources
 from pyrs.operators.until import WithOther, WithOtherRun
 
 __all__ = ["CombineLatest", "WithLatestFrom"]
@@ -34,11 +34,11 @@ class _CombineLatestRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._sources = operator.sources
         self._combine = operator.combine
-        self.line: deque[tuple[_Lined, Any]] = deque()
-        self._inputs = [_Lined(self, place, operator.prefetch) for place in range(len(operator.sources))]
+        self.queue: deque[tuple[_SharedQueueInput, Any]] = deque()
+        self._inputs = [_SharedQueueInput(self, place, operator.prefetch) for place in range(len(operator.sources))]
         self._latest: list[Any] = [_MISSING] * len(self._inputs)
         self._missing = len(self._inputs)  # the number of sources without an element
-        self._going = len(self._inputs)  # the number of active sources
+        self._active = len(self._inputs)  # the number of active sources
         self._beginning = True
 
     def _begin(self) -> None:
@@ -52,17 +52,17 @@ class _CombineLatestRun(Coordinator[Any]):
             self.post(lambda _: self._complete())
 
     def _advance(self) -> None:
-        line, latest = self.line, self._latest
-        while line and self._live and not self._beginning:
-            each, element = line[0]
+        queue, latest = self.queue, self._latest
+        while queue and self._live and not self._beginning:
+            each, element = queue[0]
             if element is _ENDED:
-                line.popleft()
+                queue.popleft()
                 self._ended(each)
                 continue
             missing = self._missing - (latest[each.place] is _MISSING)
             if not missing and not self._demand():
                 return
-            line.popleft()
+            queue.popleft()
             latest[each.place] = element
             self._missing = missing
             if not missing:
@@ -74,19 +74,19 @@ class _CombineLatestRun(Coordinator[Any]):
                 self._emit(combined)
             each.taken()
 
-    def _ended(self, each: _Lined) -> None:
+    def _ended(self, each: _SharedQueueInput) -> None:
         error, each.error = each.error, None
-        self._going -= 1
+        self._active -= 1
         if error is not None:
             self._fail(error)
-        elif not self._going or self._latest[each.place] is _MISSING:
+        elif not self._active or self._latest[each.place] is _MISSING:
             self._complete()
 
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
             self._drop(each.error)
-        self.line.clear()
+        self.queue.clear()
         self._latest.clear()
 
 
@@ -96,13 +96,13 @@ class CombineLatest(Operator[Any]):
     run_type = _CombineLatestRun
 
     def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
-        super().__init__(None, written("combine_latest", sources, combine))
+        super().__init__(None, call_text("combine_latest", sources, combine))
         self.sources = checked_sources(sources)
-        self.combine = together if combine is None else checked_callable(combine, "combine")
+        self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
         self.prefetch = prefetch
 
 
-class _Lined(PrefetchingInput[Any]):
+class _SharedQueueInput(PrefetchingInput[Any]):
     """A source whose elements share a queue with those of the others."""
 
     def __init__(self, owner: _CombineLatestRun, place: int, prefetch: int) -> None:
@@ -115,22 +115,22 @@ class _Lined(PrefetchingInput[Any]):
             raise NullSignal("on_next(None)")
         if not self._closed:
             self.empty = False
-            self._owner.line.append((self, element))
+            self._owner.queue.append((self, element))
             self._owner.wake()
 
     def _end(self, error: BaseException | None) -> None:
-        self._owner.line.append((self, _ENDED))
+        self._owner.queue.append((self, _ENDED))
         super()._end(error)
 
 
 class _WithLatestFromRun(WithOtherRun):
-    _other: _Latest
+    _other: _LatestInput
 
     def __init__(self, subscriber: Subscriber[Any], operator: WithLatestFrom) -> None:
         super().__init__(subscriber, operator)
         self._combine = operator.combine
         self._input = DirectInput[Any](self, self._on_element, self._finish)
-        self._other = _Latest(self)
+        self._other = _LatestInput(self)
 
     def _on_element(self, element: Any) -> None:
         latest = self._other.latest
@@ -155,11 +155,11 @@ class WithLatestFrom(WithOther):
     run_type = _WithLatestFromRun
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Callable[..., Any] | None) -> None:
-        super().__init__(source, other, written("with_latest_from", [other], combine))
-        self.combine = together if combine is None else checked_callable(combine, "combine")
+        super().__init__(source, other, call_text("with_latest_from", [other], combine))
+        self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
 
 
-class _Latest(Input[Any]):
+class _LatestInput(Input[Any]):
     """Requests unbounded demand and keeps the latest element."""
 
     def __init__(self, owner: _WithLatestFromRun) -> None:

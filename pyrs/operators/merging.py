@@ -19,9 +19,9 @@ from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.combining import checked_sources, written
+from pyrs.operators.combining import call_text, checked_sources
 
-__all__ = ["FlatMap", "Flattening", "Merge", "checked_inner", "forgo", "running_loop"]
+__all__ = ["FlatMap", "Flattening", "Merge", "checked_inner", "discard_inner", "running_loop"]
 
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
@@ -52,7 +52,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
     raise TypeError(message)
 
 
-def forgo(inner: Publisher[Any]) -> None:
+def discard_inner(inner: Publisher[Any]) -> None:
     """Close the coroutine of an inner stream that will not be subscribed to."""
     sources = sys.modules.get("pyrs.aio.sources")  # not imported if nothing is awaited
     if sources is not None and isinstance(inner, sources.AsyncIterablePublisher):
@@ -87,8 +87,10 @@ class _FlatMapRun(Coordinator[Any]):
         self._outer = _Outer(self, operator.concurrency)
         self._inners: set[_Pulled | _Pushed] = set()
         self._ready: deque[_Pulled | _Pushed] = deque()
-        self._held: deque[_Pulled | _Pushed] = deque()  # those that wait for demand; used in the drain loop only
-        self._delayed: list[BaseException] | None = [] if operator.delay_errors else None
+        self._without_demand: deque[_Pulled | _Pushed] = (
+            deque()
+        )  # those that wait for demand; used in the drain loop only
+        self._delayed_errors: list[BaseException] | None = [] if operator.delay_errors else None
 
     def _begin(self) -> None:
         self._outer.subscribe_to(self._source)
@@ -110,7 +112,7 @@ class _FlatMapRun(Coordinator[Any]):
             if self._live:
                 pushed.subscribe_to(publisher)
             else:
-                forgo(publisher)
+                discard_inner(publisher)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """Note that an inner stream has a signal. Called from any thread."""
@@ -118,7 +120,7 @@ class _FlatMapRun(Coordinator[Any]):
         self.wake()
 
     def _advance(self) -> None:
-        ready, held = self._ready, self._held
+        ready, held = self._ready, self._without_demand
         all_begun = self._outer.ended  # read before the inner streams, which are then complete
         while self._live:
             demand = self._demand()
@@ -129,9 +131,9 @@ class _FlatMapRun(Coordinator[Any]):
             else:
                 break
             ended = inner.ended  # read before its elements, which are then complete
-            if inner.holds():
+            if inner.has_elements():
                 if demand:
-                    inner.hand_on(min(demand, self._prefetch))
+                    inner.emit_up_to(min(demand, self._prefetch))
                     ready.append(inner)  # its next turn follows those of the others
                 else:
                     held.append(inner)
@@ -146,16 +148,16 @@ class _FlatMapRun(Coordinator[Any]):
             if error is not None:
                 self._failed(error)
             if not self._inners:
-                if self._delayed:
-                    self._fail(self._delayed.pop())
+                if self._delayed_errors:
+                    self._fail(self._delayed_errors.pop())
                 else:
                     self._complete()
 
     def _failed(self, error: BaseException) -> None:
-        if self._delayed is None or hooks.is_exit(error):
+        if self._delayed_errors is None or hooks.is_exit(error):
             self._fail(error)
-        elif not self._delayed:
-            self._delayed.append(error)
+        elif not self._delayed_errors:
+            self._delayed_errors.append(error)
         else:
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
 
@@ -164,11 +166,11 @@ class _FlatMapRun(Coordinator[Any]):
         for inner in tuple(self._inners):
             inner.cancel()
             self._drop(inner.error)
-        for error in (self._outer.error, *(self._delayed or ())):
+        for error in (self._outer.error, *(self._delayed_errors or ())):
             self._drop(error)
         self._inners.clear()
         self._ready.clear()
-        self._held.clear()
+        self._without_demand.clear()
 
 
 class _MergeRun(_FlatMapRun):
@@ -218,11 +220,11 @@ class _Pushed(QueuedInput[Any]):
 
     _owner: _FlatMapRun
 
-    def holds(self) -> bool:
+    def has_elements(self) -> bool:
         """Return whether there is a buffered element."""
         return bool(self.elements)
 
-    def hand_on(self, limit: int) -> None:
+    def emit_up_to(self, limit: int) -> None:
         """Emit buffered elements up to the demand. Called in the drain loop."""
         self.taken(self._owner._emit_from(self.elements))
 
@@ -244,11 +246,11 @@ class _Pulled:
             self.ended = True
             self.error = error
 
-    def holds(self) -> bool:
+    def has_elements(self) -> bool:
         """Return whether there may be another element."""
         return not self.ended
 
-    def hand_on(self, limit: int) -> None:
+    def emit_up_to(self, limit: int) -> None:
         """Pull and emit up to ``limit`` demanded elements. Called in the drain loop."""
         whole = self._chain
         assert whole is not None
@@ -313,7 +315,7 @@ class Merge(Operator[Any]):
     def __init__(
         self, sources: Sequence[Publisher[Any]], concurrency: int | None, prefetch: int, delay_errors: bool
     ) -> None:
-        super().__init__(None, written("merge", sources))
+        super().__init__(None, call_text("merge", sources))
         self.sources: Publisher[Any] = IterablePublisher(checked_sources(sources), (), "sources")
         self.concurrency = concurrency or UNBOUNDED
         self.prefetch = prefetch

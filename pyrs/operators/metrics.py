@@ -11,7 +11,7 @@ from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.stage import PushedStage
 from pyrs._core.validation import checked_callable
-from pyrs.operators.observing import OnLooker, amount
+from pyrs.operators.observing import ObservingRun, amount
 
 __all__ = ["Measured", "Metrics"]
 
@@ -127,9 +127,9 @@ class Metrics:
             self._counts[counter] += by
             self._demand += demand
         if self._observer is not None:
-            self._tell(counter, by)
+            self._notify(counter, by)
 
-    def _tell(self, what: str, by: float) -> None:
+    def _notify(self, what: str, by: float) -> None:
         if self._observer is not None:
             try:
                 self._observer(what, by)
@@ -137,7 +137,7 @@ class Metrics:
                 hooks.on_error_dropped(error, f"raised by the observer of {self.name!r}")
 
 
-class _MeasuredRun(OnLooker):
+class _MeasuredRun(ObservingRun):
     sees_elements = True
 
     def __init__(self, stage: Measured) -> None:
@@ -163,7 +163,7 @@ class _MeasuredRun(OnLooker):
         if self._first:
             self._first = False
             metrics._first = seconds = metrics._clock() - self._began
-            metrics._tell("first_element_seconds", seconds)
+            metrics._notify("first_element_seconds", seconds)
         metrics._grow("elements", 1, self._change(-1))
         self.emit(element)
 
@@ -172,7 +172,7 @@ class _MeasuredRun(OnLooker):
             self._over, left = True, self._demand
         counter = {"on_complete": "completed", "on_error": "failed", "cancel": "cancelled"}[how]
         self._metrics._grow(counter, 1, -left)
-        self._metrics._tell("seconds", self._metrics._clock() - self._began)
+        self._metrics._notify("seconds", self._metrics._clock() - self._began)
 
     def _change(self, by: int) -> int:
         """Change the demand and return the counted change; 0 after termination."""

@@ -18,7 +18,7 @@ from pyrs._core.validation import checked_callable, checked_natural
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = ["Action", "Checkpoint", "DoOnNext", "Log", "OnLooker", "amount"]
+__all__ = ["Action", "Checkpoint", "DoOnNext", "Log", "ObservingRun", "amount"]
 
 
 class DoOnNext(ElementStage):
@@ -40,7 +40,7 @@ class DoOnNext(ElementStage):
         return f"do_on_next({name_of(self.action)})"
 
 
-class OnLooker(StageRun):
+class ObservingRun(StageRun):
     """The run of a stage that observes the first terminal signal or cancel."""
 
     sees_elements = False
@@ -77,7 +77,7 @@ class OnLooker(StageRun):
         """
 
 
-class _ActionRun(OnLooker):
+class _ActionRun(ObservingRun):
     """Calls the action at the events of the stage."""
 
     def __init__(self, stage: Action) -> None:
@@ -138,7 +138,7 @@ _EVENTS = {
 
 
 class Action(PushedStage):
-    """A stage that calls a user's action: ``finally_do``, and all ``do_on_*`` except ``do_on_next``."""
+    """``finally_do``, and all ``do_on_*`` except ``do_on_next``."""
 
     def __init__(self, method: str, action: Callable[..., object]) -> None:
         self.method = method
@@ -226,7 +226,7 @@ class Log(PushedStage):
         return "log()" if self.name is None else f"log({self.name!r})"
 
 
-class _LogRun(OnLooker):
+class _LogRun(ObservingRun):
     sees_elements = True
 
     def __init__(self, name: str, logger: Logger, level: int) -> None:
@@ -235,19 +235,19 @@ class _LogRun(OnLooker):
         self._logger = logger
         self._level = level
 
-    def _say(self, signal: str, *argument: object) -> None:
+    def _log(self, signal: str, *argument: object) -> None:
         if self._logger.isEnabledFor(self._level):
             self._logger.log(self._level, "%s: %s(%s)", self._name, signal, "".join(map(short, argument)))
 
     def on_subscribe(self) -> None:
-        self._say("on_subscribe")
+        self._log("on_subscribe")
 
     def on_next(self, element: Any) -> None:
-        self._say("on_next", element)
+        self._log("on_next", element)
         self.emit(element)
 
     def ended(self, how: str, error: BaseException | None) -> None:
-        self._say(how, *() if error is None else (error,))
+        self._log(how, *() if error is None else (error,))
 
     def request(self, n: int) -> None:
         if self._logger.isEnabledFor(self._level):

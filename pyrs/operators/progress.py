@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pyrs._core import hooks
 from pyrs._core.stage import PushedStage
 from pyrs._core.validation import checked_natural
-from pyrs.operators.observing import OnLooker
+from pyrs.operators.observing import ObservingRun
 
 __all__ = ["Progress"]
 
@@ -23,7 +23,7 @@ class _Bar(Protocol):
     def close(self) -> object: ...
 
 
-class _ProgressRun(OnLooker):
+class _ProgressRun(ObservingRun):
     sees_elements = True
 
     def __init__(self, stage: Progress) -> None:

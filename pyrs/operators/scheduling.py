@@ -237,16 +237,16 @@ class _SubscribeOnRun(Coordinator[Any]):
         self._source_pushes = operator.source_pushes
         self.pulled = _is_pulled(operator.source)
         self._input = _Passed(self)
-        self._hops = _Hops(self, self._input, bound_executor(operator.scheduler, capture()))
+        self._calls = _UpstreamCalls(self, self._input, bound_executor(operator.scheduler, capture()))
 
     def _begin(self) -> None:
-        self._hops.subscribe(self._operator.source)
+        self._calls.subscribe(self._operator.source)
 
     def _requested_more(self, n: int) -> None:
         if self._source_pushes:
             self._input.request(n)
         else:
-            self._hops.request(n)
+            self._calls.request(n)
 
     def cancel(self) -> None:
         super().cancel()
@@ -313,7 +313,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
         return count
 
 
-class _Hops(DrainLoop):
+class _UpstreamCalls(DrainLoop):
     """Runs ``subscribe``, then every request, on the scheduler."""
 
     def __init__(
@@ -330,7 +330,7 @@ class _Hops(DrainLoop):
 
     def subscribe(self, source: Publisher[Any]) -> None:
         self._source = source
-        self._hop()
+        self._run_later()
 
     def request(self, n: int) -> None:
         with self._owner._lock:
@@ -340,9 +340,9 @@ class _Hops(DrainLoop):
         if passes:
             self._input.request(n)
             return
-        self._hop()  # inside on_next this needs no task: the drain loop is running, and checks again
+        self._run_later()  # inside on_next this needs no task: the drain loop is running, and checks again
 
-    def _hop(self) -> None:
+    def _run_later(self) -> None:
         self._again = True
         try:
             self.schedule()

@@ -34,10 +34,10 @@ class _Assembled(Publisher[Any]):
         self.call = call
 
     def __repr__(self) -> str:
-        return _written(self.source, self.call)
+        return _call_text(self.source, self.call)
 
 
-def _written(source: object, call: str) -> str:
+def _call_text(source: object, call: str) -> str:
     return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are one call and two operators
 
 
@@ -182,8 +182,8 @@ class _Feed(Input[Any]):
         return self._prefetch.size - (self._asked - self._received) - self._hub.backlog()
 
     def on_error(self, error: BaseException, /) -> None:
-        unheard = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
-        if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK or unheard:
+        unobserved = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
+        if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK or unobserved:
             hooks.on_error_dropped(error, "a shared stream has no Subscribers")
 
     def on_complete(self) -> None:
@@ -270,12 +270,12 @@ class RefCount(Operator[Any]):
         self._period: _Period | None = None
 
     def __repr__(self) -> str:
-        return _written(self.source, self.call)
+        return _call_text(self.source, self.call)
 
-    def run(self, subscriber: Subscriber[Any]) -> _Counted:
-        return _Counted(self, subscriber)
+    def run(self, subscriber: Subscriber[Any]) -> _CountedSubscriber:
+        return _CountedSubscriber(self, subscriber)
 
-    def enter(self, counted: _Counted) -> None:
+    def enter(self, counted: _CountedSubscriber) -> None:
         """Count one more Subscriber, and connect with the last one that is needed."""
         with self._lock:
             connection = self._shared.connection()
@@ -349,7 +349,7 @@ class _Period:
         self.timer: Timer | None = None  # disconnects if there is no new Subscriber
 
 
-class _Counted(DownstreamSubscription[Any], Subscriber[Any]):
+class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     """A counted Subscriber.
 
     The hub signals it serially and answers its illegal requests.

@@ -110,7 +110,7 @@ class _LatestInput(Input[Any]):
         except SchedulerClosed as error:
             self.fail(error)
 
-    def wait_on(self) -> None:
+    def rearm(self) -> None:
         """Set the timer again if an element is not due yet: it may fire early."""
         if self._seconds is not None:
             with self._guard:
@@ -135,7 +135,7 @@ class _LatestRun(Coordinator[Any]):
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
         self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
-        self._through: Any = _NOTHING  # is due, and waits for demand
+        self._due_element: Any = _NOTHING  # is due, and waits for demand
 
     def _timer_fired(self) -> None:
         """Handle the timer. Called in the drain loop."""
@@ -148,24 +148,24 @@ class _LatestRun(Coordinator[Any]):
             self._timer_fired()
             found = source.take(self._timer.now())
             if found is _NOTHING:
-                source.wait_on()
+                source.rearm()
         if ended and source.error is None and found is _NOTHING:
             found = source.take(inf)
         if found is not _NOTHING:
-            self._through = found
-        if self._through is not _NOTHING and self._demand() > 0:
-            element, self._through = self._through, _NOTHING
+            self._due_element = found
+        if self._due_element is not _NOTHING and self._demand() > 0:
+            element, self._due_element = self._due_element, _NOTHING
             self._emit(element)
         if ended and source.error is not None:
             self._fail(source.error)  # an error does not wait for demand, and discards the element that does
-        elif ended and self._through is _NOTHING:
+        elif ended and self._due_element is _NOTHING:
             self._complete()
 
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
         self._input.take(inf)
-        self._through = _NOTHING
+        self._due_element = _NOTHING
 
 
 class _SampleRun(_LatestRun):
@@ -307,7 +307,7 @@ class _TimeoutRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)
         self._seconds = operator.seconds
-        self._patience = operator.first  # the current time limit
+        self._limit = operator.first  # the current time limit
         self._fallback = operator.fallback
         self._timer = waking_timer(self, operator.scheduler)
         self._deadline = inf
@@ -316,7 +316,7 @@ class _TimeoutRun(Coordinator[Any]):
         self._next: Publisher[Any] | None = None  # subscribed to outside the drain loop, which it may keep busy
 
     def _begin(self) -> None:
-        self._deadline = self._timer.now() + self._patience
+        self._deadline = self._timer.now() + self._limit
         self._timer.set(self._deadline)
         super()._begin()
 
@@ -340,8 +340,8 @@ class _TimeoutRun(Coordinator[Any]):
         if self._deadline < inf and self._live:
             # From the return of on_next: the Subscriber's time does not count.
             self._deadline = self._timer.now() + self._seconds
-            if self._patience != self._seconds:  # the limit was that of the first element, and may be longer
-                self._patience = self._seconds
+            if self._limit != self._seconds:  # the limit was that of the first element, and may be longer
+                self._limit = self._seconds
                 try:
                     self._timer.set(self._deadline)
                 except SchedulerClosed as error:  # not raised: the source called on_next
@@ -360,7 +360,7 @@ class _TimeoutRun(Coordinator[Any]):
         if self._timer.now() < self._deadline:
             self._timer.set(self._deadline)
         elif self._fallback is None:
-            self._raised(StreamTimeout(f"no element arrived within {self._patience:g} seconds"))
+            self._raised(StreamTimeout(f"no element arrived within {self._limit:g} seconds"))
         else:
             self._deadline = inf
             self._input.cancel()

@@ -23,7 +23,7 @@ class WithOther(Operator[Any]):
 
 
 class WithOtherRun(Coordinator[Any]):
-    """Subscribes to the other stream, then to the source, and forwards demand to the source."""
+    """Subscribes to the other stream before the source. Forwards demand."""
 
     _operator: WithOther
     _other: Input[Any]
@@ -45,7 +45,7 @@ class WithOtherRun(Coordinator[Any]):
 
 
 class _UntilRun(WithOtherRun):
-    """Takes or skips elements until the other stream emits or completes. Requests one element of it."""
+    """Requests one element of the other stream."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: TakeUntil) -> None:
         super().__init__(subscriber, operator)
@@ -54,7 +54,7 @@ class _UntilRun(WithOtherRun):
         self._input = _Main(self)
         self._other = _Other(self)
 
-    def sign(self) -> None:
+    def signalled(self) -> None:
         """Handle an element or the completion of the other stream, from any thread."""
         if self._skips:
             self.passes = True
@@ -86,11 +86,11 @@ class _Other(Input[Any]):
             raise NullSignal("on_next(None)")
         if not self._closed:
             self.cancel()
-            self._owner.sign()
+            self._owner.signalled()
 
     def _end(self, error: BaseException | None) -> None:
         if error is None:
-            self._owner.sign()
+            self._owner.signalled()
         else:
             self._owner.post(self._owner._fail, error)
 

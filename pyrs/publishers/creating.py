@@ -241,7 +241,7 @@ class _CreateRun(Coordinator[Any]):
         with self._gate:
             self._closed = True
         self._elements.clear()
-        self._drops.over()
+        self._drops.flush()
         self._call_listeners()
         if self._stop_task is not None:
             self._stop_task()
@@ -265,8 +265,8 @@ class _CreateRun(Coordinator[Any]):
             return
         if dropped is not None:
             self._drops.add(dropped)
-        elif self._drops.going_on:
-            self._drops.over()
+        elif self._drops.dropping:
+            self._drops.flush()
         self.wake()
         if self._closed and not self._finished:
             self._call_listeners()
