@@ -25,9 +25,8 @@ def to_future(single: Single[T]) -> Future[T]:
         to_future
         future.result() == 7
 
-    Requests one element. The thread that emits the terminal signal completes the future. Cancelling the future cancels
-    the stream; the future stays pending until then, so it can always be cancelled. Use ``asyncio.wrap_future`` for an
-    asyncio future.
+    Requests one element. The thread that emits the terminal signal completes the future. Cancelling the future, which
+    is possible until then, cancels the stream. Use ``asyncio.wrap_future`` for an asyncio future.
 
     Args:
         single: the result of ``first``, ``to_list``, ``count``, ``reduce`` ...

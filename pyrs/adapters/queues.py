@@ -62,9 +62,8 @@ def from_queue(
         from_queue(queue, end=end)
         ---1-------2----------|
 
-    Demand is exact: an element is taken from the queue only when it is demanded. Several Subscribers compete for the
-    elements. Recognizing ``end`` also takes demand. A queue that was shut down (Python 3.13) completes the stream when
-    it is empty.
+    Demand is exact: an element is taken from the queue only when it is demanded, and so is ``end``. Several Subscribers
+    compete for the elements. A queue that was shut down (Python 3.13) completes the stream when it is empty.
 
     For a queue of threads or processes, a thread of the scheduler waits while there is demand, and emits there; it
     detects a cancel within 0.1 seconds. For an asyncio queue, a task on its loop waits; a cancel cancels the task. An
@@ -124,8 +123,7 @@ def to_queue(
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
         end: the object to put after completion or failure, so that readers do not wait forever. It is not put after a
             timeout of the queue, an interrupt or a cancelled task.
-        timeout: the maximum number of seconds to wait for capacity, or for an element of another thread. Use
-            ``asyncio.wait_for`` around an ``await``.
+        timeout: the maximum number of seconds to wait for capacity, or for an element. Not for an asyncio queue.
 
     Raises:
         TypeError: ``stream`` is not a Publisher, or ``queue`` is not a queue.

@@ -34,15 +34,13 @@ def from_observable(
         from_observable(observable)
         ---1---2---3---|
 
-    Subscribes to the Observable on ``subscribe``. An Observable cannot be slowed: elements that exceed demand are
-    buffered, dropped or an error, as ``overflow`` selects; the default buffer is unbounded and **grows**. A cancel
-    disposes the subscription.
+    Subscribes to the Observable on ``subscribe``, and disposes on a cancel. An Observable cannot be slowed: elements
+    that exceed demand are buffered, dropped or an error (``overflow``); the default buffer is unbounded and **grows**.
 
     Args:
         observable: a ``reactivex.Observable``.
         overflow: see ``pyrs.create``.
-        capacity: the maximum number of elements buffered beyond demand, with ``error``, ``drop_oldest`` and
-            ``drop_latest``.
+        capacity: the maximum number of elements buffered beyond demand, for the bounded strategies.
 
     Raises:
         TypeError: ``observable`` is not an Observable, or ``pyrs.create`` does not accept ``overflow`` or ``capacity``.
@@ -91,9 +89,8 @@ def to_observable(
         ---1---2---3--->
 
     An observer has no demand, so unbounded demand is requested. With ``request``, that many elements are requested, and
-    replenished at 75 % when ``on_next`` has returned: an observer with a slow ``on_next`` then slows a stream that
-    emits on other threads. Disposing cancels. If the observer raises, the stream is cancelled and the error is reported
-    to the dropped-errors hook.
+    replenished at 75 % when ``on_next`` has returned: a slow observer then slows a stream that emits on other threads.
+    Disposing cancels. If the observer raises, the stream is cancelled and the error is reported as dropped.
 
     Args:
         stream: any Publisher.
@@ -102,8 +99,7 @@ def to_observable(
         request: the maximum number of elements requested and not yet processed; None for unbounded demand.
 
     Raises:
-        TypeError: ``stream`` is not a Publisher, ``scheduler`` is not an RxPY scheduler, or ``request`` is not an
-            integer.
+        TypeError: ``stream`` is not a Publisher, ``scheduler`` not an RxPY scheduler, or ``request`` not an integer.
         ValueError: ``request`` is less than 1.
 
     Rules: 2.1, 2.4, 2.5, 2.6, 2.7, 2.8, 2.13.

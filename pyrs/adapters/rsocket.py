@@ -1,7 +1,6 @@
 """Publishers and subscribers of rsocket-py, with the demand of both sides.
 
-rsocket-py runs on one asyncio loop and is not thread-safe: this module calls it on that loop only, whichever threads a
-stream emits on.
+rsocket-py runs on one asyncio loop and is not thread-safe: this module calls it on that loop only.
 """
 
 from __future__ import annotations
@@ -71,13 +70,11 @@ def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEv
 def to_rsocket(stream: Publisher[Any]) -> Any:
     """Return an rsocket-py publisher of the elements of a stream.
 
-    The elements must be Payloads. For ``RequestHandler.request_stream`` and ``request_channel``, and as the publisher
-    of ``client.request_channel``.
+    The elements must be Payloads. For ``request_stream`` and ``request_channel`` of a handler, or a client's channel.
 
     Forwards the peer's demand in steps of at most 128 elements, so that an always-ready stream does not block the loop.
     Buffers only the elements that other threads emit before the loop runs, at most one step. rsocket-py buffers frames
-    that wait for the network; if the peer requests unbounded demand, that buffer **grows**. A CANCEL frame or a lost
-    connection cancels the stream.
+    for the network, and **grows** if the peer requests unbounded demand. A CANCEL frame or a lost connection cancels.
 
     Args:
         stream: any Publisher. It may emit on any thread.

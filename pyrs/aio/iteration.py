@@ -89,9 +89,8 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
 class _Paced(Subscriber[Any], Subscription):
     """Pulls from an iterable and pushes through the stages, one element at a time.
 
-    It yields to other tasks between two elements. A stage may consume any number of elements before it emits one: a
-    filter that drops everything, over an infinite source, would block the loop if the chain were pulled for its next
-    element.
+    It yields to other tasks between two elements. A stage may consume many elements before it emits one: a filter that
+    drops everything, over an infinite source, would block the loop if the chain were pulled for its next element.
     """
 
     def __init__(self, source: IterablePublisher[Any]) -> None:
@@ -201,8 +200,7 @@ class _Inbox(PrefetchingInput[T]):
 async def single(source: Publisher[T]) -> T:
     """Return the element of a Publisher that emits exactly one.
 
-    If the last stage reduces the stream, the elements before it are iterated, so that a long synchronous source does
-    not block the loop.
+    If the last stage reduces the stream, its elements are iterated here, so that a long source does not block.
 
     Raises:
         BaseException: the error of the stream.

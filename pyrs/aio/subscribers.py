@@ -69,9 +69,8 @@ class CoroutineSubscriber(QueueingSubscriber):
 
     Signals may arrive on any thread; one task awaits them in order, on the loop that is running at ``subscribe``, else
     on the background loop. The queue is bounded by the demand. A method that raises violates §2.13: the Subscription is
-    cancelled and the error is reported to the dropped-errors hook. A cancelled task cancels the Subscription, and so
-    does a closed loop. This object is also the Subscription that the Subscriber receives, so that a cancel ends the
-    task.
+    cancelled and the error is reported as dropped. A cancelled task or a closed loop cancels the Subscription. The
+    Subscriber receives this object as its Subscription, so that a cancel ends the task.
 
     Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
     """

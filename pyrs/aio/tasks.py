@@ -22,12 +22,10 @@ def start_task(
     Args:
         function: called on the loop; its result is awaited.
         context: the context variables of the call.
-        on_failure: called on the loop with the task's exception, or with a RuntimeError if the task was cancelled
-            externally.
+        on_failure: called on the loop with the task's exception; with a RuntimeError after a cancel by others.
 
     Returns:
-        A function that cancels the task, from any thread. After that only exceptions that the task raises itself are
-        reported.
+        A function that cancels the task, from any thread. Only the task's own exceptions are reported after that.
     """
     loop = loop_for()
     task: asyncio.Task[None] | None = None

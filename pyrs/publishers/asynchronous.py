@@ -26,9 +26,8 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
     """Return a stream of the elements of an asynchronous iterable.
 
     Cold: each Subscriber iterates the iterable; Subscribers of an iterator or generator share its remaining elements. A
-    task on the loop awaits each element on demand and emits it there. The stream completes when the next requested
-    element does not exist. A cancel cancels the task: the iterator receives CancelledError where it waits, and is
-    closed unless it was passed in.
+    task on the loop awaits each element on demand and emits it there. A cancel cancels the task: the iterator receives
+    CancelledError where it waits. The iterator is closed at the end, unless it was passed in.
 
     Args:
         iterable: the asynchronous iterable.
@@ -89,8 +88,7 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
     """Return a stream of the result of a future.
 
     The result is emitted on demand; an error is emitted as soon as it is set. Every Subscriber receives the same
-    result. Signals are emitted on the thread that completes the future or that requests; those of an asyncio future on
-    its loop.
+    result, on the thread that completes the future or that requests; that of an asyncio future on its loop.
 
     Args:
         future: a future of ``concurrent.futures`` or of asyncio.

@@ -40,15 +40,13 @@ def create(
 
     Calls ``function`` for each Subscriber, with a new ``Emitter``, inside ``subscribe``. The function pushes elements,
     or registers code that pushes them, on any thread. A coroutine function runs as a task on the asyncio loop that is
-    running at ``subscribe``, else on a background loop; a cancel cancels the task. The return of the function does not
-    complete the stream; ``complete`` does.
+    running at ``subscribe``, else on a background loop; a cancel cancels it. Only ``complete`` completes the stream.
 
     Demand does not slow the function; it can read it (``emitter.requested``, ``emitter.on_request``). ``overflow``
     selects what happens to an element that exceeds demand:
 
     - ``buffer``: is buffered without a bound.
-    - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after the buffered
-      elements.
+    - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after those.
     - ``drop``: is dropped.
     - ``drop_oldest``: is buffered up to ``capacity``; then the oldest buffered element is dropped.
     - ``drop_latest``: is buffered up to ``capacity``; then the new element is dropped.
@@ -63,8 +61,7 @@ def create(
         capacity: the maximum number of elements buffered beyond demand, for the bounded strategies.
 
     Raises:
-        TypeError: ``function`` is not callable, ``overflow`` is neither an Overflow nor a string, or ``capacity`` is
-            not an integer.
+        TypeError: ``function`` is not callable, ``overflow`` is no strategy, or ``capacity`` is not an integer.
         ValueError: ``overflow`` is not one of the names, or ``capacity`` is less than 1.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.9.
@@ -158,8 +155,7 @@ class Emitter(Generic[T]):
         """Register a callback that receives the number of newly demanded elements.
 
         It is called now if there is demand, and at each request, serially, on the requesting thread. A source that
-        pushes exactly that number, now or later, never overflows. If the callback raises, the stream fails. A new
-        callback replaces the old one.
+        pushes exactly that number never overflows. If it raises, the stream fails. A new callback replaces the old one.
         """
         self._run.tell_demand_to(checked_callable(callback, "callback"))
 

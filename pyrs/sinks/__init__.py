@@ -3,8 +3,7 @@
 - ``unicast()``: one Subscriber. An element without demand is buffered; beyond the capacity ``overflow`` applies.
 - ``multicast()``: several Subscribers receive the same elements. An element without demand is buffered for all of
   them; beyond the capacity the result is ``OVERFLOW``.
-- ``multicast_best_effort()``: several Subscribers, none of which slows the others. An element without demand is dropped
-  for that Subscriber, and counted.
+- ``multicast_best_effort()``: several Subscribers. An element without demand is dropped for that Subscriber only.
 - ``multicast_all_or_nothing()``: several Subscribers. An element for which one of them has no demand is emitted to
   none: ``OVERFLOW``.
 - ``replay()``: several Subscribers, which receive the history first. An element without demand is buffered.
@@ -87,15 +86,13 @@ def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
     """Return a sink for several Subscribers, at the pace of the slowest.
 
     An element is emitted to all Subscribers when every one of them has demand; otherwise it is buffered. When the
-    buffer is full, a push returns OVERFLOW, or ZERO_SUBSCRIBERS without a Subscriber. Elements pushed before the first
-    Subscriber are buffered for it; a later Subscriber receives the elements emitted from then on. Same as Reactor's
-    ``multicast().onBackpressureBuffer()``.
+    buffer is full, a push returns OVERFLOW, or ZERO_SUBSCRIBERS without a Subscriber. The first Subscriber also
+    receives earlier elements, a later one only new ones. Same as Reactor's ``multicast().onBackpressureBuffer()``.
 
     Args:
         capacity: the maximum number of buffered elements.
         auto_cancel: whether the cancel of the last Subscriber cancels the sink: pushes then return CANCELLED, the
-            buffer is dropped, and later Subscribers are completed at once. If False, elements are buffered for the next
-            Subscriber.
+            buffer is dropped, and later Subscribers complete at once. If False, the buffer is kept for them.
 
     Raises:
         TypeError: ``capacity`` is not an integer.
@@ -142,9 +139,8 @@ def multicast_best_effort() -> Sink[Any]:
 def multicast_all_or_nothing() -> Sink[Any]:
     """Return a sink that emits each element to all Subscribers or to none.
 
-    Buffers nothing: while a Subscriber has no demand, a push returns OVERFLOW and emits to none. It returns
-    ZERO_SUBSCRIBERS without a Subscriber, and NON_SERIALIZED inside ``on_next``. Same as Reactor's
-    ``multicast().directAllOrNothing()``.
+    Buffers nothing: while a Subscriber has no demand, a push returns OVERFLOW. It returns ZERO_SUBSCRIBERS without a
+    Subscriber, and NON_SERIALIZED inside ``on_next``. Same as Reactor's ``multicast().directAllOrNothing()``.
 
     Examples:
         >>> from pyrs import sinks

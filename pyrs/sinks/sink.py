@@ -23,13 +23,12 @@ FailureHandler = Callable[[EmitResult], object]
 class Sink(Hub[T], Generic[T]):
     """A hot Publisher to push elements into.
 
-    ``unicast``, ``multicast``, ``replay`` and others return it. ``try_emit`` emits the element on the calling thread or
-    buffers it, never waits, and returns the outcome. Pass ``stream`` to the Subscribers. A Subscriber sees the context
-    variables of its ``subscribe`` call.
+    ``unicast``, ``multicast``, ``replay`` and others return it; pass its ``stream`` to the Subscribers. ``try_emit``
+    emits on the calling thread or buffers, and never waits. A Subscriber sees the context variables of its
+    subscription.
 
     **One thread at a time.** A push during another thread's push is rejected with NON_SERIALIZED and has no effect. A
-    push inside ``on_next``, on the same thread, is accepted by a sink with a buffer, and emitted after the current
-    element.
+    sink with a buffer accepts a push inside ``on_next`` on the same thread, and emits it after the current element.
 
     Attributes:
         dropped: the number of elements that were dropped for a Subscriber, in sinks that drop.
@@ -120,8 +119,7 @@ def _insist(push: Callable[[], EmitResult], on_failure: FailureHandler | None, w
 def busy_looping(seconds: float) -> FailureHandler:
     """Return an ``on_failure`` handler that retries while another thread is pushing.
 
-    It retries for at most ``seconds`` after its first failure, and yields to other threads between retries. Use a new
-    one for each push.
+    It retries until ``seconds`` after its first failure, and yields to other threads. Use a new one for each push.
 
     Raises:
         ValueError: ``seconds`` is negative or not finite.

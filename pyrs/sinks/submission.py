@@ -38,8 +38,7 @@ class SubmissionPublisher(Stream[T]):
 
     Each Subscriber has its own buffer and is signalled on the scheduler, independently of the others. ``submit``
     **slows**: it blocks while a buffer is full. ``offer`` **drops**. All Subscribers receive the elements in the order
-    of submission. A later Subscriber receives the elements submitted from then on; one that subscribes after the close
-    receives the terminal signal.
+    of submission, from their ``subscribe`` on; one that subscribes after the close receives the terminal signal.
 
     It is a Stream (``publisher.map(...)``, ``publisher.subscribe(on_next=...)``) and a context manager: the exit closes
     it, and an exception closes it exceptionally.
@@ -49,8 +48,7 @@ class SubmissionPublisher(Stream[T]):
 
     Args:
         scheduler: the scheduler that signals the Subscribers, also ``on_subscribe``; None for the current one.
-        max_buffer_capacity: the maximum number of buffered elements per Subscriber. It is exact; the JDK rounds up to a
-            power of two.
+        max_buffer_capacity: the exact maximum number of buffered elements per Subscriber (the JDK rounds it up).
         handler: called with a Subscriber and the exception of its ``on_next``, after its Subscription was cancelled.
             Without a handler the exception is reported to the dropped-errors hook.
 
@@ -92,16 +90,14 @@ class SubmissionPublisher(Stream[T]):
         """Publish the element; block while a Subscriber's buffer is full.
 
         The call waits until the buffer has capacity, its Subscriber cancels, or the publisher is closed. It refuses to
-        wait where that would be a deadlock: on the running asyncio loop, and inside the ``on_next`` of the Subscriber
-        whose buffer is full.
+        wait where that would be a deadlock: on the running asyncio loop, and in ``on_next`` of the full buffer's
+        Subscriber.
 
         Returns:
-            The estimated maximum lag: the number of elements that the slowest Subscriber has not received. At least 1
-            if there are Subscribers, else 0.
+            The estimated maximum lag, that of the slowest Subscriber: at least 1 with Subscribers, else 0.
 
         Raises:
-            PublisherClosed: the publisher is closed, or was closed during the wait; then not all Subscribers receive
-                the element.
+            PublisherClosed: the publisher is closed, perhaps during the wait; then some Subscribers miss the element.
             NullSignal: ``element`` is None.
             RuntimeError: the call would deadlock. Subscribers whose buffers had capacity receive the element.
         """
@@ -139,8 +135,7 @@ class SubmissionPublisher(Stream[T]):
     def consume(self, function: Callable[[T], object]) -> Future[None]:
         """Call the function with each element that is submitted from now on.
 
-        Requests unbounded demand; elements wait in the buffer while the function runs, so a slow function slows
-        ``submit``.
+        Requests unbounded demand. A slow function slows ``submit``, because elements wait in the buffer.
 
         Returns:
             A future that completes when the publisher was closed and all elements were consumed. It fails with the

@@ -16,8 +16,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class AsyncSubscriber(Protocol[T_contra]):
     """A Subscriber whose methods may be coroutine functions.
 
-    ``Stream.subscribe`` accepts it. Signals are awaited sequentially, on one asyncio loop. All other rules are those of
-    ``Subscriber``.
+    ``Stream.subscribe`` accepts it, and awaits its methods sequentially on one asyncio loop, by ``Subscriber``'s rules.
 
     Examples:
         >>> import asyncio, pyrs

@@ -54,8 +54,7 @@ class Backpressure(Family[T_co]):
             request(100) ..... request(50) .....    to upstream
 
         Requests in batches, whatever the downstream demand is, and buffers up to ``high`` elements. Drops nothing; a
-        slow Subscriber slows the source. Use it for a source that has a high cost per request, or that must not receive
-        unbounded demand.
+        slow Subscriber slows the source. For sources with a high cost per request, or that reject unbounded demand.
 
         Args:
             high: the maximum number of elements requested and not yet consumed.
@@ -96,8 +95,7 @@ class Backpressure(Family[T_co]):
                 upstream is cancelled and the stream fails with that error after the buffered elements.
 
         Raises:
-            TypeError: ``capacity`` is not an integer, ``overflow`` is neither an Overflow nor a string, or
-                ``on_overflow`` is not callable.
+            TypeError: ``capacity`` is not an integer, ``overflow`` is no strategy, or ``on_overflow`` is not callable.
             ValueError: ``capacity`` is less than 1, or ``overflow`` is not one of the three.
 
         Examples:
@@ -122,12 +120,10 @@ class Backpressure(Family[T_co]):
             ---1-----4-----|
 
         Requests unbounded demand and buffers nothing. Dropped elements are reported to the dropped-elements hook,
-        unless ``on_dropped`` is given. Use it for sources that cannot wait; an iterable would lose all elements beyond
-        the demand.
+        unless ``on_dropped`` is given. For sources that cannot wait: an iterable would lose most of its elements.
 
         Args:
-            on_dropped: called on the source's thread with each dropped element. If it raises, upstream is cancelled and
-                the stream fails with that error.
+            on_dropped: called on the source's thread with each dropped element. If it raises, the stream fails.
 
         Raises:
             TypeError: ``on_dropped`` is not callable.

@@ -126,10 +126,9 @@ class Combining(Family[T_co]):
             -----1a---2b-------3c|
 
         Subscribes to all sources, requests ``prefetch`` elements of each and buffers them until every source has an
-        element and one is demanded. The slowest source slows the others; nothing is dropped before completion.
-        Completes as soon as a source has completed and its buffered elements are used; the other sources are then
-        cancelled and their buffered elements are discarded. An error of a source is emitted after the elements that the
-        source emitted before it.
+        element and one is demanded. The slowest source slows the others. Completes when a source has completed and its
+        buffered elements are used; the other sources are then cancelled and their buffered elements discarded. An error
+        of a source is emitted after its elements.
 
         Args:
             others: the other Publishers.
@@ -181,8 +180,7 @@ class Combining(Family[T_co]):
         After that, every element appears in at least one combination.
 
         Completes when all sources have completed, or when one completes without an element. The first error is emitted
-        after the combinations of the elements that arrived before it. As with ``merge``, use ``subscribe_on`` for a
-        source whose ``subscribe`` blocks.
+        after the combinations of earlier elements. Use ``subscribe_on`` for a source whose ``subscribe`` blocks.
 
         Args:
             others: the other Publishers.
@@ -213,12 +211,10 @@ class Combining(Family[T_co]):
             with_latest_from(letters)
             -------2a----3b--|
 
-        Forwards demand to this stream. An element that arrives before the first element of ``other`` is dropped without
-        a report, and one more element is requested in its place. Requests unbounded demand of ``other`` and keeps its
-        latest element.
+        Forwards demand to this stream. An element that arrives before the first one of ``other`` is dropped without a
+        report, and one more is requested. Requests unbounded demand of ``other`` and keeps its latest element.
 
-        Completes with this stream, or when ``other`` completes without an element. The first error of either fails the
-        stream.
+        Completes with this stream, or when ``other`` completes without an element. The first error fails the stream.
 
         Args:
             other: the Publisher whose latest element is used.
@@ -241,8 +237,7 @@ class Combining(Family[T_co]):
             start_with(0)
             0---1---2---|
 
-        Subscribes to this stream after the given elements have been emitted, and forwards the remaining demand. Drops
-        nothing.
+        Subscribes to this stream after the given elements, and forwards the remaining demand. Drops nothing.
 
         Raises:
             NullSignal: one of the elements is None.

@@ -121,8 +121,7 @@ class Filtering(Family[T_co]):
             -------------------3---4|
 
         Requests unbounded demand at the first request, buffers the last ``count`` elements, and emits them on demand.
-        Earlier elements are dropped without a report. An upstream error fails the stream at once and discards the
-        buffer.
+        Earlier elements are dropped without a report. An upstream error fails the stream at once.
 
         Raises:
             TypeError: ``count`` is not an integer.
@@ -199,8 +198,7 @@ class Filtering(Family[T_co]):
             ---1---2-------3---|
 
         Requests one more element for each that is dropped. Memory **grows**: every emitted element, or its key, is kept
-        in a set. If an element or key is not hashable, or ``key`` raises, upstream is cancelled and the stream fails
-        with that error.
+        in a set. If one is not hashable, or ``key`` raises, upstream is cancelled and the stream fails with that error.
 
         Args:
             key: returns the value to compare; None compares the elements.
@@ -229,8 +227,7 @@ class Filtering(Family[T_co]):
 
         Args:
             key: returns the value to compare; None compares the elements.
-            comparer: called with the last emitted key and the current one; returns whether they are equal. None uses
-                ``==``.
+            comparer: returns whether the last emitted key and the current key are equal; None for ``==``.
 
         Raises:
             TypeError: ``key`` or ``comparer`` is not callable.

@@ -64,8 +64,7 @@ class Flattening(Family[T_co]):
             TypeError: ``function`` is not callable.
             ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4. If ``function`` returns something else than a Publisher, the stream fails with a
-        TypeError.
+        Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -98,8 +97,7 @@ class Flattening(Family[T_co]):
             TypeError: ``function`` is not callable.
             ValueError: ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4. If ``function`` returns something else than a Publisher, the stream fails with a
-        TypeError.
+        Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -117,10 +115,9 @@ class Flattening(Family[T_co]):
             switch_map(lambda n: three elements, 10 n to 10 n + 2)
             ---10---11---20---21---22|
 
-        Requests unbounded demand of this stream and keeps its latest element: an element that is replaced before it is
-        processed is dropped and ``function`` is not called with it. A replaced inner stream is cancelled, and its
-        buffered elements (at most ``prefetch``) are discarded. These drops are not reported. A slow Subscriber slows
-        the inner stream, never this one.
+        Requests unbounded demand of this stream and keeps its latest element: one that is replaced before ``function``
+        was called with it is dropped. A replaced inner stream is cancelled, and its buffered elements (at most
+        ``prefetch``) are discarded. These drops are not reported. A slow Subscriber slows only the inner stream.
 
         Completes when this stream and the last inner stream have completed. An error of this stream or of ``function``
         fails the stream at once; an error of the active inner stream is emitted after its elements.
@@ -133,8 +130,7 @@ class Flattening(Family[T_co]):
             TypeError: ``function`` is not callable.
             ValueError: ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4. If ``function`` returns something else than a Publisher, the stream fails with a
-        TypeError.
+        Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
 
         Examples:
             >>> import pyrs

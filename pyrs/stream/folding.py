@@ -68,8 +68,7 @@ class Folding(Family[T_co]):
             reduce(add)
             ---------------6|
 
-        Requests unbounded demand and keeps the current value. If ``function`` raises, upstream is cancelled and the
-        stream fails with that error.
+        Requests unbounded demand and keeps the current value. If ``function`` raises, the stream fails with that error.
 
         Args:
             function: called with the current value and the element; returns the next value.
@@ -97,8 +96,7 @@ class Folding(Family[T_co]):
             to_set()
             ---------------{1, 2}|
 
-        Requests unbounded demand; the set **grows** with the stream. An element that is not hashable fails the stream
-        with a TypeError.
+        Requests unbounded demand; the set **grows** with the stream. An unhashable element fails it with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -204,8 +202,7 @@ class Folding(Family[T_co]):
 
         Args:
             index: the index of the element.
-            default: the element to emit for a shorter stream. Without it a shorter stream fails with
-                ``pyrs.NoElement``.
+            default: the element to emit if there is none. Without it, the stream fails with ``pyrs.NoElement``.
 
         Raises:
             TypeError: ``index`` is not an integer.
@@ -243,8 +240,7 @@ class Folding(Family[T_co]):
             default_if_empty(0)
             ---0|
 
-        Forwards demand unchanged; the value is emitted on demand. Buffers nothing. Use ``switch_if_empty`` to continue
-        with a stream instead of a value.
+        Forwards demand unchanged; the value is emitted on demand. ``switch_if_empty`` continues with a stream instead.
 
         Raises:
             NullSignal: ``value`` is None.
@@ -263,9 +259,8 @@ class Folding(Family[T_co]):
             any(is_even)
             -------True|
 
-        Requests unbounded demand and buffers nothing. The first element for which the predicate returns true decides,
-        and cancels upstream. Emits False for an empty stream. If the predicate raises, upstream is cancelled and the
-        stream fails with that error.
+        Requests unbounded demand and buffers nothing. The first element for which the predicate returns true decides
+        and cancels upstream. Emits False for an empty stream. If the predicate raises, the stream fails with its error.
 
         Raises:
             TypeError: ``predicate`` is not callable.
@@ -285,8 +280,7 @@ class Folding(Family[T_co]):
             -------False|
 
         Requests unbounded demand and buffers nothing. The first element for which the predicate returns false decides,
-        and cancels upstream. Emits True for an empty stream. If the predicate raises, upstream is cancelled and the
-        stream fails with that error.
+        and cancels upstream. Emits True for an empty stream. If the predicate raises, the stream fails with that error.
 
         Raises:
             TypeError: ``predicate`` is not callable.

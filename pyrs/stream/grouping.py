@@ -57,8 +57,7 @@ class Grouping(Family[T_co]):
             buffer(seconds=...)
             --------[1,2]----[3]---|
 
-        When upstream completes, the incomplete list is emitted. When upstream fails, the incomplete list is emitted on
-        demand before the error.
+        When upstream completes, the incomplete list is emitted; when it fails, on demand before the error.
 
         By count, demand for ``n`` lists requests ``n * count`` elements. With ``skip``, a list starts every ``skip``
         elements: lists overlap if ``skip`` is less than ``count`` (the last lists are then shorter), and elements
@@ -71,8 +70,7 @@ class Grouping(Family[T_co]):
 
         Args:
             count: the number of elements per list.
-            skip: the number of elements from the start of one list to the start of the next; None for ``count``.
-                Excludes ``seconds``.
+            skip: the number of elements between the starts of two lists; None for ``count``. Excludes ``seconds``.
             seconds: the time a list is filled, from its first element: a number or a timedelta.
             prefetch: by time, the maximum number of elements requested ahead; never more than ``count``.
             scheduler: the scheduler whose clock measures ``seconds``; see ``pyrs.schedulers``.
@@ -128,29 +126,24 @@ class Grouping(Family[T_co]):
                |       3---4|
                1---2|
 
-        Like ``buffer``, but the elements can be consumed while they arrive. A window is emitted with its first element.
-        It accepts one Subscriber, at any time; a second one receives an error. An upstream error fails the open windows
-        and then the stream of windows.
+        Like ``buffer``, but the elements can be consumed while they arrive. A window is emitted with its first element,
+        and accepts one Subscriber. An upstream error fails the open windows and then the stream of windows.
 
         By count, demand for ``n`` windows requests ``n * count`` elements, whether the windows are consumed or not. A
         window without a Subscriber buffers its elements, at most ``count``, until it is released; it blocks nothing.
-        With ``skip``, a window starts every ``skip`` elements; a window that overlaps demanded ones is emitted when it
-        is demanded too.
+        With ``skip``, a window starts every ``skip`` elements, and is emitted when it is demanded.
 
         By time, a window closes ``seconds`` after its first element if the next window is demanded by then; otherwise
-        it stays open until the next one is demanded, so that nothing is dropped. With a count, the remaining capacity
-        of the window is requested. Without a count, a window buffers up to ``prefetch`` unconsumed elements; after that
-        upstream is slowed until the window is consumed or the next one is demanded. A cancelled window drops its
-        elements until it closes.
+        it stays open until that is demanded, so that nothing is dropped. With a count, the remaining capacity of the
+        window is requested. Without one, a window buffers up to ``prefetch`` elements; after that upstream is slowed
+        until the window is consumed or the next one is demanded. A cancelled window drops its elements until it closes.
 
-        After a cancel of the stream of windows, the windows already emitted continue: upstream is cancelled when the
-        last of them has closed or been cancelled. A window that was never subscribed to and is no longer referenced
-        counts as cancelled.
+        After a cancel of the stream of windows, the emitted windows continue: upstream is cancelled when the last of
+        them has closed or been cancelled. An unreferenced window without a Subscriber counts as cancelled.
 
         Args:
             count: the number of elements per window.
-            skip: the number of elements from the start of one window to the start of the next; None for ``count``.
-                Excludes ``seconds``.
+            skip: the number of elements between the starts of two windows; None for ``count``. Excludes ``seconds``.
             seconds: the time a window is open, from its first element: a number or a timedelta.
             prefetch: by time without a count, the maximum number of buffered elements of a window.
             scheduler: the scheduler whose clock measures ``seconds``; see ``pyrs.schedulers``.
@@ -207,10 +200,9 @@ class Grouping(Family[T_co]):
 
         More than ``max_groups`` concurrent groups fail the stream with ``pyrs.errors.BufferOverflow``; the default
         equals the default ``concurrency`` of ``flat_map``. An error of upstream or of a function fails the groups and
-        then the stream of groups. After a cancel of the stream of groups, the groups already emitted continue: upstream
-        is cancelled when the last of them has been cancelled. A group that was never subscribed to and is no longer
-        referenced drops its elements and blocks nothing; its key does not start a new group, and it still counts
-        towards ``max_groups``.
+        then the stream of groups. After a cancel of the stream of groups, the emitted groups continue: upstream is
+        cancelled when the last of them has been cancelled. A group without a Subscriber that is no longer referenced
+        drops its elements; its key starts no new group, and it still counts towards ``max_groups``.
 
         Args:
             key: returns the key of an element; it must be hashable.

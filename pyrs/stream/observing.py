@@ -134,8 +134,7 @@ class Observing(Family[T_co]):
             do_on_terminate(action)
             ---1---2---|    action()
 
-        Not called on cancel. Forwards demand unchanged. An exception from the action is handled as in
-        ``do_on_complete`` and ``do_on_error``.
+        Not called on cancel. Forwards demand unchanged. For exceptions see ``do_on_complete`` and ``do_on_error``.
 
         Raises:
             TypeError: ``action`` is not callable.
@@ -179,8 +178,7 @@ class Observing(Family[T_co]):
                        action()
 
         Runs exactly once per Subscriber, after the terminal signal or the cancel was forwarded, and also if the
-        Subscriber raises. An exception from the action is reported to the dropped-errors hook. Use ``pyrs.using`` to
-        open and close a resource.
+        Subscriber raises. An exception from the action is reported as dropped. See ``pyrs.using`` for resources.
 
         Raises:
             TypeError: ``action`` is not callable.

@@ -79,9 +79,8 @@ class Recovering(Family[T_co]):
 
         Calls ``function`` once per Subscriber, with the stream of errors. One element of the returned Publisher is
         requested for each error; any element it emits starts the next attempt. When that Publisher completes or fails,
-        this stream does the same; during an attempt, it does so when that attempt fails. Remaining demand is requested
-        from the next attempt. At most one error is buffered: an error that was not consumed before the next attempt
-        starts is discarded.
+        this stream does the same, after the current attempt has failed. Remaining demand is requested from the next
+        attempt. One error is buffered at most, until the next attempt starts.
 
         Raises:
             TypeError: ``function`` is not callable. On subscribe: it did not return a Publisher.
@@ -134,8 +133,7 @@ class Recovering(Family[T_co]):
         exception from the function, fails the stream. KeyboardInterrupt and SystemExit are never handled.
 
         Args:
-            fallback: the Publisher, or a function that receives the error and returns the Publisher. The function may
-                re-raise the error to propagate it.
+            fallback: the Publisher, or a function that receives the error and returns a Publisher, or re-raises.
             kind: the errors to handle: a type, a tuple of types, or a predicate. Other errors fail the stream.
 
         Raises:
@@ -183,8 +181,7 @@ class Recovering(Family[T_co]):
             on_error_map(function)
             ---1---Y
 
-        The original error becomes the ``__cause__`` of the new one, as with ``raise ... from``. Forwards demand
-        unchanged.
+        The original error becomes the ``__cause__`` of the new one. Forwards demand unchanged.
 
         Args:
             function: receives the error and returns the new one.

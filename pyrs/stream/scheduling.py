@@ -33,13 +33,11 @@ class Scheduling(Family[T_co]):
         buffered elements. The scheduler's thread is yielded to other tasks after every 256 elements.
 
         A pulled source, such as an iterable, runs on the thread that requests: the first ``prefetch`` elements are
-        pulled on the subscribing thread and later ones on the scheduler, where each element is emitted as soon as it is
-        available. Use ``subscribe_on`` to run all of it on the scheduler. ``on_subscribe`` runs on the subscribing
-        thread.
+        pulled on the subscribing thread and later ones on the scheduler, where each element is emitted at once. Use
+        ``subscribe_on`` to run all of it on the scheduler. ``on_subscribe`` runs on the subscribing thread.
 
-        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it, and
-        buffered elements are reported to the dropped-elements hook. A closed asyncio loop discards its pending tasks,
-        and the stream emits no further signal.
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it, and drops
+        its buffer with a report. A closed asyncio loop discards its tasks, and the stream emits no further signal.
 
         Args:
             scheduler: runs ``on_next``, ``on_error`` and ``on_complete``, one at a time. The caller closes it.
@@ -72,16 +70,13 @@ class Scheduling(Family[T_co]):
 
         A pulled source and every function upstream of this operator run on the scheduler, and signals are emitted
         there. A source with its own thread still emits on that thread; use ``publish_on`` to move its signals. Forwards
-        demand unchanged; buffers and drops nothing. A request made inside ``on_next`` of a source that runs on the
-        scheduler needs no further task. A cancel is not moved to the scheduler. ``on_subscribe`` runs on the
-        subscribing thread.
+        demand unchanged; buffers and drops nothing. A request inside ``on_next`` of a source that runs on the scheduler
+        needs no further task. ``on_subscribe`` runs on the subscribing thread, and a cancel on the thread that cancels.
 
-        With a source that is not pulled, such as ``create``, the scheduler runs ``subscribe``; while it runs, demand is
-        forwarded directly from the requesting thread, so that the function of ``create`` may emit for any length of
-        time.
+        With a source that is not pulled, such as ``create``, the scheduler runs ``subscribe``. Demand is meanwhile
+        forwarded from the requesting thread, so that the function of ``create`` may emit for any length of time.
 
-        A pulled source occupies the scheduler until the demand is met: do not run a long or slow one on an asyncio
-        loop.
+        A pulled source occupies the scheduler until the demand is met: do not run a long one on an asyncio loop.
 
         If the scheduler is closed, the stream fails with ``SchedulerClosed`` at the next request.
 

@@ -39,8 +39,7 @@ class Sharing(Family[T_co]):
         receives the elements emitted from then on; one that subscribes after the terminal signal, or after the
         connection was cancelled, waits for the next ``connect()``.
 
-        An error is emitted to every Subscriber after the buffered elements; without a Subscriber it is reported to the
-        dropped-errors hook.
+        An error is emitted to every Subscriber after the buffered elements, and reported as dropped if there is none.
 
         Args:
             prefetch: the maximum number of buffered elements.
@@ -110,8 +109,7 @@ class Sharing(Family[T_co]):
 
         Without a limit, requests unbounded demand and keeps all elements: memory **grows**. With a limit, keeps the
         last ``limit`` elements and those that the slowest Subscriber has not consumed, and requests at most
-        ``prefetch`` elements ahead of it: the slowest Subscriber **slows** all. Without Subscribers, the source
-        continues and the history moves on.
+        ``prefetch`` elements ahead of it, which **slows** all. Without Subscribers, the source continues.
 
         Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element
         or Subscriber arrives, and the last element when another one follows it.
@@ -151,8 +149,7 @@ class Sharing(Family[T_co]):
                              123|    subscribed after completion
 
         Same as ``replay().auto_connect()``: the first Subscriber starts it. Demand and memory are those of ``replay``:
-        without a limit memory **grows**. It continues when all Subscribers have cancelled. An error is replayed after
-        the elements.
+        without a limit memory **grows**. It continues when all Subscribers have cancelled. An error is replayed last.
 
         Args:
             limit: the maximum number of replayed elements; None for no limit.

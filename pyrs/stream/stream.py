@@ -209,7 +209,7 @@ class Stream(
         awaitable, which requests elements one by one, or ``concurrency`` ahead, as the actions finish.
 
         Args:
-            action: called with the elements, sequentially. If it raises, the stream is cancelled and the error is
+            action: called with the elements, sequentially. If it raises, the stream is cancelled, and the error is
                 raised here.
             timeout: the maximum number of seconds to wait; None for no limit. It cannot interrupt a source that runs on
                 this thread. For a plain function only; use ``asyncio.wait_for`` around an ``await``.
@@ -217,8 +217,7 @@ class Stream(
 
         Raises:
             TimeoutError: the stream did not terminate in time. It was cancelled.
-            TypeError: ``timeout`` is not a number, or the action returned a coroutine without being a coroutine
-                function.
+            TypeError: ``timeout`` is not a number, or a plain function as action returned a coroutine.
             ValueError: ``timeout`` is negative or not finite.
             BaseException: the error of the stream.
 
@@ -299,8 +298,7 @@ class Stream(
     def __aiter__(self) -> AsyncIterator[T_co]:
         """Iterate on the running asyncio loop, and request one element per iteration.
 
-        Leaving an ``async for`` early cancels the stream only when Python finalizes the iterator. ``iterate`` cancels
-        at once, and can request ahead.
+        Leaving an ``async for`` early cancels only when Python finalizes the iterator; ``iterate`` cancels at once.
         """
         from pyrs.aio import iteration  # asyncio is a slow import that most streams do not need
 
@@ -335,9 +333,8 @@ class Stream(
 class Single(Stream[T_co]):
     """A stream of exactly one element, or an error.
 
-    ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It is a Publisher like any other and starts on
-    subscribe. To get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each ``await`` and each
-    ``block`` subscribes again.
+    ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It starts on subscribe, like any Publisher. To
+    get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each of them subscribes again.
     """
 
     __slots__ = ()
@@ -408,8 +405,7 @@ class ConnectableStream(Stream[T_co]):
         A synchronous source emits before this method returns.
 
         Returns:
-            The connection. ``cancel()`` on it cancels the source: current Subscribers fail with ``Disconnected``, and
-            later ones wait for the next ``connect``.
+            The connection. Its ``cancel()`` cancels the source and fails the current Subscribers with ``Disconnected``.
 
         Examples:
             >>> import pyrs
@@ -432,8 +428,7 @@ class ConnectableStream(Stream[T_co]):
         """Connect once, when the given number of Subscribers have subscribed.
 
         The connection remains when all Subscribers have cancelled. After a ``publish`` has completed it never
-        reconnects, so a later Subscriber receives no signal; use ``ref_count`` or ``replay`` for late Subscribers.
-        Demand is that of the connected stream.
+        reconnects, so a later Subscriber receives no signal: use ``ref_count`` or ``replay`` for those.
 
         Args:
             subscribers: the number of Subscribers to wait for; 0 connects immediately.
@@ -466,8 +461,7 @@ class ConnectableStream(Stream[T_co]):
 
         Args:
             subscribers: the number of Subscribers that connects it.
-            seconds: the grace period before it disconnects; a new Subscriber within it keeps the connection. None for
-                no grace period.
+            seconds: the grace period before it disconnects, during which a new Subscriber keeps the connection.
             scheduler: the scheduler of the grace period; None for the current one.
 
         Raises:

@@ -115,8 +115,7 @@ class Timing(Family[T_co]):
             delay(4)
             ------1-2---3|
 
-        Forwards demand, but requests and buffers at most ``prefetch`` elements: a source that emits more than that
-        during the delay is slowed. Drops nothing.
+        Forwards demand, but buffers at most ``prefetch`` elements, which slows a faster source. Drops nothing.
 
         Args:
             seconds: the delay.
@@ -185,8 +184,7 @@ class Timing(Family[T_co]):
             scheduler: see ``Timing``.
 
         Raises:
-            TypeError: ``seconds`` or ``first`` is not a duration, ``fallback`` is not a Publisher, or ``scheduler`` is
-                not a Scheduler.
+            TypeError: an argument has the wrong type.
             ValueError: ``seconds`` or ``first`` is not finite and greater than 0.
 
         Examples:

@@ -56,8 +56,7 @@ class Transforming(Family[T_co]):
             ordered: whether results are emitted in the order of their elements; if not, in the order of completion.
 
         Raises:
-            TypeError: ``function`` is not callable, or ``concurrency`` or ``ordered`` is given and ``function`` is
-                not a coroutine function.
+            TypeError: ``function`` is not callable, or other arguments are given and it is not a coroutine function.
             ValueError: ``concurrency`` is less than 1.
 
         Examples:
@@ -146,8 +145,7 @@ class Transforming(Family[T_co]):
             materialize()
             ---1---2---X|    (Notifications)
 
-        Completion and error also become elements. Forwards demand unchanged; the last notification is buffered until it
-        is demanded.
+        Completion and error also become elements. Forwards demand unchanged; buffers the last notification.
 
         Examples:
             >>> import pyrs
@@ -185,8 +183,7 @@ class Transforming(Family[T_co]):
             --"1"-"2"|
 
         Use it for custom operators. The function is called once, immediately, and not per Subscriber; its exceptions
-        are raised here. Demand and buffering are those of the returned Publisher. A Stream is returned unchanged; any
-        other Publisher is wrapped in one.
+        are raised here. Demand and buffering are those of its result, which is wrapped unless it is a Stream.
 
         Args:
             function: receives this stream and returns a Publisher.
