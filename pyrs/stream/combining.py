@@ -98,11 +98,9 @@ class Combining(Family[T_co]):
         return self._over(operators.combining.Concat(self._and(others)))
 
     @overload
-    def zip(self, other: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
+    def zip(self, b: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
     @overload
-    def zip(
-        self, other: Publisher[A], another: Publisher[B], /, *, prefetch: int = 32
-    ) -> Stream[tuple[T_co, A, B]]: ...
+    def zip(self, b: Publisher[A], c: Publisher[B], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A, B]]: ...
     @overload
     def zip(
         self, b: Publisher[A], c: Publisher[B], d: Publisher[C], /, *, prefetch: int = 32
@@ -147,10 +145,10 @@ class Combining(Family[T_co]):
         return self._over(operators.combining.Zip(self._and(others), combine, checked_natural(prefetch, "prefetch", 1)))
 
     @overload
-    def combine_latest(self, other: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
+    def combine_latest(self, b: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
     @overload
     def combine_latest(
-        self, other: Publisher[A], another: Publisher[B], /, *, prefetch: int = 32
+        self, b: Publisher[A], c: Publisher[B], /, *, prefetch: int = 32
     ) -> Stream[tuple[T_co, A, B]]: ...
     @overload
     def combine_latest(

@@ -9,7 +9,6 @@ from pyrs._core.operator import PublisherWrapper
 from pyrs.api import Publisher
 
 if TYPE_CHECKING:
-    from pyrs._core.operator import Operator
     from pyrs._core.stage import Stage
     from pyrs.operators.sharing import Shared
     from pyrs.stream.stream import ConnectableStream, GroupedStream, Single, Stream
@@ -31,16 +30,12 @@ class Family(PublisherWrapper[T_co]):
         """Return this stream followed by a synchronous stage."""
 
     @abstractmethod
-    def _over(self, operator: Operator[R]) -> Stream[R]:
-        """Return the stream of an operator that was built over ``source``."""
+    def _over(self, publisher: Publisher[R]) -> Stream[R]:
+        """Return a stream of another Publisher, such as an operator over ``source``."""
 
     @abstractmethod
     def _folded(self, stage: Stage) -> Single[Any]:
         """Return the Single of a stage that reduces all elements to one."""
-
-    @abstractmethod
-    def _of(self, publisher: Publisher[R]) -> Stream[R]:
-        """Return a stream of another Publisher."""
 
     @abstractmethod
     def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:

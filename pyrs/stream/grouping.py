@@ -161,10 +161,10 @@ class Grouping(Family[T_co]):
         if seconds is None:
             if count is None:
                 raise TypeError("window requires count, seconds, or both")
-            return self._over(operators.windowing.WindowCount(self.source, count, skip, self._of))
+            return self._over(operators.windowing.WindowCount(self.source, count, skip, self._over))
         if skip is not None:
             raise TypeError("skip cannot be combined with seconds; use count and skip")
-        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, self._of))
+        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, self._over))
 
     @overload
     def group_by(

@@ -91,7 +91,7 @@ class Recovering(Family[T_co]):
             >>> failing.retry_when(lambda errors: errors.take(2)).collect()
             [1, 1, 1]
         """
-        return self._over(operators.retrying.RetryWhen(self.source, function, self._of))
+        return self._over(operators.retrying.RetryWhen(self.source, function, self._over))
 
     def repeat(self, times: int | None = None, *, until: Callable[[], object] | None = None) -> Stream[T_co]:
         """Subscribe to this stream again when it completes.

@@ -73,7 +73,7 @@ class Scheduling(Family[T_co]):
         demand unchanged; buffers and drops nothing. A request inside ``on_next`` of a source that runs on the scheduler
         needs no further task. ``on_subscribe`` runs on the subscribing thread, and a cancel on the thread that cancels.
 
-        With a source that is not pulled, such as ``create``, the scheduler runs ``subscribe``. Demand is meanwhile
+        With a source that is not pulled, such as ``create``, the scheduler runs ``subscribe``. While it runs, demand is
         forwarded from the requesting thread, so that the function of ``create`` may emit for any length of time.
 
         A pulled source occupies the scheduler until the demand is met: do not run a long one on an asyncio loop.

@@ -85,7 +85,7 @@ class Sharing(Family[T_co]):
             >>> sink.subscriber_count
             1
         """
-        return self._of(
+        return self._over(
             operators.sharing.RefCount(operators.sharing.Publish(self.source, "share()", 256), "", 1, None, None)
         )
 
@@ -169,7 +169,7 @@ class Sharing(Family[T_co]):
             2
             ([1, 2], [1, 2])
         """
-        return self._of(
+        return self._over(
             operators.sharing.AutoConnect(self._replayed("cache", limit, seconds, prefetch, scheduler), "", 1, None)
         )
 

@@ -11,7 +11,6 @@ from pyrs._core.context import attach
 from pyrs._core.display import kind_of, name_of
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.operator import Operator
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
@@ -176,10 +175,7 @@ class Stream(
             return Stream(PushedChainPublisher(source.source, (*source.stages, stage)))
         return Stream(PushedChainPublisher(source, (stage,)))
 
-    def _over(self, operator: Operator[R]) -> Stream[R]:
-        return Stream(operator)
-
-    def _of(self, publisher: Publisher[R]) -> Stream[R]:
+    def _over(self, publisher: Publisher[R]) -> Stream[R]:
         return Stream(publisher)
 
     def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:

@@ -202,5 +202,5 @@ class Transforming(Family[T_co]):
         return (
             cast("Stream[Any]", result)
             if isinstance(result, Family)
-            else self._of(checked_publisher(result, "the result of function"))
+            else self._over(checked_publisher(result, "the result of function"))
         )
