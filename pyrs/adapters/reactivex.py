@@ -119,7 +119,7 @@ def to_observable(
         # Subscribes after this function has returned, so that take() can dispose the result.
         where = scheduler or given or CurrentThreadScheduler.singleton()
         where.schedule(lambda *_: observing.subscribe_to(publisher))
-        return Disposable(observing.dispose)
+        return Disposable(observing.cancel)
 
     return reactivex.create(subscribe)
 
@@ -130,10 +130,6 @@ class _Observing(PrefetchingInput[T]):
     def __init__(self, observer: ObserverBase[T], request: int) -> None:
         super().__init__(None, request)
         self._observer = observer
-
-    def dispose(self) -> None:
-        """Cancel the subscription."""
-        self.cancel()
 
     def on_next(self, element: T, /) -> None:
         if element is None:

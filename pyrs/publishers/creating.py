@@ -136,7 +136,8 @@ class Emitter(Generic[T]):
     @property
     def requested(self) -> int:
         """Return the number of elements that are demanded and not pushed yet."""
-        return self._run.outstanding()
+        run = self._run
+        return 0 if run.closed() else max(0, run._requested - run._accepted)
 
     @property
     def cancelled(self) -> bool:
@@ -157,7 +158,8 @@ class Emitter(Generic[T]):
         It is called now if there is demand, and at each request, serially, on the requesting thread. A source that
         pushes exactly that number never overflows. If it raises, the stream fails. A new callback replaces the old one.
         """
-        self._run.tell_demand_to(checked_callable(callback, "callback"))
+        self._run.demand_loop.callback = checked_callable(callback, "callback")
+        self._run.demand_loop.run_here()
 
     def __repr__(self) -> str:
         return f"<Emitter of {self._run!r}>"
@@ -197,7 +199,7 @@ class _CreateRun(Coordinator[Any]):
         self._error: BaseException | None = None
         self._finished = False  # the function pushed a terminal signal
         self._listeners: list[Callable[[], object]] = []
-        self._telling = _Telling(self)
+        self.demand_loop = _DemandLoop(self)
         self._stop_task: Callable[[], None] | None = None
 
     def _begin(self) -> None:
@@ -216,7 +218,7 @@ class _CreateRun(Coordinator[Any]):
 
     def _requested_more(self, n: int) -> None:
         self.wake()
-        self._telling.run_here()
+        self.demand_loop.run_here()
 
     def _advance(self) -> None:
         closed = self._closed  # read before the queue, which then has all elements pushed before
@@ -306,10 +308,6 @@ class _CreateRun(Coordinator[Any]):
         """Return whether pushes are rejected."""
         return self._closed or not self._live
 
-    def outstanding(self) -> int:
-        """Return the demand that has not been met by pushed elements."""
-        return 0 if self.closed() else max(0, self._requested - self._accepted)
-
     def add_listener(self, callback: Callable[[], object]) -> None:
         """Call the listener when the stream accepts no more elements."""
         with self._gate:
@@ -319,15 +317,6 @@ class _CreateRun(Coordinator[Any]):
             over = self.closed()
         if over:
             self._call_listeners()
-
-    def tell_demand_to(self, callback: Callable[[int], object]) -> None:
-        """Call the callback with the current and all later demand."""
-        self._telling.callback = callback
-        self._telling.run_here()
-
-    def demand_from(self, told: int) -> int:
-        """Return the total demand, or ``told`` if the stream accepts no more elements."""
-        return told if self.closed() else max(told, self._requested)
 
     def raised(self, error: BaseException) -> None:
         """Fail the stream with an exception of a user's function."""
@@ -346,23 +335,25 @@ class _CreateRun(Coordinator[Any]):
                 hooks.on_error_dropped(error, f"{self._operator.call}: raised by an on_cancel callback")
 
 
-class _Telling(DrainLoop):
+class _DemandLoop(DrainLoop):
     """Notifies the callback of demand, serially and without re-entrance (§3.3)."""
 
     def __init__(self, owner: _CreateRun) -> None:
         super().__init__()
         self._owner = owner
-        self._told = 0
+        self._notified = 0
         self.callback: Callable[[int], object] | None = None
 
+    def _new_demand(self) -> int:
+        return 0 if self.callback is None or self._owner.closed() else self._owner._requested - self._notified
+
     def _has_work(self) -> bool:
-        return self.callback is not None and self._owner.demand_from(self._told) > self._told
+        return self._new_demand() > 0
 
     def _work(self) -> None:
-        callback = self.callback
-        more = self._owner.demand_from(self._told) - self._told
+        callback, more = self.callback, self._new_demand()
         if callback is not None and more > 0:
-            self._told += more
+            self._notified += more
             try:
                 bound(partial(callback, more), self._owner.context)()
             except BaseException as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 from pyrs._core.replay import ReplayHub
@@ -15,9 +14,6 @@ T = TypeVar("T")
 
 class ReplaySink(ReplayHub[T], Sink[T]):
     """``replay(limit, seconds)``: emits the history first, then new elements."""
-
-    def __init__(self, limit: int | None, seconds: float | None, now: Callable[[], float], capacity: int) -> None:
-        super().__init__(limit, seconds, now, capacity)
 
     def _held(self) -> int:
         return self.held
