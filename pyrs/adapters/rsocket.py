@@ -206,9 +206,6 @@ class _Request(Coordinator[Any]):
         else:
             self._emit(element)
 
-    def _end_normally(self, _: object) -> None:
-        self._complete()
-
     # The methods below run on the loop.
 
     def _update(self) -> None:
@@ -289,7 +286,7 @@ class _Request(Coordinator[Any]):
     def on_complete(self) -> None:
         if not self._over:
             self._over = True
-            self.post(self._end_normally)
+            self.post(lambda _: self._complete())
 
 
 reactivestreams.subscriber.Subscriber.register(_Request)

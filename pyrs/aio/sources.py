@@ -161,7 +161,7 @@ class _Iteration(Coordinator[Any]):
             try:
                 element = await anext(iterator)
             except StopAsyncIteration:
-                self.post(self._end_normally)
+                self.post(lambda _: self._complete())
                 return
             if element is None:
                 raise null_element()
@@ -172,10 +172,7 @@ class _Iteration(Coordinator[Any]):
                 return
             self.post(self._emit, element)
             if self._only:
-                self.post(self._end_normally)
+                self.post(lambda _: self._complete())
                 return
             if self._awaited % _TURN == 0:
                 await asyncio.sleep(0)
-
-    def _end_normally(self, _: object) -> None:
-        self._complete()

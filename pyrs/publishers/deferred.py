@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.display import name_of
-from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.sites import assembly_site
-from pyrs._core.source import InertSubscription
 from pyrs._core.stage import ElementStage
 from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.api import Publisher, Subscriber
@@ -56,19 +56,9 @@ class _Defer(Operator[T]):
         super().__init__(None, f"defer({name_of(factory)})")
         self.factory = factory
 
-    def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        subscriber = checked_subscriber(subscriber)
-        try:
-            publisher = checked_publisher(self.factory(), "the result of factory")
-        except Exception as error:
-            self.blame(error)
-            InertSubscription(subscriber, error).start()  # §1.9: an error follows on_subscribe
-            return
-        publisher.subscribe(subscriber)
-
     def run(self, subscriber: Subscriber[Any]) -> Any:
-        """Raise: no coordinator runs between the Publisher and its Subscriber."""
-        raise NotImplementedError
+        publisher = checked_publisher(self.factory(), "the result of factory")
+        return SimpleNamespace(start=partial(publisher.subscribe, subscriber))
 
 
 def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:

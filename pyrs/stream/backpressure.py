@@ -20,8 +20,6 @@ T_co = TypeVar("T_co", covariant=True)
 class Backpressure(Family[T_co]):
     """Operators that change demand, or handle sources that ignore it."""
 
-    __slots__ = ()
-
     def prefetch(self, count: int) -> Stream[T_co]:
         """Request up to ``count`` elements ahead of demand.
 

@@ -26,8 +26,6 @@ R = TypeVar("R")
 class Combining(Family[T_co]):
     """Operators that combine several streams into one."""
 
-    __slots__ = ()
-
     def _and(self, others: tuple[Publisher[Any], ...]) -> tuple[Publisher[Any], ...]:
         return (self.source, *operators.combining.checked_sources(others, "others"))
 

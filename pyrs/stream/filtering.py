@@ -21,8 +21,6 @@ R = TypeVar("R")
 class Filtering(Family[T_co]):
     """Operators that emit a subset of the elements."""
 
-    __slots__ = ()
-
     def filter(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
         """Emit the elements for which the predicate returns true.
 

@@ -25,8 +25,6 @@ Inner: TypeAlias = Publisher[R] | Awaitable[R] | AsyncIterable[R]
 class Flattening(Family[T_co]):
     """Operators that map elements to inner streams and flatten those."""
 
-    __slots__ = ()
-
     def flat_map(
         self,
         function: Callable[[T_co], Inner[R]],

@@ -23,8 +23,6 @@ R = TypeVar("R")
 class Folding(Family[T_co]):
     """Operators that reduce all elements to one value, or select one element."""
 
-    __slots__ = ()
-
     def to_list(self) -> Single[list[T_co]]:
         """Collect all elements into a list, as a ``Single``.
 

@@ -25,8 +25,6 @@ V = TypeVar("V")
 class Grouping(Family[T_co]):
     """Operators that collect elements into lists, windows or groups."""
 
-    __slots__ = ()
-
     @overload
     def buffer(self, count: int, *, skip: int | None = None) -> Stream[list[T_co]]: ...
     @overload
@@ -141,12 +139,8 @@ class Grouping(Family[T_co]):
         After a cancel of the stream of windows, the emitted windows continue: upstream is cancelled when the last of
         them has closed or been cancelled. An unreferenced window without a Subscriber counts as cancelled.
 
-        Args:
-            count: the number of elements per window.
-            skip: the number of elements between the starts of two windows; None for ``count``. Excludes ``seconds``.
-            seconds: the time a window is open, from its first element: a number or a timedelta.
-            prefetch: by time without a count, the maximum number of buffered elements of a window.
-            scheduler: the scheduler whose clock measures ``seconds``; see ``pyrs.schedulers``.
+        The arguments are those of ``buffer``; by time without a count, ``prefetch`` is the maximum number of buffered
+        elements of a window.
 
         Raises:
             TypeError: neither ``count`` nor ``seconds`` is given, both ``skip`` and ``seconds`` are, or an argument has

@@ -23,8 +23,6 @@ T_co = TypeVar("T_co", covariant=True)
 class Observing(Family[T_co]):
     """Operators that observe signals and do not change them."""
 
-    __slots__ = ()
-
     def do_on_next(self, action: Callable[[T_co], object]) -> Stream[T_co]:
         """Call the action with each element, before the element is emitted.
 

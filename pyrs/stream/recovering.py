@@ -24,8 +24,6 @@ R = TypeVar("R")
 class Recovering(Family[T_co]):
     """Operators that continue after an error, or repeat after completion."""
 
-    __slots__ = ()
-
     def retry(
         self,
         times: int | None = None,

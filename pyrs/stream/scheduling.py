@@ -19,8 +19,6 @@ T_co = TypeVar("T_co", covariant=True)
 class Scheduling(Family[T_co]):
     """Operators that change the thread on which signals or requests run."""
 
-    __slots__ = ()
-
     def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Stream[T_co]:
         """Emit all signals downstream of this operator on the scheduler.
 

@@ -23,8 +23,6 @@ T_co = TypeVar("T_co", covariant=True)
 class Sharing(Family[T_co]):
     """Operators that share one subscription among several Subscribers."""
 
-    __slots__ = ()
-
     def publish(self, prefetch: int = 256) -> ConnectableStream[T_co]:
         """Share one subscription, started by ``connect()``, among several Subscribers.
 
@@ -151,11 +149,7 @@ class Sharing(Family[T_co]):
         Same as ``replay().auto_connect()``: the first Subscriber starts it. Demand and memory are those of ``replay``:
         without a limit memory **grows**. It continues when all Subscribers have cancelled. An error is replayed last.
 
-        Args:
-            limit: the maximum number of replayed elements; None for no limit.
-            seconds: the maximum age of a replayed element; None for no limit.
-            prefetch: the maximum number of elements requested ahead of the slowest Subscriber. Ignored without a limit.
-            scheduler: the scheduler whose clock measures ``seconds``; None for the current one.
+        The arguments are those of ``replay``.
 
         Raises:
             TypeError: an argument has the wrong type.

@@ -71,8 +71,6 @@ class Stream(
     stream fails with ``NullSignal`` instead of emitting it to a Subscriber.
     """
 
-    __slots__ = ("source",)
-
     carries_context = True
 
     def __init__(self, source: Publisher[T_co]) -> None:
@@ -333,8 +331,6 @@ class Single(Stream[T_co]):
     get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each of them subscribes again.
     """
 
-    __slots__ = ()
-
     def block(self, timeout: float | None = None) -> T_co:
         """Block the calling thread until the element arrives, and return it.
 
@@ -375,8 +371,6 @@ class GroupedStream(Stream[T_co], Generic[K, T_co]):
         key: the key of all its elements.
     """
 
-    __slots__ = ("key",)
-
     def __init__(self, key: K, source: Publisher[T_co]) -> None:
         super().__init__(source)
         self.key = key
@@ -388,8 +382,6 @@ class ConnectableStream(Stream[T_co]):
     ``publish`` and ``replay`` return it. Its Subscribers receive nothing before ``connect``. ``auto_connect`` and
     ``ref_count`` connect automatically. Operators applied to it return ordinary streams.
     """
-
-    __slots__ = ("_shared",)
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

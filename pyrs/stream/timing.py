@@ -30,8 +30,6 @@ class Timing(Family[T_co]):
     timedeltas. If the scheduler is closed, the stream fails with ``SchedulerClosed`` when it next needs a timer.
     """
 
-    __slots__ = ()
-
     def sample(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Emit the latest element of each period.
 

@@ -24,8 +24,6 @@ R = TypeVar("R")
 class Transforming(Family[T_co]):
     """Operators that transform elements or signals."""
 
-    __slots__ = ()
-
     @overload
     def map(
         self, function: Callable[[T_co], Coroutine[Any, Any, R]], *, concurrency: int = ..., ordered: bool = ...
