@@ -121,8 +121,7 @@ def to_queue(
     Args:
         stream: any Publisher.
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
-        end: the object to put after completion or failure, so that readers do not wait forever. It is not put after a
-            timeout of the queue, an interrupt or a cancelled task.
+        end: the object to put after completion or failure, so that readers do not wait forever; not after a cancel.
         timeout: the maximum number of seconds to wait for capacity, or for an element. Not for an asyncio queue.
 
     Raises:

@@ -37,9 +37,8 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     """Iterate over a Publisher on the running loop.
 
     Requests ``prefetch`` elements at the first iteration and replenishes at 75 %; 1 requests each element when it is
-    needed. A chain over an iterable is pulled on the loop itself, like a plain generator, and yields to other tasks
-    every 128 elements. Signals may arrive on any thread. The end of the iteration (``aclose``, an error, a cancelled
-    task) cancels upstream, and so does a closed loop.
+    needed. A chain over an iterable is pulled on the loop itself, and yields to other tasks every 128 elements. Signals
+    may arrive on any thread. The end of the iteration or a closed loop cancels upstream.
 
     Raises:
         BaseException: the error of the stream.

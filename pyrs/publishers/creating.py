@@ -150,7 +150,14 @@ class Emitter(Generic[T]):
         It is called once; immediately, if that has already happened. It is not called after ``complete`` or ``error``.
         Several callbacks are called in order. An exception from one is reported to the dropped-errors hook.
         """
-        self._run.add_listener(checked_callable(callback, "callback"))
+        run = self._run
+        checked_callable(callback, "callback")
+        with run.gate:
+            if run.finished:
+                return
+            run.listeners.append(callback)
+        if run.closed():
+            run.call_listeners()
 
     def on_request(self, callback: Callable[[int], object], /) -> None:
         """Register a callback that receives the number of newly demanded elements.
@@ -192,13 +199,13 @@ class _CreateRun(Coordinator[Any]):
         self._capacity = operator.capacity
         self.context = capture()
         self._drops = Drops(None, operator.call)
-        self._gate = RLock()  # guards the attributes below; no callback runs under it
+        self.gate = RLock()  # guards the attributes below; no callback runs under it
         self._elements: deque[Any] = deque()  # consumed by the drain loop
         self._accepted = 0  # the number of appended elements, except those dropped later
         self._closed = False  # a terminal signal was pushed, or no more elements are accepted
         self._error: BaseException | None = None
-        self._finished = False  # the function pushed a terminal signal
-        self._listeners: list[Callable[[], object]] = []
+        self.finished = False  # the function pushed a terminal signal
+        self.listeners: list[Callable[[], object]] = []
         self.demand_loop = _DemandLoop(self)
         self._stop_task: Callable[[], None] | None = None
 
@@ -236,11 +243,11 @@ class _CreateRun(Coordinator[Any]):
                 self._fail(self._error)
 
     def _release(self) -> None:
-        with self._gate:
+        with self.gate:
             self._closed = True
         self._elements.clear()
         self._drops.flush()
-        self._call_listeners()
+        self.call_listeners()
         if self._stop_task is not None:
             self._stop_task()
 
@@ -250,7 +257,7 @@ class _CreateRun(Coordinator[Any]):
         """Append the element, drop one, or fail the stream."""
         refused = False
         dropped: Any = None
-        with self._gate:
+        with self.gate:
             if self._closed or not self._live:
                 refused = True
             elif self._accepted < self._requested + self._capacity:
@@ -266,8 +273,8 @@ class _CreateRun(Coordinator[Any]):
         elif self._drops.dropping:
             self._drops.flush()
         self.wake()
-        if self._closed and not self._finished:
-            self._call_listeners()
+        if self._closed and not self.finished:
+            self.call_listeners()
 
     def _overflowed(self, element: Any) -> Any:
         """Apply the overflow strategy, under the gate; return the dropped element."""
@@ -289,13 +296,13 @@ class _CreateRun(Coordinator[Any]):
 
     def close(self, error: BaseException | None) -> bool:
         """Terminate the stream; return False if it was already terminated."""
-        with self._gate:
+        with self.gate:
             if self._closed or not self._live:
                 return False
             self._closed = True
             self._error = error
-            self._finished = True
-            self._listeners = []
+            self.finished = True
+            self.listeners = []
         self.wake()
         return True
 
@@ -308,24 +315,15 @@ class _CreateRun(Coordinator[Any]):
         """Return whether pushes are rejected."""
         return self._closed or not self._live
 
-    def add_listener(self, callback: Callable[[], object]) -> None:
-        """Call the listener when the stream accepts no more elements."""
-        with self._gate:
-            if self._finished:
-                return
-            self._listeners.append(callback)
-            over = self.closed()
-        if over:
-            self._call_listeners()
-
     def raised(self, error: BaseException) -> None:
         """Fail the stream with an exception of a user's function."""
         if not self.fail(error) and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
 
-    def _call_listeners(self) -> None:
-        with self._gate:
-            listeners, self._listeners = self._listeners, []
+    def call_listeners(self) -> None:
+        """Call and forget the listeners."""
+        with self.gate:
+            listeners, self.listeners = self.listeners, []
         for listener in listeners:
             try:
                 bound(listener, self.context)()

@@ -1,8 +1,7 @@
 """Sinks: hot Publishers to push elements into, from one thread at a time.
 
 - ``unicast()``: one Subscriber. An element without demand is buffered; beyond the capacity ``overflow`` applies.
-- ``multicast()``: several Subscribers receive the same elements. An element without demand is buffered for all of
-  them; beyond the capacity the result is ``OVERFLOW``.
+- ``multicast()``: several Subscribers, at the pace of the slowest. Beyond the capacity the result is ``OVERFLOW``.
 - ``multicast_best_effort()``: several Subscribers. An element without demand is dropped for that Subscriber only.
 - ``multicast_all_or_nothing()``: several Subscribers. An element for which one of them has no demand is emitted to
   none: ``OVERFLOW``.
@@ -162,11 +161,10 @@ def replay(
 ) -> Sink[Any]:
     """Return a sink that replays its history to each new Subscriber.
 
-    Each Subscriber receives the history, then new elements, at its own pace. **Without a limit memory grows**: every
-    element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, it keeps the elements of that time and
-    those that a slow Subscriber has not consumed. With ``limit`` it keeps at most ``limit + capacity`` elements: when
-    the slowest Subscriber is that far behind, a push returns OVERFLOW. A Subscriber that subscribes after the terminal
-    signal receives the history and then that signal.
+    Each Subscriber receives the history, then new elements, at its own pace, also after the terminal signal. **Without
+    a limit memory grows**: every element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, it keeps
+    the elements of that time and those that a slow Subscriber has not consumed. With ``limit`` it keeps at most ``limit
+    + capacity`` elements: when the slowest Subscriber is that far behind, a push returns OVERFLOW.
 
     Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element or
     Subscriber arrives, and the last element when another one follows it.

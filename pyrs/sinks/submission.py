@@ -40,8 +40,7 @@ class SubmissionPublisher(Stream[T]):
     **slows**: it blocks while a buffer is full. ``offer`` **drops**. All Subscribers receive the elements in the order
     of submission, from their ``subscribe`` on; one that subscribes after the close receives the terminal signal.
 
-    It is a Stream (``publisher.map(...)``, ``publisher.subscribe(on_next=...)``) and a context manager: the exit closes
-    it, and an exception closes it exceptionally.
+    It is a Stream and a context manager: the exit closes it, and an exception closes it exceptionally.
 
     Differences from the JDK's: an error is emitted after the buffered elements; the JDK emits it at once and drops
     them. A thread that blocks in ``submit`` does not block other threads or ``close``.
@@ -119,8 +118,7 @@ class SubmissionPublisher(Stream[T]):
             timeout: the maximum number of seconds to wait for capacity, for all Subscribers together.
 
         Returns:
-            The estimated maximum lag, like ``submit``; or, negative, the number of Subscribers that did not receive the
-            element. Drops are not reported to the dropped-elements hook.
+            The estimated maximum lag, as ``submit``; or, negative, the number of Subscribers without the element.
 
         Raises:
             PublisherClosed: the publisher is closed.
@@ -202,7 +200,7 @@ class SubmissionPublisher(Stream[T]):
     @property
     def subscribers(self) -> tuple[Subscriber[Any], ...]:
         """Return the current Subscribers, for monitoring; do not call them."""
-        return tuple(line.whose for line in self._core.lines if line.whose is not None)
+        return tuple(line._subscriber for line in self._core.lines if line._subscriber is not None)
 
     @property
     def number_of_subscribers(self) -> int:
@@ -222,7 +220,7 @@ class SubmissionPublisher(Stream[T]):
         """
         if subscriber is None:
             raise NullSignal("is_subscribed(None): a Subscriber is needed", rule="1.9", party="Subscriber")
-        return any(line.whose is subscriber for line in self._core.lines)
+        return any(line._subscriber is subscriber for line in self._core.lines)
 
     def estimate_minimum_demand(self) -> int:
         """Return the smallest difference of demand and buffered elements.
@@ -263,7 +261,7 @@ class _Core(Operator[Any]):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         line = self.run(checked_subscriber(subscriber))
         with self.lock:
-            before = next((each for each in self.lines if each.whose is subscriber), None)
+            before = next((each for each in self.lines if each._subscriber is subscriber), None)
             if before is None:
                 if self.closed:
                     line.ending = True
@@ -352,7 +350,7 @@ class _Core(Operator[Any]):
                         ticket.line.waiting.remove(ticket)
 
     def _retried(self, ticket: _Ticket, on_drop: OnDrop | None) -> bool:
-        subscriber = ticket.line.whose
+        subscriber = ticket.line._subscriber
         if on_drop is None or subscriber is None or on_drop(subscriber, ticket.element) is not True:
             return False
         with self.lock:
@@ -425,11 +423,6 @@ class _Line(Coordinator[Any]):
         self.ending = False  # the publisher was closed
         self.worker = 0  # the thread that is in on_next
         self._turn.clear()  # no drain before start() has called on_subscribe (§1.9), on any thread
-
-    @property
-    def whose(self) -> Subscriber[Any] | None:
-        """Return the Subscriber, or None after it has cancelled or terminated."""
-        return self._subscriber
 
     @property
     def open_demand(self) -> int:

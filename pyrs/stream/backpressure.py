@@ -27,8 +27,7 @@ class Backpressure(Family[T_co]):
             prefetch(4)
             request(4) ...... request(3) ...  to upstream, after 3 were consumed
 
-        Buffers up to ``count`` elements and replenishes when 75 % of them have been consumed. Drops nothing; a slow
-        Subscriber slows the source. Same as ``limit_rate(count)``.
+        Same as ``limit_rate(count)``: buffers up to ``count`` elements, replenishes at 75 %, and drops nothing.
 
         Args:
             count: the maximum number of elements requested and buffered.
@@ -143,8 +142,7 @@ class Backpressure(Family[T_co]):
             on_backpressure_latest()     request(1), request(1) after 3,
             ---1-----3-----5---|         request(1) after completion
 
-        Requests unbounded demand and buffers one element. Dropped elements are reported to the dropped-elements hook. A
-        terminal signal is emitted after the buffered element.
+        Requests unbounded demand and buffers one element. Dropped elements are reported to the dropped-elements hook.
 
         Examples:
             >>> import pyrs

@@ -50,8 +50,8 @@ class Combining(Family[T_co]):
         Completes when all sources have completed. The first error is emitted after the elements its source emitted
         before it; the other sources are cancelled and their buffered elements are discarded.
 
-        A source whose ``subscribe`` blocks, such as a ``create`` with a loop, delays the subscription to the sources
-        after it. Use ``subscribe_on`` to run it on its own thread.
+        A source whose ``subscribe`` blocks delays the sources after it. Use ``subscribe_on`` to run it on its own
+        thread.
 
         Args:
             others: the other Publishers.

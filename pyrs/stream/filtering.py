@@ -28,8 +28,7 @@ class Filtering(Family[T_co]):
             filter(is_even)
             -------2-------4---|
 
-        Requests one more element for each that is dropped. Buffers nothing. If the predicate raises, upstream is
-        cancelled and the stream fails with that error.
+        Requests one more element for each that is dropped. If the predicate raises, the stream fails with that error.
 
         Raises:
             TypeError: ``predicate`` is not callable.
@@ -48,8 +47,7 @@ class Filtering(Family[T_co]):
             take(2)
             ---1---2|
 
-        Never requests more than ``count`` elements. Completes with the last element, without further demand;
-        ``take(0)`` completes immediately. Buffers nothing.
+        Never requests more than ``count`` elements. Completes with the last element, ``take(0)`` immediately.
 
         Raises:
             TypeError: ``count`` is not an integer.
@@ -220,8 +218,7 @@ class Filtering(Family[T_co]):
             distinct_until_changed()
             ---1-------2---1---|
 
-        Requests one more element for each that is dropped. Keeps one element, or its key. If a function raises,
-        upstream is cancelled and the stream fails with that error.
+        Requests one more element for each that is dropped. If a function raises, the stream fails with that error.
 
         Args:
             key: returns the value to compare; None compares the elements.

@@ -46,8 +46,7 @@ class Flattening(Family[T_co]):
         ``prefetch`` elements. Order is kept within each inner stream and is undefined between them.
 
         Completes when this stream and all inner streams have completed. An error of an inner stream is emitted after
-        the elements it emitted before; an error of this stream or of ``function`` is emitted at once. All other streams
-        are then cancelled and their buffered elements are discarded.
+        its elements; an error of this stream or of ``function`` at once. All other streams are then cancelled.
 
         Args:
             function: called with each element, on the thread that delivers it; returns a Publisher. A coroutine

@@ -111,8 +111,7 @@ class Observing(Family[T_co]):
             do_on_error(print)
             ---1---X        print(X)
 
-        Forwards demand unchanged. An exception from the action does not replace the error: it is added to the error as
-        a note and reported to the dropped-errors hook.
+        Forwards demand unchanged. An exception from the action becomes a note on the error, and is reported as dropped.
 
         Raises:
             TypeError: ``action`` is not callable.

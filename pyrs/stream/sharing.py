@@ -34,8 +34,8 @@ class Sharing(Family[T_co]):
         An element is emitted to all Subscribers when every one of them has demand, so the slowest Subscriber **slows**
         all. Requests and buffers up to ``prefetch`` elements ahead and replenishes at 75 %. Drops nothing: without a
         Subscriber nothing more is requested (Reactor drops elements until the first one subscribes). A later Subscriber
-        receives the elements emitted from then on; one that subscribes after the terminal signal, or after the
-        connection was cancelled, waits for the next ``connect()``.
+        receives new elements; one that subscribes after the terminal signal or a cancel waits for the next
+        ``connect()``.
 
         An error is emitted to every Subscriber after the buffered elements, and reported as dropped if there is none.
 
@@ -102,8 +102,8 @@ class Sharing(Family[T_co]):
             ---1---2---3---|
                      2-3---|    subscribed after the second element
 
-        Starts on ``connect()``. Each Subscriber receives the history, then new elements, at its own pace, then the
-        terminal signal, even if it subscribes after that.
+        Starts on ``connect()``. Each Subscriber receives the history, new elements and the terminal signal, at its own
+        pace.
 
         Without a limit, requests unbounded demand and keeps all elements: memory **grows**. With a limit, keeps the
         last ``limit`` elements and those that the slowest Subscriber has not consumed, and requests at most

@@ -39,8 +39,8 @@ class Transforming(Family[T_co]):
             map(str)
             --"1"-"2"-"3"--|
 
-        Forwards demand unchanged. If the function raises, upstream is cancelled and the stream fails with that error;
-        over an iterable, StopIteration becomes a RuntimeError.
+        Forwards demand unchanged. If the function raises, the stream fails with that error; over an
+        iterable, StopIteration becomes a RuntimeError.
 
         A coroutine function (``async def``) runs on the asyncio loop that is running at ``subscribe``, else on a
         background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead
@@ -90,10 +90,9 @@ class Transforming(Family[T_co]):
             scan(add, 10)
             10-11--13--16--|
 
-        Without ``initial``, the first element is the first result. With ``initial``, that value is emitted before any
-        element, also for an empty stream, as in Reactor's ``scan`` and ``itertools.accumulate``. Forwards demand
-        unchanged, except that the initial value uses one unit of demand. Keeps the last result. If the function raises,
-        upstream is cancelled and the stream fails with that error.
+        Without ``initial``, the first element is the first result. With it, that value is emitted before any element,
+        also for an empty stream, as in Reactor's ``scan`` and ``itertools.accumulate``. Forwards demand unchanged,
+        except that the initial value uses one unit of demand. If the function raises, the stream fails with that error.
 
         Args:
             function: called with the previous result and the element; returns the next result.
