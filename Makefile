@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test test-all test-interop lint docs wheel conformance release-check bench bench-guard nightly versions test-spark clean
+.PHONY: help setup system demo test test-all test-interop lint docs wheel release conformance release-check bench bench-guard nightly versions test-spark clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,15 @@ wheel: setup ## build a wheel with the jar into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
 	@ls dist/*.whl
+
+# `make release-check` verifies that the commit may be released.
+build/release.stamp: pyproject.toml | $(VENV)/.ready
+	@mkdir -p build
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[release]'
+	@touch $@
+
+release: setup build/release.stamp ## build sdist, wheel, SBOM and checksums into dist/; DRAFT=1 in spite of open points
+	@$(BIN)/python .ci/release.py $(if $(DRAFT),--draft)
 
 # aioreactive requires an older RxPY than the benchmarks use; it works with both. matplotlib draws the plots.
 build/rivals.stamp: | $(VENV)/.ready

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.interop.systems import page
-from tests.interop.systems.__main__ import ON_BOTH_GATEWAYS
 from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_recipe, output_of
 from tests.interop.systems.system import load, names
 
@@ -50,14 +49,7 @@ def test_every_recipe_ends_with_a_program() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in ON_BOTH_GATEWAYS else [pytest.mark.campaign])
-        for name in names()
-        if output_of(RECIPES / f"{name}.md") is not None
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in names() if output_of(RECIPES / f"{name}.md") is not None])
 def test_pasted_page_prints_its_output(name: str, tmp_path: Path) -> None:
     page = RECIPES / f"{name}.md"
     pasted = tmp_path / "pasted.py"

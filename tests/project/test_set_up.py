@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -13,6 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.project.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,12 +30,7 @@ raise SystemExit({status})
 
 @pytest.fixture(scope="module")
 def runner() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("suite_runner", ROOT / ".ci" / "test.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up their module
-    spec.loader.exec_module(module)
-    return module
+    return script("test")
 
 
 def reporting(folder: Path, status: int, tests: int, failures: int = 0, skipped: int = 0) -> str:

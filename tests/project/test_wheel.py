@@ -5,7 +5,9 @@ Inside the checkout a jar missing from the wheel would still be found.
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,6 +15,10 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+
+import pyrs
+from tests.interop.systems.recipes import RECIPES, code_of, output_of
+from tests.project.examples import jvm_examples, plain_examples
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +37,21 @@ print(sum(map(len, chunks)), b"".join(chunks) == bytes(range(256)) * 400)
 """
 
 
+PASTE = """
+import json
+from contextlib import redirect_stdout
+from examples import Recorder, differences
+
+wrong = []
+for page, line, code, output in json.load(open("examples.json")):
+    recorder = Recorder(f"{page}:{line}")
+    with redirect_stdout(recorder):
+        exec(compile(code, recorder.name, "exec"), {"__name__": "__main__"})
+    wrong += [f"{recorder.name}: {difference}" for difference in differences(code, recorder.printed)]
+print(wrong)
+"""
+
+
 def run(*command: str | Path, where: Path) -> str:
     """Run a command without PYTHON* variables, which could point to the checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -46,6 +67,42 @@ def run(*command: str | Path, where: Path) -> str:
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
+
+
+def copied_tree(folder: Path) -> Path:
+    """Copy the parts of the checkout that a wheel needs, without the jars."""
+    for part in (".ci", "pyrs", "jvm/src/main/licenses"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("jars", "__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def failed_build(tree: Path, outside: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Build a wheel without Gradle and a JDK on PATH, and return the output."""
+    monkeypatch.setenv("PATH", str(outside))
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(outside), str(tree)]
+    done = subprocess.run(command, cwd=outside, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode != 0
+    assert list(outside.glob("*.whl")) == []
+    return done.stdout + done.stderr
+
+
+def test_wheel_is_not_built_without_the_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "outside").mkdir()
+    printed = failed_build(copied_tree(tmp_path / "tree"), tmp_path / "outside", monkeypatch)
+    assert "pyrs/jvm/jars/pyrs.jar is missing, and Gradle or the JDK" in printed
+    assert "make wheel" in printed
+
+
+def test_wheel_is_not_built_with_a_jar_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "outside").mkdir()
+    tree = copied_tree(tmp_path / "tree")
+    shutil.copytree(ROOT / "pyrs/jvm/jars", tree / "pyrs/jvm/jars")
+    source = tree / "pyrs" / "__init__.py"
+    source.write_text(source.read_text(encoding="utf-8").replace(f'"{pyrs.__version__}"', '"9.9.9"'), encoding="utf-8")
+    printed = failed_build(tree, tmp_path / "outside", monkeypatch)
+    assert f"pyrs.jar is of version {pyrs.__version__}, not 9.9.9" in printed
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +146,45 @@ def test_core_has_no_dependencies(wheel: Path) -> None:
     assert [line for line in required if "extra ==" not in line] == []
 
 
-def test_stream_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
-    run(sys.executable, "-m", "venv", tmp_path / "venv", where=tmp_path)
-    python = tmp_path / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[jpype]", where=tmp_path)
-    where, counted = run(python, "-c", STREAM, where=tmp_path).splitlines()[-2:]
-    assert Path(where).is_relative_to(tmp_path), "the checkout was imported, not the wheel"
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that contains the wheel and JPype only."""
+    folder = tmp_path_factory.mktemp("installed")
+    run(sys.executable, "-m", "venv", folder / "venv", where=folder)
+    python = folder / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[jpype]", where=folder)
+    return python
+
+
+def test_stream_runs_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    where, counted = run(installed, "-c", STREAM, where=tmp_path).splitlines()[-2:]
+    assert Path(where).is_relative_to(installed.parents[1]), "the checkout was imported, not the wheel"
     assert counted == "102400 True"
+
+
+def test_doctor_runs_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    assert run(installed.with_name("pyrs"), "doctor", where=tmp_path).endswith("The bridge can be used.\n")
+
+
+def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    """The blocks of README and of the quick start, pasted in their order, except those of a Spark driver."""
+    pages = ["README.md", "docs/quickstart.md"]
+    examples = [example for example in plain_examples() if example.page in pages]
+    examples += [example for page in pages for example in jvm_examples(page) if "SparkSession" not in example.code]
+    assert len(examples) > 6
+    shutil.copy(ROOT / "tests" / "project" / "examples.py", tmp_path)
+    (tmp_path / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
+    (tmp_path / "paste.py").write_text(PASTE, encoding="utf-8")
+    assert run(installed, "paste.py", where=tmp_path).endswith("[]\n")
+
+
+@pytest.mark.parametrize("name", ["helidon", "mutiny", "reactor", "rxjava", "h2"])
+def test_recipes_run_from_the_installed_wheel(installed: Path, tmp_path: Path, name: str) -> None:
+    page = RECIPES / f"{name}.md"
+    (tmp_path / "pasted.py").write_text(code_of(page, program=True), encoding="utf-8")
+    output = output_of(page)
+    assert output is not None
+    assert run(installed, "pasted.py", where=tmp_path).endswith(output)
 
 
 def test_wheel_and_jar_carry_the_licences_of_bundled_code(wheel: Path) -> None:

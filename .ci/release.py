@@ -1,0 +1,121 @@
+"""Build the files of a release into dist/: sdist, wheel, SBOM and checksums. ``make release`` runs it.
+
+It publishes nothing. ``--draft`` builds all files and prints open points as warnings instead of refusing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+
+
+def run(*command: str | Path) -> str:
+    """Run a command in the checkout and return its output."""
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"pyrs: {' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def hooks() -> Any:
+    """Return the module of the build hooks."""
+    spec = importlib.util.spec_from_file_location("hatch_hooks", ROOT / ".ci" / "hatch_hooks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def version_of(root: Path = ROOT) -> str:
+    """Return the version of the package, from its source."""
+    found = re.search(r'^__version__.* = "(.+)"', (root / "pyrs" / "__init__.py").read_text(), re.MULTILINE)
+    assert found, "pyrs/__init__.py defines no __version__"
+    return found[1]
+
+
+def open_points(root: Path, version: str, jar: str | None, status: str) -> list[str]:
+    """Return the reasons against a release: of the version, the changelog, the repository and the work tree."""
+    points = []
+    if not re.search(r'^repository = "https://.+"$', (root / "pyproject.toml").read_text(), re.MULTILINE):
+        points.append(
+            "pyproject.toml: [tool.hatch.metadata.hooks.custom] has no repository, so the project has no URLs"
+        )
+    if jar != version:
+        points.append(f"the jar has version {jar}, and the package {version}: run `make setup`")
+    heading = re.search(rf"^## {re.escape(version)} - (.+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if heading is None:
+        points.append(f"CHANGELOG.md has no section for {version}")
+    elif not re.fullmatch(r"\d{4}-\d\d-\d\d", heading[1]):
+        points.append(f"CHANGELOG.md: the section for {version} has no date: {heading[1]}")
+    if status.strip():
+        points.append("the work tree has uncommitted changes")
+    return points
+
+
+def bundled(gradle: str) -> list[dict[str, str]]:
+    """Return the Java libraries in the wheel as components of CycloneDX."""
+    found = re.findall(r"^ +(?:bundled|relocated) '([\w.]+):([\w-]+):([\w.]+)'", gradle, re.MULTILINE)
+    return [
+        {
+            "type": "library",
+            "group": group,
+            "name": name,
+            "version": version,
+            "purl": f"pkg:maven/{group}/{name}@{version}",
+        }
+        for group, name, version in found
+    ]
+
+
+def write_sbom(wheel: Path, version: str) -> None:
+    """Write the SBOM of the wheel without extras: the package, and the Java libraries in its jars."""
+    environment = ROOT / "build" / "sbom"
+    shutil.rmtree(environment, ignore_errors=True)
+    run(sys.executable, "-m", "venv", "--without-pip", environment)
+    python = environment / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel)
+    sbom = DIST / f"pyrs_streams-{version}.cdx.json"
+    run(sys.executable, "-m", "cyclonedx_py", "environment", "--output-file", sbom, python)
+    content = json.loads(sbom.read_text())
+    content["components"] += bundled((ROOT / "jvm" / "build.gradle").read_text())
+    sbom.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def main() -> int:
+    """Check, build and describe the release; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draft", action="store_true", help="build in spite of open points")
+    draft = parser.parse_args().draft
+    version = version_of()
+    jar = hooks().jar_version(ROOT / hooks().JAR)
+    points = open_points(ROOT, version, jar, run("git", "status", "--porcelain"))
+    for point in points:
+        print(f"pyrs: {point}", file=sys.stderr)
+    if points and not draft:
+        return 1
+    shutil.rmtree(DIST, ignore_errors=True)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST, ROOT)
+    built = sorted(DIST.iterdir())
+    run(sys.executable, "-m", "twine", "check", "--strict", *built)
+    write_sbom(next(file for file in built if file.suffix == ".whl"), version)
+    files = sorted(DIST.iterdir())
+    digests = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+    (DIST / "SHA256SUMS").write_text(digests)
+    print(digests, end="")
+    print(f"pyrs {version} of commit {run('git', 'rev-parse', '--short', 'HEAD').strip()} is in dist/")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

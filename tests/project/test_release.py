@@ -1,0 +1,98 @@
+"""``make release``: the points that prevent a release, and the files that it builds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.project.scripts import script
+
+ROOT = Path(__file__).resolve().parents[2]
+README = "[one](docs/one.md), [two](https://example.org/two), [three](#three), [CHANGELOG](CHANGELOG.md)"
+
+
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
+    return script("release")
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    return script("hatch_hooks")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text('repository = "https://example.org/pyrs"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 - 2026-01-31\n")
+    return tmp_path
+
+
+def test_release_without_open_points(release: ModuleType, tree: Path) -> None:
+    assert release.open_points(tree, "1.2.3", "1.2.3", "") == []
+
+
+def test_each_open_point_is_reported(release: ModuleType, tree: Path) -> None:
+    assert "uncommitted" in release.open_points(tree, "1.2.3", "1.2.3", " M README.md\n")[0]
+    assert "the jar has version 1.2.2" in release.open_points(tree, "1.2.3", "1.2.2", "")[0]
+    assert "no section for 1.2.4" in release.open_points(tree, "1.2.4", "1.2.4", "")[0]
+    (tree / "CHANGELOG.md").write_text("## 1.2.3 - unreleased\n")
+    assert "has no date: unreleased" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
+    (tree / "pyproject.toml").write_text('repository = ""\n')
+    assert "no repository" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
+
+
+def test_version_is_that_of_the_package(release: ModuleType) -> None:
+    import pyrs
+
+    assert release.version_of() == pyrs.__version__
+
+
+def test_sbom_lists_the_java_libraries_in_the_jars(release: ModuleType) -> None:
+    found = release.bundled((ROOT / "jvm" / "build.gradle").read_text())
+    assert [component["name"] for component in found] == ["reactive-streams", "msgpack-core"]
+    assert found[0]["purl"] == "pkg:maven/org.reactivestreams/reactive-streams@1.0.4"
+
+
+def test_links_of_the_long_description_are_absolute(hooks: ModuleType) -> None:
+    base = "https://example.org/pyrs/blob/v1"
+    assert hooks.long_description(README, base) == (
+        f"[one]({base}/docs/one.md), [two](https://example.org/two), [three](#three), [CHANGELOG]({base}/CHANGELOG.md)"
+    )
+
+
+def test_long_description_without_a_repository_has_no_relative_links(hooks: ModuleType) -> None:
+    assert hooks.long_description(README, "") == "one, [two](https://example.org/two), [three](#three), CHANGELOG"
+
+
+def test_no_relative_link_of_the_readme_is_left(hooks: ModuleType) -> None:
+    text = hooks.long_description((ROOT / "README.md").read_text(encoding="utf-8"), "https://example.org/pyrs")
+    assert [target for target in re.findall(r"\]\(([^)]*)\)", text) if not re.match("https://|#", target)] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_draft_has_all_files(release: ModuleType) -> None:
+    """It needs the tools of the extra ``release``."""
+    pytest.importorskip("twine")
+    pytest.importorskip("cyclonedx_py")
+    subprocess.run([sys.executable, ".ci/release.py", "--draft"], cwd=ROOT, check=True, timeout=500)
+    version = release.version_of()
+    dist = ROOT / "dist"
+    names = {f"pyrs_streams-{version}{end}" for end in ("-py3-none-any.whl", ".tar.gz", ".cdx.json")}
+    assert {file.name for file in dist.iterdir()} == {*names, "SHA256SUMS"}
+    sums = dict(reversed(line.split()) for line in (dist / "SHA256SUMS").read_text().splitlines())
+    assert sums == {name: hashlib.sha256((dist / name).read_bytes()).hexdigest() for name in names}
+    components = json.loads((dist / f"pyrs_streams-{version}.cdx.json").read_text())["components"]
+    assert {"pyrs-streams", "msgpack-core", "reactive-streams"} <= {component["name"] for component in components}
+    with tarfile.open(dist / f"pyrs_streams-{version}.tar.gz") as source:
+        jars = [name for name in source.getnames() if name.endswith(".jar")]
+    assert jars and all("/pyrs/jvm/jars/" in name for name in jars)
