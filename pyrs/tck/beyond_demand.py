@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
 from threading import Event, Thread
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
 from pyrs.tck.beyond_publisher import Watching
 from pyrs.tck.environment import LONG_MAX, Skipped, TestEnvironment, milliseconds, named
 from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
-from pyrs.tck.publisher_hooks import OPTIONAL_NOT_IMPLEMENTED, PublisherHooks
-from pyrs.tck.subscription_tests import drops
+from pyrs.tck.publisher_hooks import (
+    OPTIONAL_NOT_IMPLEMENTED,
+    PublisherHooks,
+    failed_publisher_test,
+    publisher_test,
+)
 from pyrs.tck.waiting import Latch
 
 __all__ = ["BeyondDemandTests"]
@@ -24,177 +27,126 @@ _LARGE_DEMAND = 1_500
 class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     """The additional tests of §1.1, §1.3, §1.4, §1.11, §3.2, §3.5, §3.13 and §3.17."""
 
-    def beyond_spec101_mustNotExceedALargeDemand(self) -> None:
+    @publisher_test(_LARGE_DEMAND + 1)
+    def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
         """After a demand of 1,500 elements, exactly 1,500 must arrive (§1.1)."""
+        subscriber = self.subscribe(publisher, Watching[T](self.env, _LARGE_DEMAND))
+        subscriber.request(_LARGE_DEMAND)
+        if not subscriber.all_received.closes_while(lambda: subscriber.elements):
+            arrived = subscriber.elements
+            self.env.flop(f"{_LARGE_DEMAND} elements were requested, but {arrived} arrived (rule 1.2)")
+        self.env.verify_no_async_errors()
+        subscriber.cancel()
+        if subscriber.elements > _LARGE_DEMAND:
+            arrived = subscriber.elements
+            self.env.flop(f"{arrived} elements arrived, but {_LARGE_DEMAND} were requested (rule 1.1)")
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Counting[T] = _Counting(self.env, _LARGE_DEMAND)
-            self.subscribe(publisher, subscriber)
-            subscriber.request(_LARGE_DEMAND)
-            if not subscriber.all_received.closes_while(lambda: subscriber.elements):
-                arrived = subscriber.elements
-                self.env.flop(f"{_LARGE_DEMAND} elements were requested, but {arrived} arrived (rule 1.2)")
-            self.env.verify_no_async_errors()
-            subscriber.cancel()
-            if subscriber.elements > _LARGE_DEMAND:
-                arrived = subscriber.elements
-                self.env.flop(f"{arrived} elements arrived, but {_LARGE_DEMAND} were requested (rule 1.1)")
-
-        self.active_publisher_test(_LARGE_DEMAND + 1, False, body)
-
-    def beyond_spec103_mustNotCompleteDuringOnNext(self) -> None:
+    @publisher_test(3, completes=True)
+    def beyond_spec103_mustNotCompleteDuringOnNext(self, publisher: Publisher[T]) -> None:
         """on_complete must not be called before on_next of the last element has returned (§1.3)."""
+        subscriber = self.subscribe(publisher, _Lingering[T](self.env, last=3))
+        subscriber.request(LONG_MAX)
+        subscriber.ended.expect_close("the Publisher did not signal on_complete after its 3 elements (rule 1.5)")
+        self.env.verify_no_async_errors()
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Lingering[T] = _Lingering(self.env, last=3)
-            self.subscribe(publisher, subscriber)
-            subscriber.request(LONG_MAX)
-            subscriber.ended.expect_close("the Publisher did not signal on_complete after its 3 elements (rule 1.5)")
-            self.env.verify_no_async_errors()
-
-        self.active_publisher_test(3, True, body)
-
-    def beyond_spec104_mustSignalAnException(self) -> None:
+    @failed_publisher_test
+    def beyond_spec104_mustSignalAnException(self, publisher: Publisher[T]) -> None:
         """The argument of on_error must be an exception (§1.4)."""
+        subscriber: _KeepsArgument[T] = _KeepsArgument(self.env)
+        self.call_subscribe(publisher, subscriber)
+        subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
+        if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
+            self.env.flop(f"on_error({subscriber.argument!r}): the argument is not an exception (rules 1.4, 2.13)")
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _KeepsArgument[T] = _KeepsArgument(self.env)
-            self.call_subscribe(publisher, subscriber)
-            subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
-            if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
-                self.env.flop(f"on_error({subscriber.argument!r}): the argument is not an exception (rules 1.4, 2.13)")
-            self.env.verify_no_async_errors_no_delay()
-
-        self.failed_publisher_test(body)
-
-    def beyond_spec111_mustSeparateItsSubscribers(self) -> None:
+    @publisher_test(3)
+    def beyond_spec111_mustSeparateItsSubscribers(self, publisher: Publisher[T]) -> None:
         """A request or cancel of one Subscriber must not affect another (§1.1, §1.11, §3.12).
 
         The test is skipped if the Publisher does not support two Subscribers at the same time.
         """
+        first = self.subscribe(publisher, Watching[T](self.env))
+        try:
+            second = self.subscribe(publisher, Watching[T](self.env, 1))
+        except Exception as error:
+            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
+        if first.subscription.value is second.subscription.value:
+            self.env.flop_and_fail("two Subscribers received the same Subscription (rule 3.1)")
+        first.cancel()
+        second.request(1)
+        received = second.all_received.closes_while(lambda: second.signals)
+        if second.error is not None and not second.elements:
+            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {second.error}")
+        if not received:
+            self.env.flop(
+                "a Subscriber did not receive the requested element after another Subscriber had cancelled "
+                f"{milliseconds(self.env.timeout)} (rule 3.12)"
+            )
+        if first.signals:
+            self.env.flop(f"{first.last} arrived at a Subscriber that had not requested anything (rule 1.1)")
+        self.env.verify_no_async_errors_no_delay()
+        second.cancel()
 
-        def body(publisher: Publisher[T]) -> None:
-            first: Watching[T] = Watching(self.env)
-            second: _Counting[T] = _Counting(self.env, 1)
-            self.subscribe(publisher, first)
-            try:
-                self.subscribe(publisher, second)
-            except Exception as error:
-                raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
-            if first.subscription.value is second.subscription.value:
-                self.env.flop_and_fail("two Subscribers received the same Subscription (rule 3.1)")
-            first.cancel()
-            second.request(1)
-            received = second.all_received.closes_while(lambda: second.signals)
-            if second.error is not None and not second.elements:
-                raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {second.error}")
-            if not received:
-                self.env.flop(
-                    "a Subscriber did not receive the requested element after another Subscriber had cancelled "
-                    f"{milliseconds(self.env.timeout)} (rule 3.12)"
-                )
-            if first.signals:
-                self.env.flop(f"{first.last} arrived at a Subscriber that had not requested anything (rule 1.1)")
-            self.env.verify_no_async_errors_no_delay()
-            second.cancel()
-
-        self.active_publisher_test(3, False, body)
-
-    def beyond_spec302_everyRequestInsideOnSubscribeMustCount(self) -> None:
+    @publisher_test(4)
+    def beyond_spec302_everyRequestInsideOnSubscribeMustCount(self, publisher: Publisher[T]) -> None:
         """Three calls of ``request(1)`` inside on_subscribe must lead to three elements (§3.2, §3.8)."""
+        subscriber = self.subscribe(publisher, _RequestsInOnSubscribe[T](self.env))
+        subscriber.next_elements(3, "the Publisher ignored a request inside on_subscribe (rule 3.2)")
+        subscriber.expect_none("the Publisher published an element that was not requested (rule 1.1):")
+        self.env.verify_no_async_errors_no_delay()
+        subscriber.cancel()
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _RequestsInOnSubscribe[T] = _RequestsInOnSubscribe(self.env)
-            self.subscribe(publisher, subscriber)
-            subscriber.next_elements(3, "the Publisher ignored a request inside on_subscribe (rule 3.2)")
-            subscriber.expect_none("the Publisher published an element that was not requested (rule 1.1):")
-            self.env.verify_no_async_errors_no_delay()
-            subscriber.cancel()
-
-        self.active_publisher_test(4, False, body)
-
-    def beyond_spec305_cancelMustReturnDuringOnNext(self) -> None:
+    @publisher_test(3)
+    def beyond_spec305_cancelMustReturnDuringOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` must return in time while another thread is inside on_next (§3.5)."""
+        subscriber: _Held[T] = _Held(self.env)
+        self.env.on_close(subscriber.released.set)
+        self.subscribe(publisher, subscriber)
+        requesting = Thread(target=subscriber.request, args=(1,), name="pyrs-tck-request", daemon=True)
+        requesting.start()
+        subscriber.inside.expect_close("the Publisher did not publish the requested element")
+        cancelling = Thread(target=subscriber.cancel, name="pyrs-tck-cancel", daemon=True)
+        cancelling.start()
+        cancelling.join(self.env.timeout)
+        late = cancelling.is_alive()
+        subscriber.released.set()
+        if late:
+            self.env.flop(
+                f"cancel did not return {milliseconds(self.env.timeout)} while another thread was inside on_next "
+                "(rule 3.5)"
+            )
+        requesting.join(self.env.timeout)
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Held[T] = _Held(self.env)
-            self.env.on_close(subscriber.released.set)
-            self.subscribe(publisher, subscriber)
-            requesting = Thread(target=subscriber.request, args=(1,), name="pyrs-tck-request", daemon=True)
-            requesting.start()
-            subscriber.inside.expect_close("the Publisher did not publish the requested element")
-            cancelling = Thread(target=subscriber.cancel, name="pyrs-tck-cancel", daemon=True)
-            cancelling.start()
-            cancelling.join(self.env.timeout)
-            late = cancelling.is_alive()
-            subscriber.released.set()
-            if late:
-                self.env.flop(
-                    f"cancel did not return {milliseconds(self.env.timeout)} while another thread was inside on_next "
-                    "(rule 3.5)"
-                )
-            requesting.join(self.env.timeout)
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(3, False, body)
-
-    def beyond_spec313_mustDropTheSubscriberAfterOnError(self) -> None:
+    @publisher_test(3)
+    def beyond_spec313_mustDropTheSubscriberAfterOnError(self, publisher: Publisher[T]) -> None:
         """After on_error, the Publisher must release the Subscriber (§1.6, §3.13)."""
 
-        def used(publisher: Publisher[T]) -> Any:
-            subscriber: Watching[T] = Watching(self.env)
-            self.subscribe(publisher, subscriber)
+        def used() -> Watching[T]:
+            subscriber = self.subscribe(publisher, Watching[T](self.env))
             subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
             subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
-            return weakref.ref(subscriber)
+            return subscriber
 
-        self._drops(used, "on_error (rules 1.6, 3.13)")
+        self.must_drop(publisher, used, "on_error (rules 1.6, 3.13)")
 
-    def beyond_spec313_mustDropASubscriberThatCancelsFirst(self) -> None:
+    @publisher_test(3)
+    def beyond_spec313_mustDropASubscriberThatCancelsFirst(self, publisher: Publisher[T]) -> None:
         """After a cancel before any request, the Publisher must release the Subscriber (§3.13)."""
 
-        def used(publisher: Publisher[T]) -> Any:
+        def used() -> ManualSubscriber[T]:
             subscriber = self.new_manual_subscriber(publisher)
             subscriber.cancel()
-            return weakref.ref(subscriber)
+            return subscriber
 
-        self._drops(used, "a cancel before any request (rule 3.13)")
+        self.must_drop(publisher, used, "a cancel before any request (rule 3.13)")
 
-    def beyond_spec317_demandAboveTheMaximumMustNotStall(self) -> None:
+    @publisher_test(3, completes=True)
+    def beyond_spec317_demandAboveTheMaximumMustNotStall(self, publisher: Publisher[T]) -> None:
         """A demand that exceeds 2**63 - 1 must still lead to all elements and on_complete (§3.17)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _ExceedsDemand[T] = _ExceedsDemand(self.env)
-            self.subscribe(publisher, subscriber)
-            subscriber.request(2)
-            subscriber.ended.expect_close(
-                "the Publisher did not complete its 3 elements after a demand above 2**63 - 1 (rule 3.17)"
-            )
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(3, True, body)
-
-    def _drops(self, used: Any, signal: str) -> None:
-        def body(publisher: Publisher[T]) -> None:
-            if not drops(used(publisher), self.env.reference_timeout):
-                self.env.flop(f"{self.name_of(publisher)} did not release the Subscriber after {signal}")
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(3, False, body)
-
-
-class _Counting(Watching[T]):
-    """Closes a latch when a number of elements has arrived."""
-
-    def __init__(self, env: TestEnvironment, total: int) -> None:
-        super().__init__(env)
-        self._total = total
-        self.all_received = Latch(env)
-
-    def on_next(self, element: T, /) -> None:
-        super().on_next(element)
-        if self.elements == self._total:
-            self.all_received.close()
+        subscriber = self.subscribe(publisher, _ExceedsDemand[T](self.env))
+        subscriber.request(2)
+        subscriber.ended.expect_close(
+            "the Publisher did not complete its 3 elements after a demand above 2**63 - 1 (rule 3.17)"
+        )
 
 
 class _Lingering(Watching[T]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -12,9 +11,8 @@ from typing import Any, Generic, TypeVar
 from pyrs.api import Publisher
 from pyrs.tck.environment import LONG_MAX, TestEnvironment, milliseconds, named, remaining
 from pyrs.tck.manual import ManualSubscriber
-from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.serial import Depth, SerialGuard
-from pyrs.tck.subscription_tests import drops
 from pyrs.tck.waiting import Latch
 
 __all__ = ["BeyondPublisherTests", "Watching", "stops"]
@@ -30,128 +28,101 @@ _MANY_SUBSCRIBERS = 10
 class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
     """The additional tests of §1.6, §1.8, §1.10, §2.12, §3.3, §3.5, §3.15 and §3.16."""
 
-    def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self) -> None:
+    @publisher_test(1, completes=True)
+    def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self, publisher: Publisher[T]) -> None:
         """After on_complete, calls on the Subscription must have no effect (§1.6, §3.6, §3.7)."""
+        subscriber = self.subscribe(publisher, Watching[T](self.env))
+        subscriber.request(2)
+        subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
+        self._assert_over(subscriber, "on_complete")
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self._watch(publisher)
-            subscriber.request(2)
-            subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
-            self._assert_over(subscriber, "on_complete")
-
-        self.active_publisher_test(1, True, body)
-
-    def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError(self) -> None:
+    @publisher_test(10)
+    def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError(self, publisher: Publisher[T]) -> None:
         """After on_error, calls on the Subscription must have no effect (§1.6, §1.7, §3.6, §3.7)."""
+        subscriber = self.subscribe(publisher, Watching[T](self.env))
+        subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
+        subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
+        self._assert_over(subscriber, "on_error")
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self._watch(publisher)
-            subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
-            subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
-            self._assert_over(subscriber, "on_error")
-
-        self.active_publisher_test(10, False, body)
-
-    def beyond_spec106_mustDropTheSubscriberAfterOnComplete(self) -> None:
+    @publisher_test(1, completes=True)
+    def beyond_spec106_mustDropTheSubscriberAfterOnComplete(self, publisher: Publisher[T]) -> None:
         """After on_complete, the Publisher must release the Subscriber (§1.6, §3.13)."""
 
-        def used(publisher: Publisher[T]) -> Any:
+        def used() -> ManualSubscriber[T]:
             subscriber = self.new_manual_subscriber(publisher)
             subscriber.request(2)
             subscriber.next_element()
             subscriber.expect_completion()
-            return weakref.ref(subscriber)
+            return subscriber
 
-        def body(publisher: Publisher[T]) -> None:
-            if not drops(used(publisher), self.env.reference_timeout):
-                self.env.flop(
-                    f"{self.name_of(publisher)} did not release the Subscriber after on_complete (rules 1.6, 3.13)"
-                )
+        self.must_drop(publisher, used, "on_complete (rules 1.6, 3.13)")
 
-        self.active_publisher_test(1, True, body)
-
-    def beyond_spec108_mustStopWhenCancelledInsideOnNext(self) -> None:
+    @publisher_test(2 * _MOST_AFTER_CANCEL)
+    def beyond_spec108_mustStopWhenCancelledInsideOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` inside on_next must stop the signals despite remaining demand (§1.8)."""
+        subscriber = self.subscribe(publisher, _CancelsInside[T](self.env, after=3))
+        subscriber.request(2 * _MOST_AFTER_CANCEL)
+        subscriber.cancelled.expect_close("the Publisher did not publish 3 elements after a large request")
+        if not stops(self.env, lambda: subscriber.signals):
+            self.env.flop(f"signals did not stop {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _CancelsInside[T] = _CancelsInside(self.env, after=3)
-            self.subscribe(publisher, subscriber)
-            subscriber.request(2 * _MOST_AFTER_CANCEL)
-            subscriber.cancelled.expect_close("the Publisher did not publish 3 elements after a large request")
-            if not stops(self.env, lambda: subscriber.signals):
-                self.env.flop(f"signals did not stop {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
-
-        self.active_publisher_test(2 * _MOST_AFTER_CANCEL, False, body)
-
-    def beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce(self) -> None:
+    @publisher_test(1)
+    def beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce(self, publisher: Publisher[T]) -> None:
         """``subscribe`` may be called repeatedly (§1.10): each Subscriber receives on_subscribe once (§2.12)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscribers: list[Watching[T]] = []
-            for at in range(_MANY_SUBSCRIBERS):
-                subscriber: Watching[T] = Watching(self.env)
-                subscribers.append(subscriber)
-                try:
-                    self.call_subscribe(publisher, subscriber)
-                except Exception as error:
-                    self.env.flop(
-                        f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "
-                        f"of {_MANY_SUBSCRIBERS}; a Publisher must reject a Subscriber with on_error (rule 1.9)"
-                    )
-            deadline = time.monotonic() + self.env.timeout
-            for subscriber in subscribers:
-                subscriber.subscription.expect_completion(
-                    remaining(deadline),
-                    f"{self.name_of(publisher)} did not call on_subscribe on one of {_MANY_SUBSCRIBERS} Subscribers "
-                    "(rule 1.9)",
+        subscribers: list[Watching[T]] = []
+        for at in range(_MANY_SUBSCRIBERS):
+            subscriber: Watching[T] = Watching(self.env)
+            subscribers.append(subscriber)
+            try:
+                self.call_subscribe(publisher, subscriber)
+            except Exception as error:
+                self.env.flop(
+                    f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "
+                    f"of {_MANY_SUBSCRIBERS}; a Publisher must reject a Subscriber with on_error (rule 1.9)"
                 )
-            self.env.verify_no_async_errors()
-            for subscriber in subscribers:
-                subscriber.cancel()
+        deadline = time.monotonic() + self.env.timeout
+        for subscriber in subscribers:
+            subscriber.subscription.expect_completion(
+                remaining(deadline),
+                f"{self.name_of(publisher)} did not call on_subscribe on one of {_MANY_SUBSCRIBERS} Subscribers "
+                "(rule 1.9)",
+            )
+        self.env.verify_no_async_errors()
+        for subscriber in subscribers:
+            subscriber.cancel()
 
-        self.active_publisher_test(1, False, body)
-
-    def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self) -> None:
+    @publisher_test(_LONG_RUN)
+    def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self, publisher: Publisher[T]) -> None:
         """``request(1)`` inside on_next, a million times, must not recurse (§3.3).
 
         The test of a slow Publisher ends after three seconds.
         """
-        self.needs(_LONG_RUN, completion=False)
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
         subscriber: _Reentrant[T] = _Reentrant(self.env, bound)
+        try:
+            self.subscribe(publisher, subscriber)
+            subscriber.request(1)
+            if not subscriber.over.closes_while(lambda: subscriber.signals):
+                self.env.flop_and_fail(
+                    f"the Publisher stalled after {subscriber.signals} elements, "
+                    "although on_next requested another one (rule 1.2)"
+                )
+        finally:
+            subscriber.cancel()
 
-        def body(publisher: Publisher[T]) -> None:
-            try:
-                self.subscribe(publisher, subscriber)
-                subscriber.request(1)
-                if not subscriber.over.closes_while(lambda: subscriber.signals):
-                    self.env.flop_and_fail(
-                        f"the Publisher stalled after {subscriber.signals} elements, "
-                        "although on_next requested another one (rule 1.2)"
-                    )
-            finally:
-                subscriber.cancel()
-
-        self.active_publisher_test(_LONG_RUN, False, body)
-
-    def beyond_spec305_cancelMustReturnInTime(self) -> None:
+    @publisher_test(3)
+    def beyond_spec305_cancelMustReturnInTime(self, publisher: Publisher[T]) -> None:
         """``cancel`` must return in time, before and between elements (§3.5)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            for first in (0, 1):
-                subscriber = self.new_manual_subscriber(publisher)
-                if first:
-                    subscriber.request_next_element()
-                began = time.monotonic()
-                subscriber.cancel()
-                took = time.monotonic() - began
-                if took > self.env.timeout:
-                    self.env.flop(
-                        f"cancel took {took:.2f} s, but must return {milliseconds(self.env.timeout)} (rule 3.5)"
-                    )
-                publisher = self.new_publisher(3)
-
-        self.active_publisher_test(3, False, body)
+        for first in (0, 1):
+            subscriber = self.new_manual_subscriber(publisher)
+            if first:
+                subscriber.request_next_element()
+            began = time.monotonic()
+            subscriber.cancel()
+            took = time.monotonic() - began
+            if took > self.env.timeout:
+                self.env.flop(f"cancel took {took:.2f} s, but must return {milliseconds(self.env.timeout)} (rule 3.5)")
+            publisher = self.new_publisher(3)
 
     def beyond_spec315_cancelMustReturnNormally(self) -> None:
         """``cancel`` must not raise before a request, between elements, after cancel or on_complete (§3.15)."""
@@ -161,11 +132,6 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         """``request`` must not raise for any number; a non-positive one signals on_error (§3.16)."""
         for n in (1, 0, -(2**63)):
             self._returns_normally(f"request({n}) (rule 3.16)", partial(_request, n))
-
-    def _watch(self, publisher: Publisher[T]) -> Watching[T]:
-        subscriber: Watching[T] = Watching(self.env)
-        self.subscribe(publisher, subscriber)
-        return subscriber
 
     def _assert_over(self, subscriber: Watching[T], signal: str) -> None:
         before = subscriber.signals
@@ -184,22 +150,21 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
             except Exception as error:
                 self.env.flop(f"{call} raised {type(error).__name__}: {error}, {state}")
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self._watch(publisher)
-            attempt("before any request", subscriber)
-            _cancel(subscriber)
-            subscriber = self._watch(self.new_publisher(3))
-            subscriber.request(1)
-            attempt("after a request", subscriber)
-            _cancel(subscriber)
-            attempt("after cancel", subscriber)
-            if self.asked(self.max_elements_from_publisher) < LONG_MAX:
-                subscriber = self._watch(self.new_publisher(1))
-                subscriber.request(2)
-                subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
-                attempt("after on_complete", subscriber)
-
-        self.active_publisher_test(3, False, body)
+        self.needs(3, completion=False)
+        subscriber = self.subscribe(self.new_publisher(3), Watching[T](self.env))
+        attempt("before any request", subscriber)
+        _cancel(subscriber)
+        subscriber = self.subscribe(self.new_publisher(3), Watching[T](self.env))
+        subscriber.request(1)
+        attempt("after a request", subscriber)
+        _cancel(subscriber)
+        attempt("after cancel", subscriber)
+        if self.asked(self.max_elements_from_publisher) < LONG_MAX:
+            subscriber = self.subscribe(self.new_publisher(1), Watching[T](self.env))
+            subscriber.request(2)
+            subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
+            attempt("after on_complete", subscriber)
+        self.env.verify_no_async_errors_no_delay()
 
 
 def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
@@ -224,21 +189,30 @@ def _request(n: int, subscriber: ManualSubscriber[Any]) -> None:
 
 
 class Watching(ManualSubscriber[T]):
-    """Counts the signals and checks that they are serial and in order."""
+    """Counts the signals and checks that they are serial and in order.
 
-    def __init__(self, env: TestEnvironment) -> None:
+    Args:
+        env: records the errors.
+        total: the number of elements after which ``all_received`` is closed.
+    """
+
+    def __init__(self, env: TestEnvironment, total: int = 0) -> None:
         super().__init__(env)
+        self._total = total
         self._guard = SerialGuard(env, "1.3")
         self.signals = 0
         self.elements = 0
         self.last = ""
         self.error: BaseException | None = None
         self.ended = Latch(env)
+        self.all_received = Latch(env)
 
     def on_next(self, element: T, /) -> None:
         with self._signal(f"on_next({named(element)})"):
             self.elements += 1
             self._assert_not_ended("on_next")
+            if self.elements == self._total:
+                self.all_received.close()
 
     def on_error(self, error: BaseException, /) -> None:
         with self._signal(f"on_error({error!r})"):

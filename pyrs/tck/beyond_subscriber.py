@@ -12,10 +12,10 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.environment import TestEnvironment, milliseconds, remaining
 from pyrs.tck.serial import SerialGuard
-from pyrs.tck.subscriber_hooks import SubscriberHooks
+from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
 from pyrs.tck.waiting import Latch, Promise
-from pyrs.tck.whitebox_tests import SecondSubscription, WhiteboxTests
+from pyrs.tck.whitebox_tests import WhiteboxTests
 
 __all__ = ["BeyondBlackboxTests", "BeyondSubscriberTests", "BeyondWhiteboxTests"]
 
@@ -38,8 +38,7 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
 
     def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError(self) -> None:
         """After on_error, a Subscriber must not call its Subscription on any thread (§2.3, §2.4)."""
-        error = RuntimeError("an error from the TCK")
-        self._leaves_alone("on_error", lambda subscriber: subscriber.on_error(error))
+        self._leaves_alone("on_error", lambda subscriber: subscriber.on_error(tck_error()))
 
     def beyond_spec207_mustCallTheSubscriptionSerially(self) -> None:
         """Elements arrive on changing threads; calls of request and cancel must not overlap (§2.7)."""
@@ -47,7 +46,6 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
         driven.trigger(_ELEMENTS)
         driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
         driven.subscription.settle()
-        self.env.verify_no_async_errors_no_delay()
 
     def beyond_spec301_mustUseItsOwnSubscriptionOnly(self) -> None:
         """A Subscriber must not call the Subscription of another Subscriber (§3.1)."""
@@ -61,7 +59,6 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
             if still.subscription.calls != calls:
                 last = still.subscription.last
                 self.env.flop(f"a Subscriber called {last} on the Subscription of another Subscriber (rule 3.1)")
-        self.env.verify_no_async_errors_no_delay()
 
     def _leaves_alone(self, signal: str, send: Callable[[Subscriber[T]], None]) -> None:
         driven = self.drive()
@@ -99,13 +96,9 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
     def beyond_spec205_mustNotRequestFromASecondSubscription(self) -> None:
         """A Subscriber must not request from a second Subscription (§2.5)."""
         stage = self.stage()
-        second = _CountingSecond(Latch(self.env))
-        stage.sub.on_subscribe(second)
-        second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
+        self.must_cancel_a_second(stage, refuses_requests=True)
         stage.puppet.trigger_request(1)
         self.env.verify_no_async_errors()
-        if second.requested:
-            self.env.flop(f"the Subscriber requested {second.requested} elements from a second Subscription (rule 2.5)")
 
     def beyond_spec206_mustCancelWheneverItIsTold(self) -> None:
         """A Subscription that is no longer needed must be cancelled, in each of three states (§2.6)."""
@@ -233,10 +226,3 @@ class RecordingSubscription(Subscription):
                 calls = self.calls
                 if not self._changed.wait_for(lambda: self.calls != calls, self._env.no_signals_timeout):  # noqa: B023
                     return
-
-
-class _CountingSecond(SecondSubscription):
-    requested = 0
-
-    def request(self, n: int, /) -> None:
-        self.requested += n

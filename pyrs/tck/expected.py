@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 
-__all__ = ["BLACKBOX", "PROCESSOR", "PUBLISHER", "WHITEBOX", "Kind", "kind_of"]
+__all__ = ["BLACKBOX", "PROCESSOR", "PUBLISHER", "WHITEBOX", "Kind", "kind_of", "why_untested"]
 
 
 class Kind(Enum):
@@ -153,3 +153,41 @@ _PROCESSOR_ONLY = _table(
 
 # A Processor is tested as a Publisher, as a Subscriber, and for its own rules.
 PROCESSOR: Mapping[str, Kind] = MappingProxyType({**PUBLISHER, **WHITEBOX, **_PROCESSOR_ONLY})
+
+_SEE, _MAY, _PUBLISHER = (
+    "see beyond_",
+    "the rule is a MAY for the Publisher",
+    "the rule applies to the Publisher; see beyond_",
+)
+_WHY_UNTESTED = {
+    "spec106": "see the beyond_spec106 tests",
+    "spec107": f"{_SEE}spec106_mustTreatTheSubscriptionAsCancelledAfterOnError",
+    "spec108": "a signal that is in progress may still arrive (§2.8)",
+    "spec109": f"{_SEE}spec110",
+    "spec110": f"the rule applies to the caller; {_SEE}spec110 for the Publisher's side",
+    "spec202": "the rule is a SHOULD about responsiveness",
+    "spec204": "see the beyond_spec204 tests",
+    "spec206": f"{_SEE}spec206",
+    "spec206_blackbox": "the condition is not visible from outside",
+    "spec207": f"{_SEE}spec207",
+    "spec208_blackbox": "the time of its cancel is not visible from outside",
+    "spec211": f"{_SEE}spec211",
+    "spec211_blackbox": "the processing is not visible from outside",
+    "spec212": f"{_PUBLISHER}spec110",
+    "spec213": "an exception of a Subscriber fails the other tests",
+    "spec301": f"{_SEE}spec301",
+    "spec304": "the rule is a SHOULD and does not define a heavy computation",
+    "spec305": f"{_SEE}spec305",
+    "spec308_blackbox": "the Subscriber chooses its demand",
+    "spec310": _MAY,
+    "spec311": _MAY,
+    "spec314": _MAY,
+    "spec315": f"{_PUBLISHER}spec315",
+    "spec316": f"{_PUBLISHER}spec316",
+}
+
+
+def why_untested(name: str) -> str:
+    """Return the additional test of the port for the rule of an untested test, or why there is none."""
+    _, rule, view, *_ = name.split("_")
+    return _WHY_UNTESTED.get(f"{rule}_{view}") or _WHY_UNTESTED[rule]

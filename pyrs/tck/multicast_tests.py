@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from pyrs.api import Publisher
 from pyrs.tck.manual import ManualSubscriber
-from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 
 __all__ = ["MulticastTests"]
 
@@ -16,80 +16,67 @@ T = TypeVar("T")
 class MulticastTests(PublisherHooks[T], Generic[T]):
     """The tests of §1.11, which is optional."""
 
-    def optional_spec111_maySupportMultiSubscribe(self) -> None:
+    @publisher_test(1, optional=True)
+    def optional_spec111_maySupportMultiSubscribe(self, publisher: Publisher[T]) -> None:
         """A Publisher may support two Subscribers at the same time."""
+        first, second = self._subscribers(publisher, 2)
+        try:
+            self.env.verify_no_async_errors()
+        finally:
+            self._cancel(first, second)
 
-        def body(publisher: Publisher[T]) -> None:
-            first, second = self._subscribers(publisher, 2)
-            try:
-                self.env.verify_no_async_errors()
-            finally:
-                self._cancel(first, second)
-
-        self.optional_publisher_test(1, False, body)
-
-    def optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(self) -> None:
+    @publisher_test(1, optional=True)
+    def optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(
+        self, publisher: Publisher[T]
+    ) -> None:
         """Each of two Subscribers should receive an element or on_complete."""
+        first, second = self._subscribers(publisher, 2)
+        # The Publisher may be unicast or multicast, so either Subscriber may receive the element.
+        first.request_next_element_or_end_of_stream()
+        second.request_next_element_or_end_of_stream()
+        try:
+            self.env.verify_no_async_errors()
+        finally:
+            self._cancel(first, second)
 
-        def body(publisher: Publisher[T]) -> None:
-            first, second = self._subscribers(publisher, 2)
-            # The Publisher may be unicast or multicast, so either Subscriber may receive the element.
-            first.request_next_element_or_end_of_stream()
-            second.request_next_element_or_end_of_stream()
-            try:
-                self.env.verify_no_async_errors()
-            finally:
-                self._cancel(first, second)
-
-        self.optional_publisher_test(1, False, body)
-
+    @publisher_test(5, completes=True, optional=True)
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingOneByOne(  # noqa: E501
-        self,
+        self, publisher: Publisher[T]
     ) -> None:
         """Three Subscribers that request in turn should receive the same elements."""
+        first, second, third = self._subscribers(publisher, 3)
+        got: list[list[T]] = [[], [], []]
+        # Pairs of a Subscriber and the number of elements that it requests; 0 expects the end.
+        turns = ((0, 1), (1, 2), (0, 1), (2, 3), (2, 1), (2, 1), (2, 0), (1, 3), (1, 0), (0, 2), (0, 1), (0, 0))
+        subscribers = (first, second, third)
+        for who, count in turns:
+            name = f"{self.name_of(publisher)} did not"
+            if count:
+                subscribers[who].request(count)
+                got[who] += subscribers[who].next_elements(
+                    count, f"{name} publish the requested {count} elements to Subscriber {who + 1}"
+                )
+            else:
+                subscribers[who].request_end_of_stream(f"{name} signal on_complete to Subscriber {who + 1}")
+        self._assert_same(got)
 
-        def body(publisher: Publisher[T]) -> None:
-            first, second, third = self._subscribers(publisher, 3)
-            got: list[list[T]] = [[], [], []]
-            # Pairs of a Subscriber and the number of elements that it requests; 0 expects the end.
-            turns = ((0, 1), (1, 2), (0, 1), (2, 3), (2, 1), (2, 1), (2, 0), (1, 3), (1, 0), (0, 2), (0, 1), (0, 0))
-            subscribers = (first, second, third)
-            for who, count in turns:
-                name = f"{self.name_of(publisher)} did not"
-                if count:
-                    subscribers[who].request(count)
-                    got[who] += subscribers[who].next_elements(
-                        count, f"{name} publish the requested {count} elements to Subscriber {who + 1}"
-                    )
-                else:
-                    subscribers[who].request_end_of_stream(f"{name} signal on_complete to Subscriber {who + 1}")
-            self._assert_same(got)
-
-        self.optional_publisher_test(5, True, body)
-
+    @publisher_test(3, optional=True)
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront(  # noqa: E501
-        self,
+        self, publisher: Publisher[T]
     ) -> None:
         """Three Subscribers that request everything at once should receive the same elements."""
+        self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
 
-        def body(publisher: Publisher[T]) -> None:
-            self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
-
-        self.optional_publisher_test(3, False, body)
-
+    @publisher_test(3, completes=True, optional=True)
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfrontAndCompleteAsExpected(  # noqa: E501
-        self,
+        self, publisher: Publisher[T]
     ) -> None:
         """Three Subscribers that request everything at once should receive the same elements and on_complete."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscribers = self._subscribers(publisher, 3)
-            got = self._many_upfront(subscribers)
-            for subscriber in subscribers:
-                subscriber.expect_completion()
-            self._assert_same(got)
-
-        self.optional_publisher_test(3, True, body)
+        subscribers = self._subscribers(publisher, 3)
+        got = self._many_upfront(subscribers)
+        for subscriber in subscribers:
+            subscriber.expect_completion()
+        self._assert_same(got)
 
     def _subscribers(self, publisher: Publisher[T], count: int) -> list[ManualSubscriber[T]]:
         return [self.new_manual_subscriber(publisher) for _ in range(count)]

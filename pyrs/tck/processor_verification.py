@@ -9,7 +9,7 @@ from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, TestEnviro
 from pyrs.tck.expected import PROCESSOR
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_verification import PublisherVerification
-from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource
+from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, tck_error
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
 from pyrs.tck.subscriber_verification import SubscriberWhiteboxVerification
 from pyrs.tck.waiting import Promise
@@ -89,20 +89,18 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             self._expect_element(second, element)
             second.request(1)
         first.request(1)
-        error = RuntimeError("an error from the TCK")
+        error = tck_error()
         setup.send_error(error)
         first.expect_this_error(error)
         second.expect_this_error(error)
-        self.env.verify_no_async_errors_no_delay()
 
     def mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream(self) -> None:
         """An error must be forwarded immediately, without demand (§4.2)."""
         setup = self._setup(1)
         subscriber = self._failing(setup)
-        error = RuntimeError("an error from the TCK")
+        error = tck_error()
         setup.send_error(error)
         subscriber.expect_this_error(error)
-        self.env.verify_no_async_errors_no_delay()
 
     def required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo(self) -> None:
         """Earlier demand must be requested upstream, even if a new Subscriber requests nothing."""
@@ -135,7 +133,6 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         setup.send_completion()
         first.expect_completion()
         second.expect_completion()
-        self.env.verify_no_async_errors_no_delay()
 
     def _setup(self, subscribers: int) -> _Setup[T]:
         most = self.asked(self.max_supported_subscribers)

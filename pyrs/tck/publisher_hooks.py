@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+import time
+import weakref
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
-from pyrs.tck.environment import LONG_MAX, Skipped, named
+from pyrs.tck.environment import LONG_MAX, Skipped, named, remaining
 from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
 from pyrs.tck.verification import Verification
 
-__all__ = ["NO_FAILED_PUBLISHER", "OPTIONAL_NOT_IMPLEMENTED", "PublisherHooks"]
+__all__ = ["OPTIONAL_NOT_IMPLEMENTED", "PublisherHooks", "failed_publisher_test", "publisher_test"]
 
 T = TypeVar("T")
+
+U = TypeVar("U", bound=UnexpectedSubscriber[Any])
+S = TypeVar("S", bound="PublisherHooks[Any]")
 
 NO_FAILED_PUBLISHER = "the test needs a failed Publisher: override create_failed_publisher() to run it"
 OPTIONAL_NOT_IMPLEMENTED = "the Publisher does not implement this optional behaviour"
@@ -67,23 +74,36 @@ class PublisherHooks(Verification, Generic[T]):
         """Call ``subscribe``; a late call is reported by its name."""
         self.env.timed("subscribe()", lambda: publisher.subscribe(subscriber), is_hook=False)
 
-    def subscribe(self, publisher: Publisher[T], subscriber: UnexpectedSubscriber[T]) -> None:
-        """Subscribe and wait for on_subscribe."""
+    def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:
+        """Subscribe, wait for on_subscribe and return the Subscriber."""
         self.call_subscribe(publisher, subscriber)
         subscriber.subscription.expect_completion(
             self.env.timeout, f"{self.name_of(publisher)} did not call on_subscribe"
         )
         self.env.verify_no_async_errors_no_delay()
+        return subscriber
 
     def new_manual_subscriber(self, publisher: Publisher[T]) -> ManualSubscriber[T]:
         """Subscribe a new ManualSubscriber."""
-        subscriber: ManualSubscriber[T] = ManualSubscriber(self.env)
-        self.subscribe(publisher, subscriber)
-        return subscriber
+        return self.subscribe(publisher, ManualSubscriber[T](self.env))
 
     def name_of(self, publisher: Publisher[T]) -> str:
         """Return the Publisher's name for messages."""
         return f"Publisher {named(publisher)}"
+
+    def must_drop(self, publisher: Publisher[T], use: Callable[[], Any], signal: str) -> None:
+        """Wait until the Publisher has released the Subscriber that ``use`` returns; record an error if it has not."""
+        reference = weakref.ref(use())
+        deadline = time.monotonic() + self.env.reference_timeout
+        pause = 0.001
+        gc.collect()
+        while reference() is not None:
+            if not remaining(deadline):
+                self.env.flop(f"{self.name_of(publisher)} did not release the Subscriber after {signal}")
+                return
+            time.sleep(min(pause, remaining(deadline)))  # a weak reference cannot be waited for
+            pause *= 2
+            gc.collect()
 
     def needs(self, elements: int, *, completion: bool) -> None:
         """Skip the test if the Publisher cannot publish that number of elements, or cannot complete.
@@ -99,29 +119,49 @@ class PublisherHooks(Verification, Generic[T]):
                 "the test needs on_complete, but max_elements_from_publisher() says that the stream never completes"
             )
 
-    def active_publisher_test(self, elements: int, completion: bool, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test of required behaviour."""
-        self.needs(elements, completion=completion)
-        body(self.new_publisher(elements))
-        self.env.verify_no_async_errors_no_delay()
 
-    def optional_publisher_test(self, elements: int, completion: bool, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test of optional behaviour; skip it if it fails.
+def publisher_test(
+    elements: int, *, completes: bool = False, optional: bool = False
+) -> Callable[[Callable[[S, Publisher[Any]], None]], Callable[[S], None]]:
+    """Make a test of a method that takes a Publisher.
 
-        The official TCK ignores the recorded errors here, so it passes a missing on_complete. The port checks them, and
-        the reason of the skip names the error.
-        """
-        self.needs(elements, completion=completion)
-        publisher = self.new_publisher(elements)
-        try:
-            body(publisher)
-            self.env.verify_no_async_errors_no_delay()
-        except (Exception, SystemExit) as error:  # SystemExit of a Publisher counts as any other error
-            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
+    Args:
+        elements: the number of elements; the test is skipped if the Publisher has fewer.
+        completes: skip the test if the Publisher never completes.
+        optional: skip the test if it fails. The official TCK ignores the recorded errors here, so it passes a missing
+            on_complete. The port checks them, and the reason of the skip names the error.
+    """
 
-    def failed_publisher_test(self, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test with a failed Publisher; skip it if there is none."""
+    def decorate(body: Callable[[S, Publisher[Any]], None]) -> Callable[[S], None]:
+        def test(self: S) -> None:
+            self.needs(elements, completion=completes)
+            publisher = self.new_publisher(elements)
+            try:
+                body(self, publisher)
+                self.env.verify_no_async_errors_no_delay()
+            except (Exception, SystemExit) as error:  # SystemExit of a Publisher counts as any other error
+                if not optional:
+                    raise
+                raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
+
+        return _like(body, test)
+
+    return decorate
+
+
+def failed_publisher_test(body: Callable[[S, Publisher[Any]], None]) -> Callable[[S], None]:
+    """Make a test of a method that takes a failed Publisher; the test is skipped if there is none."""
+
+    def test(self: S) -> None:
         failed = self.made("create_failed_publisher()", self.create_failed_publisher, ("subscribe",), none_is_fine=True)
         if failed is None:
             raise Skipped(NO_FAILED_PUBLISHER)
-        body(failed)
+        body(self, failed)
+
+    return _like(body, test)
+
+
+def _like(body: Callable[[S, Publisher[Any]], None], test: Callable[[S], None]) -> Callable[[S], None]:
+    update_wrapper(test, body)
+    del test.__wrapped__  # type: ignore[attr-defined]  # pytest would look for a fixture named publisher
+    return test

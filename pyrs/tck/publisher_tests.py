@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.tck.environment import Skipped, milliseconds, named
 from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
-from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.publisher_hooks import PublisherHooks, failed_publisher_test, publisher_test
 from pyrs.tck.serial import SerialGuard
-from pyrs.tck.verification import NULL_ERRORS, untested
+from pyrs.tck.verification import NULL_ERRORS
 from pyrs.tck.waiting import END_OF_STREAM, Latch
 
 __all__ = ["PublisherTests"]
@@ -24,25 +24,24 @@ _ELEMENTS = 10
 class PublisherTests(PublisherHooks[T], Generic[T]):
     """The tests of section 1, except §1.11; see ``MulticastTests``."""
 
-    def required_createPublisher1MustProduceAStreamOfExactly1Element(self) -> None:
+    @publisher_test(1, completes=True)
+    def required_createPublisher1MustProduceAStreamOfExactly1Element(self, publisher: Publisher[T]) -> None:
         """``create_publisher(1)`` must publish one element and complete."""
-        self._exactly(1)
+        self._exactly(1, publisher)
 
-    def required_createPublisher3MustProduceAStreamOfExactly3Elements(self) -> None:
+    @publisher_test(3, completes=True)
+    def required_createPublisher3MustProduceAStreamOfExactly3Elements(self, publisher: Publisher[T]) -> None:
         """``create_publisher(3)`` must publish three elements and complete."""
-        self._exactly(3)
+        self._exactly(3, publisher)
 
-    def _exactly(self, elements: int) -> None:
-        def body(publisher: Publisher[T]) -> None:
-            name = self.name_of(publisher)
-            subscriber = self.new_manual_subscriber(publisher)
-            for at in range(elements):
-                got = subscriber.request_next_element_or_end_of_stream(f"{name} did not publish the next element")
-                if got is END_OF_STREAM:
-                    raise AssertionError(f"{name} published {at} elements instead of {elements}")
-            subscriber.request_end_of_stream()
-
-        self.active_publisher_test(elements, True, body)
+    def _exactly(self, elements: int, publisher: Publisher[T]) -> None:
+        name = self.name_of(publisher)
+        subscriber = self.new_manual_subscriber(publisher)
+        for at in range(elements):
+            got = subscriber.request_next_element_or_end_of_stream(f"{name} did not publish the next element")
+            if got is END_OF_STREAM:
+                raise AssertionError(f"{name} published {at} elements instead of {elements}")
+        subscriber.request_end_of_stream()
 
     def required_validate_maxElementsFromPublisher(self) -> None:
         """The hook must return a valid number."""
@@ -54,170 +53,126 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         if self.asked(self.bounded_depth_of_on_next_and_request_recursion) < 1:
             raise AssertionError("bounded_depth_of_on_next_and_request_recursion must return a number >= 1")
 
-    def required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements(self) -> None:
+    @publisher_test(5)
+    def required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements(
+        self, publisher: Publisher[T]
+    ) -> None:
         """A Publisher must not signal more elements than were requested (§1.1)."""
+        name = self.name_of(publisher)
+        subscriber = self.new_manual_subscriber(publisher)
+        try:
+            subscriber.expect_none(f"{name} published an element before the first request (rule 1.1):")
+            subscriber.request(1)
+            subscriber.next_element(f"{name} published no element after the first request")
+            subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
+            subscriber.request(1)
+            subscriber.request(2)
+            subscriber.next_elements(3, f"{name} published fewer than 3 elements after request(1) and request(2)")
+            subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
+        finally:
+            subscriber.cancel()
 
-        def body(publisher: Publisher[T]) -> None:
-            name = self.name_of(publisher)
-            subscriber = self.new_manual_subscriber(publisher)
-            try:
-                subscriber.expect_none(f"{name} published an element before the first request (rule 1.1):")
-                subscriber.request(1)
-                subscriber.next_element(f"{name} published no element after the first request")
-                subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
-                subscriber.request(1)
-                subscriber.request(2)
-                subscriber.next_elements(3, f"{name} published fewer than 3 elements after request(1) and request(2)")
-                subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
-            finally:
-                subscriber.cancel()
-
-        self.active_publisher_test(5, False, body)
-
-    def required_spec102_maySignalLessThanRequestedAndTerminateSubscription(self) -> None:
+    @publisher_test(3, completes=True)
+    def required_spec102_maySignalLessThanRequestedAndTerminateSubscription(self, publisher: Publisher[T]) -> None:
         """A Publisher may signal fewer elements than requested and complete (§1.2)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(10)
-            subscriber.next_elements(3)
-            subscriber.expect_completion()
-
-        self.active_publisher_test(3, True, body)
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(10)
+        subscriber.next_elements(3)
+        subscriber.expect_completion()
 
     def stochastic_spec103_mustSignalOnMethodsSequentially(self) -> None:
         """Signals must be serial, in a hundred streams (§1.3)."""
         if self.asked(self.skip_stochastic_tests):
             raise Skipped("skip_stochastic_tests() returned True")
-
+        self.needs(_ELEMENTS, completion=True)
         for iteration in range(_ITERATIONS):
             self.env.progress()
+            subscriber = _OneByOne(self, _ELEMENTS)
+            self.call_subscribe(self.new_publisher(_ELEMENTS), subscriber)
+            # Each element has the full timeout, and a stream that stalls ends the wait.
+            if not subscriber.ended.closes_while(lambda: subscriber.got):  # noqa: B023 - called in this iteration
+                self.env.flop(
+                    f"iteration {iteration} of {_ITERATIONS}: expected {_ELEMENTS} elements and on_complete, but "
+                    f"received no signal after element {subscriber.got} {milliseconds(self.env.timeout)}"
+                )
+            self.env.verify_no_async_errors_no_delay()
 
-            def body(publisher: Publisher[T], iteration: int = iteration) -> None:
-                subscriber = _OneByOne(self, _ELEMENTS)
-                self.call_subscribe(publisher, subscriber)
-                # Each element has the full timeout, and a stream that stalls ends the wait.
-                if not subscriber.ended.closes_while(lambda: subscriber.got):
-                    self.env.flop(
-                        f"iteration {iteration} of {_ITERATIONS}: expected {_ELEMENTS} elements and on_complete, but "
-                        f"received no signal after element {subscriber.got} {milliseconds(self.env.timeout)}"
-                    )
-
-            self.active_publisher_test(_ELEMENTS, True, body)
-
-    def optional_spec104_mustSignalOnErrorWhenFails(self) -> None:
+    @failed_publisher_test
+    def optional_spec104_mustSignalOnErrorWhenFails(self, publisher: Publisher[T]) -> None:
         """A failed Publisher must signal on_error (§1.4). Despite the test's name, a failure is not a skip."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
-            self.call_subscribe(publisher, subscriber)
-            subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
-            subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
-            self.env.verify_no_async_errors()
-
         try:
-            self.failed_publisher_test(body)
-        except Skipped:
-            raise
+            self._fails(publisher)
+            self.env.verify_no_async_errors()
         except Exception as error:
             # This includes exceptions of subscribe(), which must signal them with on_error.
             raise AssertionError(f"the Publisher raised ({error}) instead of signalling on_error (rule 1.4)") from error
 
-    def required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates(self) -> None:
+    def _fails(self, publisher: Publisher[T]) -> None:
+        name = self.name_of(publisher)
+        subscriber: _Failing[T] = _Failing(self, name)
+        self.call_subscribe(publisher, subscriber)
+        subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
+        subscriber.failed.expect_close(f"failed {name} did not call on_error")
+
+    @publisher_test(3, completes=True)
+    def required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates(self, publisher: Publisher[T]) -> None:
         """A finite stream must terminate with on_complete (§1.5)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        for _ in range(3):
+            subscriber.request_next_element()
+        subscriber.request_end_of_stream()
+        subscriber.expect_none()
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            for _ in range(3):
-                subscriber.request_next_element()
-            subscriber.request_end_of_stream()
-            subscriber.expect_none()
-
-        self.active_publisher_test(3, True, body)
-
-    def optional_spec105_emptyStreamMustTerminateBySignallingOnComplete(self) -> None:
+    @publisher_test(0, completes=True, optional=True)
+    def optional_spec105_emptyStreamMustTerminateBySignallingOnComplete(self, publisher: Publisher[T]) -> None:
         """An empty stream should terminate with on_complete (§1.5)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(1)
+        subscriber.expect_completion()
+        subscriber.expect_none()
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(1)
-            subscriber.expect_completion()
-            subscriber.expect_none()
-
-        self.optional_publisher_test(0, True, body)
-
-    untested_spec106_mustConsiderSubscriptionCancelledAfterOnErrorOrOnCompleteHasBeenCalled = untested(
-        "see the beyond_spec106 tests"
-    )
-
-    def required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled(self) -> None:
+    @publisher_test(1, completes=True)
+    def required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled(self, publisher: Publisher[T]) -> None:
         """After on_complete there must be no further signals (§1.7)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(10)
+        subscriber.next_element()
+        subscriber.expect_completion()
+        subscriber.request(10)
+        subscriber.expect_none()
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(10)
-            subscriber.next_element()
-            subscriber.expect_completion()
-            subscriber.request(10)
-            subscriber.expect_none()
-
-        self.active_publisher_test(1, True, body)
-
-    untested_spec107_mustNotEmitFurtherSignalsOnceOnErrorHasBeenSignalled = untested(
-        "see beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError"
-    )
-    untested_spec108_possiblyCanceledSubscriptionShouldNotReceiveOnErrorOrOnCompleteSignals = untested(
-        "a signal that is in progress may still arrive (§2.8)"
-    )
-    untested_spec109_subscribeShouldNotThrowNonFatalThrowable = untested("see beyond_spec110")
-
-    def required_spec109_subscribeThrowNPEOnNullSubscriber(self) -> None:
+    @publisher_test(0)
+    def required_spec109_subscribeThrowNPEOnNullSubscriber(self, publisher: Publisher[T]) -> None:
         """``subscribe(None)`` must raise a TypeError or AttributeError (§1.9)."""
+        none: Any = None
+        try:
+            self.call_subscribe(publisher, none)
+        except NULL_ERRORS:
+            pass
+        else:
+            self.env.flop(f"{self.name_of(publisher)} did not raise TypeError for subscribe(None) (rule 1.9)")
 
-        def body(publisher: Publisher[T]) -> None:
-            none: Any = None
-            try:
-                self.call_subscribe(publisher, none)
-            except NULL_ERRORS:
-                pass
-            else:
-                self.env.flop(f"{self.name_of(publisher)} did not raise TypeError for subscribe(None) (rule 1.9)")
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(0, False, body)
-
-    def required_spec109_mustIssueOnSubscribeForNonNullSubscriber(self) -> None:
+    @publisher_test(0)
+    def required_spec109_mustIssueOnSubscribeForNonNullSubscriber(self, publisher: Publisher[T]) -> None:
         """The first signal must be on_subscribe (§1.9)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _AfterOnSubscribe[T] = _AfterOnSubscribe(self)
-            try:
-                self.call_subscribe(publisher, subscriber)
-                subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
-                self.env.verify_no_async_errors_no_delay()
-            finally:
-                if subscriber.subscription.is_completed:
-                    subscriber.cancel()
-
-        self.active_publisher_test(0, False, body)
-
-    def required_spec109_mayRejectCallsToSubscribeIfPublisherIsUnableOrUnwillingToServeThemRejectionMustTriggerOnErrorAfterOnSubscribe(  # noqa: E501
-        self,
-    ) -> None:
-        """A Publisher that rejects a Subscriber must signal on_subscribe and then on_error (§1.9)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
+        subscriber: _AfterOnSubscribe[T] = _AfterOnSubscribe(self)
+        try:
             self.call_subscribe(publisher, subscriber)
             subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
-            subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
             self.env.verify_no_async_errors_no_delay()
+        finally:
+            if subscriber.subscription.is_completed:
+                subscriber.cancel()
 
-        self.failed_publisher_test(body)
-
-    untested_spec110_rejectASubscriptionRequestIfTheSameSubscriberSubscribesTwice = untested(
-        "the rule applies to the caller; see beyond_spec110 for the Publisher's side"
-    )
+    @failed_publisher_test
+    def required_spec109_mayRejectCallsToSubscribeIfPublisherIsUnableOrUnwillingToServeThemRejectionMustTriggerOnErrorAfterOnSubscribe(  # noqa: E501
+        self, publisher: Publisher[T]
+    ) -> None:
+        """A Publisher that rejects a Subscriber must signal on_subscribe and then on_error (§1.9)."""
+        subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
+        self.call_subscribe(publisher, subscriber)
+        subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
+        subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
 
 
 class _OneByOne(Subscriber[T], Generic[T]):

@@ -12,8 +12,7 @@ from typing import Generic, TypeVar
 from pyrs.api import Publisher
 from pyrs.tck.beyond_publisher import Watching, stops
 from pyrs.tck.environment import TestEnvironment, milliseconds
-from pyrs.tck.publisher_hooks import PublisherHooks
-from pyrs.tck.waiting import Latch
+from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 
 __all__ = ["RaceTests", "race"]
 
@@ -22,6 +21,7 @@ T = TypeVar("T")
 _ROUNDS = 50
 _THREADS = 4
 _REQUESTS = 25
+_TOTAL = _THREADS * _REQUESTS
 _SIGNAL_DURATION = 0.0002  # seconds that a signal takes, so that an overlapping signal is detected
 _SWITCH_INTERVAL = 1e-5  # seconds: a short switch interval makes interleavings more likely
 
@@ -29,40 +29,33 @@ _SWITCH_INTERVAL = 1e-5  # seconds: a short switch interval makes interleavings 
 class RaceTests(PublisherHooks[T], Generic[T]):
     """Concurrent calls on one Subscription."""
 
-    def beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest(self) -> None:
+    @publisher_test(_TOTAL + 1)
+    def beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest(self, publisher: Publisher[T]) -> None:
         """Four threads request: signals must be serial (§1.3), and as many elements arrive as requested (§1.1)."""
-        total = _THREADS * _REQUESTS
+        subscriber = self.subscribe(publisher, _Slow[T](self.env, _TOTAL))
 
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Slow[T] = _Slow(self.env, total)
-            self.subscribe(publisher, subscriber)
+        def request_all() -> None:
+            for _ in range(_REQUESTS):
+                subscriber.request(1)
 
-            def request_all() -> None:
-                for _ in range(_REQUESTS):
-                    subscriber.request(1)
+        race(self.env, *[request_all] * _THREADS)
+        if not subscriber.all_received.closes_while(lambda: subscriber.elements):
+            self.env.flop(
+                f"{_THREADS} threads requested {_TOTAL} elements, but {subscriber.elements} arrived (rule 1.2)"  # ZZ
+            )
+        self.env.verify_no_async_errors()
+        subscriber.cancel()
+        if subscriber.elements != _TOTAL:
+            self.env.flop(f"{subscriber.elements} elements arrived, but {_TOTAL} were requested (rule 1.1)")
 
-            race(self.env, *[request_all] * _THREADS)
-            if not subscriber.all_received.closes_while(lambda: subscriber.elements):
-                arrived = subscriber.elements
-                self.env.flop(f"{_THREADS} threads requested {total} elements, but {arrived} arrived (rule 1.2)")
-            self.env.verify_no_async_errors()
-            subscriber.cancel()
-            if subscriber.elements != total:
-                self.env.flop(f"{subscriber.elements} elements arrived, but {total} were requested (rule 1.1)")
-
-        self.active_publisher_test(total + 1, False, body)
-
-    def beyond_spec305_cancelMustBeThreadSafe(self) -> None:
+    @publisher_test(3)
+    def beyond_spec305_cancelMustBeThreadSafe(self, publisher: Publisher[T]) -> None:
         """Four threads cancel concurrently: cancel must not raise or cause a signal (§3.5, §3.7, §3.15)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self._watch(publisher)
-            race(self.env, *[subscriber.cancel] * _THREADS)
-            self.env.verify_no_async_errors()
-            if subscriber.signals:
-                self.env.flop(f"{subscriber.last} arrived after cancel, and nothing was requested (rule 3.7)")
-
-        self.active_publisher_test(3, False, body)
+        subscriber = self.subscribe(publisher, Watching[T](self.env))
+        race(self.env, *[subscriber.cancel] * _THREADS)
+        self.env.verify_no_async_errors()
+        if subscriber.signals:
+            self.env.flop(f"{subscriber.last} arrived after cancel, and nothing was requested (rule 3.7)")
 
     def beyond_race_requestAgainstCancel(self) -> None:
         """One thread requests while another cancels: no call raises, and signals stop (§1.1, §1.8, §3.6, §3.16)."""
@@ -77,7 +70,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
         subscribers: list[Watching[T]] = []
         for _ in range(_ROUNDS):
             self.env.progress()
-            subscriber = self._watch(self.new_publisher(elements))
+            subscriber = self.subscribe(self.new_publisher(elements), Watching[T](self.env))
             race(self.env, partial(subscriber.request, request), subscriber.cancel)
             subscribers.append(subscriber)
             self.env.verify_no_async_errors_no_delay()
@@ -89,11 +82,6 @@ class RaceTests(PublisherHooks[T], Generic[T]):
                 self.env.flop(f"{subscriber.elements} elements arrived, but {most} were requested (rule 1.1)")
             if subscriber.error is not None:
                 self.env.flop(f"unexpected on_error({subscriber.error!r})", subscriber.error)
-
-    def _watch(self, publisher: Publisher[T]) -> Watching[T]:
-        subscriber: Watching[T] = Watching(self.env)
-        self.subscribe(publisher, subscriber)
-        return subscriber
 
 
 def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
@@ -128,14 +116,7 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
 class _Slow(Watching[T]):
     """Takes some time in on_next, so that an overlapping signal is detected."""
 
-    def __init__(self, env: TestEnvironment, total: int) -> None:
-        super().__init__(env)
-        self._total = total
-        self.all_received = Latch(env)
-
     def on_next(self, element: T, /) -> None:
         with self._guard.during("on_next"):
             super().on_next(element)
             time.sleep(_SIGNAL_DURATION)
-            if self.elements >= self._total:
-                self.all_received.close()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.tck.environment import INT_MAX, TestEnvironment
 from pyrs.tck.helper import HelperPublisher
 from pyrs.tck.manual import ManualPublisher, ManualSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
+from pyrs.tck.waiting import Latch
 
-__all__ = ["SIGNALS", "ElementSource", "IgnoringSubscription", "SubscriberHooks", "TerminalWatch", "must_raise"]
+__all__ = ["SIGNALS", "ElementSource", "PassiveSubscription", "SubscriberHooks", "tck_error"]
 
 T = TypeVar("T")
 
@@ -45,6 +46,28 @@ class SubscriberHooks(Verification, Generic[T]):
     def new_element(self, n: int) -> T:
         """Call ``create_element``."""
         return self.call_hook(f"create_element({n})", lambda: self.create_element(n))
+
+    def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:
+        """Send a terminal signal, inside which the Subscriber must not call its Subscription (§2.3)."""
+        subscription = TerminalWatch(self.env, signal)
+        subscriber.on_subscribe(subscription)
+        subscription.deliver(lambda: getattr(subscriber, signal)(*arguments))
+        self.env.verify_no_async_errors_no_delay()
+
+    def must_cancel_a_second(self, stage: ElementSource[T], *, refuses_requests: bool) -> None:
+        """Send a second Subscription, which the Subscriber must cancel (§2.5)."""
+        second = PassiveSubscription(self.env, refuses_requests=refuses_requests)
+        stage.sub.on_subscribe(second)
+        second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
+        self.env.verify_no_async_errors_no_delay()
+
+    def must_refuse_none(self, subscriber: Subscriber[T], signal: str) -> None:
+        """Send a signal with None, which must raise TypeError or AttributeError (§2.13)."""
+        try:
+            getattr(subscriber, signal)(None)
+        except NULL_ERRORS:
+            return
+        raise AssertionError(f"{signal}(None) did not raise TypeError (rule 2.13)")
 
 
 class ElementSource(ManualPublisher[T]):
@@ -85,14 +108,25 @@ class ElementSource(ManualPublisher[T]):
         return self.subscriber.value
 
 
-class IgnoringSubscription(Subscription):
-    """Ignores all calls."""
+class PassiveSubscription(Subscription):
+    """Emits nothing, and records that it is cancelled.
+
+    Args:
+        env: records the errors.
+        refuses_requests: whether a request is an error, as for a second Subscription (§2.5).
+    """
+
+    def __init__(self, env: TestEnvironment, *, refuses_requests: bool = False) -> None:
+        self._env = env
+        self._refuses_requests = refuses_requests
+        self.cancelled = Latch(env)
 
     def request(self, n: int, /) -> None:
-        """Do nothing."""
+        if self._refuses_requests:
+            self._env.flop(f"the Subscriber called request({n}) on its second Subscription (rule 2.5)")
 
     def cancel(self) -> None:
-        """Do nothing."""
+        self.cancelled.close()
 
 
 class TerminalWatch(Subscription):
@@ -128,12 +162,6 @@ class TerminalWatch(Subscription):
             frame = frame.f_back
 
 
-def must_raise(env: TestEnvironment, signal: str, call: Callable[[Any], object]) -> None:
-    """Call a signal with None, which must raise TypeError or AttributeError (§2.13)."""
-    try:
-        call(None)
-    except NULL_ERRORS:
-        pass
-    else:
-        raise AssertionError(f"{signal}(None) did not raise TypeError (rule 2.13)")
-    env.verify_no_async_errors_no_delay()
+def tck_error() -> RuntimeError:
+    """Return the error that a test sends."""
+    return RuntimeError("an error from the TCK")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import random
-import time
-import weakref
 from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named, remaining
+from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named
 from pyrs.tck.manual import BlackholeSubscriber, ManualSubscriber
-from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.serial import Depth
-from pyrs.tck.verification import NOT_AN_ARGUMENT, untested
+from pyrs.tck.verification import NOT_AN_ARGUMENT
 from pyrs.tck.waiting import Latch
 
-__all__ = ["SubscriptionTests", "drops"]
+__all__ = ["SubscriptionTests"]
 
 T = TypeVar("T")
 
@@ -28,194 +25,144 @@ _MOST_THREADS = 16  # the threads that may be inside on_next at the same time be
 class SubscriptionTests(PublisherHooks[T], Generic[T]):
     """The tests of section 3 on the Publisher's side."""
 
-    def required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe(self) -> None:
+    @publisher_test(6)
+    def required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe(
+        self, publisher: Publisher[T]
+    ) -> None:
         """A Subscription must allow ``request`` inside on_subscribe and on_next (§3.2)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            self.subscribe(publisher, _RequestsInside(self.env))
-            self.env.verify_no_async_errors()
-
-        self.active_publisher_test(6, False, body)
+        self.subscribe(publisher, _RequestsInside(self.env))
+        self.env.verify_no_async_errors()
 
     def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
         """on_next and request must not recurse without a bound (§3.3); beyond_spec303 is a longer test."""
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Recursing[T] = _Recursing(self, bound)
-            try:
-                self.subscribe(publisher, subscriber)
-                subscriber.request(1)
-                subscriber.over.expect_close(
-                    f"cannot measure the recursion: expected {bound + 1} on_next signals or the end of the stream"
-                )
-                self.env.verify_no_async_errors_no_delay()
-            finally:
-                subscriber.cancel()
-
-        self.active_publisher_test(bound + 1, False, body)
-
-    untested_spec304_requestShouldNotPerformHeavyComputations = untested(
-        "the rule is a SHOULD and does not define a heavy computation"
-    )
-    untested_spec305_cancelMustNotSynchronouslyPerformHeavyComputation = untested("see beyond_spec305")
-
-    def required_spec306_afterSubscriptionIsCancelledRequestMustBeNops(self) -> None:
-        """After cancel, ``request`` must have no effect (§3.6)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.cancel()
-            for _ in range(3):
-                subscriber.request(1)
-            subscriber.expect_none()
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(3, False, body)
-
-    def required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops(self) -> None:
-        """After cancel, ``cancel`` must have no effect (§3.7)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            for _ in range(3):
-                subscriber.cancel()
-            subscriber.expect_none()
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(1, False, body)
-
-    def required_spec309_requestZeroMustSignalIllegalArgumentException(self) -> None:
-        """``request(0)`` must signal on_error with a ValueError (§3.9)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(0)
-            subscriber.expect_error(NOT_AN_ARGUMENT)
-
-        self.active_publisher_test(10, False, body)
-
-    def required_spec309_requestNegativeNumberMustSignalIllegalArgumentException(self) -> None:
-        """``request(-n)`` must signal on_error with a ValueError (§3.9)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(-random.randint(1, INT_MAX))
-            subscriber.expect_error(NOT_AN_ARGUMENT)
-
-        self.active_publisher_test(10, False, body)
-
-    def optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage(self) -> None:
-        """The error of a negative request should name the rule or the cause (§3.9)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(-random.randint(1, INT_MAX))
-            subscriber.expect_error_with_message(
-                NOT_AN_ARGUMENT, ("3.9", "non-positive subscription request", "negative subscription request")
-            )
-
-        self.optional_publisher_test(10, False, body)
-
-    def required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self) -> None:
-        """After cancel, the signals must stop eventually (§3.12)."""
-        demand = (10, 5)
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            for count in demand:
-                subscriber.request(count)
-            # Cancel after the first element, because a Publisher may handle a cancel before an earlier request (§2.8).
-            subscriber.next_element()
-            subscriber.cancel()
-            signalled = 1
-            while True:
-                subscriber.expect_none()
-                if self.env.drop_async_error() is None:
-                    return
-                signalled += 1
-                if signalled > sum(demand):
-                    raise AssertionError(
-                        f"{self.name_of(publisher)} published {signalled} elements, more than the {sum(demand)} "
-                        "requested before cancel (rules 1.1, 3.12)"
-                    )
-
-        self.active_publisher_test(20, False, body)
-
-    def required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber(self) -> None:
-        """After cancel, the Publisher must eventually release the Subscriber (§3.13)."""
-
-        def used(publisher: Publisher[T]) -> weakref.ref[ManualSubscriber[T]]:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(1)
-            subscriber.next_element()
-            subscriber.cancel()
-            return weakref.ref(subscriber)
-
-        def body(publisher: Publisher[T]) -> None:
-            if not drops(used(publisher), self.env.reference_timeout):
-                self.env.flop(f"{self.name_of(publisher)} did not release the Subscriber after cancel (rule 3.13)")
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(3, False, body)
-
-    def required_spec317_mustSupportAPendingElementCountUpToLongMaxValue(self) -> None:
-        """A demand of 2**63 - 1 must be supported (§3.17)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(LONG_MAX)
-            subscriber.next_elements(3)
-            subscriber.expect_completion()
-            self.env.verify_no_async_errors_no_delay()
-
-        self.active_publisher_test(3, True, body)
-
-    def required_spec317_mustSupportACumulativePendingElementCountUpToLongMaxValue(self) -> None:
-        """A demand that adds up to 2**63 - 1 must be supported (§3.17)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(LONG_MAX // 2)
-            subscriber.request(LONG_MAX // 2)
-            subscriber.request(1)
-            subscriber.next_elements(3)
-            subscriber.expect_completion()
-            try:
-                self.env.verify_no_async_errors_no_delay()
-            finally:
-                subscriber.cancel()
-
-        self.active_publisher_test(3, True, body)
-
-    def required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue(self) -> None:
-        """A demand that exceeds 2**63 - 1 must not cause on_error (§3.17)."""
-
-        def body(publisher: Publisher[T]) -> None:
-            subscriber: _Overflowing[T] = _Overflowing(self.env)
+        self.needs(bound + 1, completion=False)
+        publisher = self.new_publisher(bound + 1)
+        subscriber: _Recursing[T] = _Recursing(self, bound)
+        try:
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
-            try:
-                self.env.verify_no_async_errors()
-            finally:
-                subscriber.cancel()
+            subscriber.over.expect_close(
+                f"cannot measure the recursion: expected {bound + 1} on_next signals or the end of the stream"
+            )
+            self.env.verify_no_async_errors_no_delay()
+        finally:
+            subscriber.cancel()
 
-        self.active_publisher_test(INT_MAX, False, body)
+    @publisher_test(3)
+    def required_spec306_afterSubscriptionIsCancelledRequestMustBeNops(self, publisher: Publisher[T]) -> None:
+        """After cancel, ``request`` must have no effect (§3.6)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.cancel()
+        for _ in range(3):
+            subscriber.request(1)
+        subscriber.expect_none()
 
+    @publisher_test(1)
+    def required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops(
+        self, publisher: Publisher[T]
+    ) -> None:
+        """After cancel, ``cancel`` must have no effect (§3.7)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        for _ in range(3):
+            subscriber.cancel()
+        subscriber.expect_none()
 
-def drops(reference: weakref.ref[ManualSubscriber[T]], timeout: float) -> bool:
-    """Wait until an object is collected; return whether it was."""
-    deadline = time.monotonic() + timeout
-    pause = 0.001
-    while reference() is not None:
-        gc.collect()
-        if reference() is None:
-            break
-        if not remaining(deadline):
-            return False
-        time.sleep(min(pause, remaining(deadline)))  # a weak reference cannot be waited for
-        pause *= 2
-    return True
+    @publisher_test(10)
+    def required_spec309_requestZeroMustSignalIllegalArgumentException(self, publisher: Publisher[T]) -> None:
+        """``request(0)`` must signal on_error with a ValueError (§3.9)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(0)
+        subscriber.expect_error(NOT_AN_ARGUMENT)
+
+    @publisher_test(10)
+    def required_spec309_requestNegativeNumberMustSignalIllegalArgumentException(self, publisher: Publisher[T]) -> None:
+        """``request(-n)`` must signal on_error with a ValueError (§3.9)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(-random.randint(1, INT_MAX))
+        subscriber.expect_error(NOT_AN_ARGUMENT)
+
+    @publisher_test(10, optional=True)
+    def optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage(
+        self, publisher: Publisher[T]
+    ) -> None:
+        """The error of a negative request should name the rule or the cause (§3.9)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(-random.randint(1, INT_MAX))
+        subscriber.expect_error_with_message(
+            NOT_AN_ARGUMENT, ("3.9", "non-positive subscription request", "negative subscription request")
+        )
+
+    @publisher_test(20)
+    def required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self, publisher: Publisher[T]) -> None:
+        """After cancel, the signals must stop eventually (§3.12)."""
+        demand = (10, 5)
+        subscriber = self.new_manual_subscriber(publisher)
+        for count in demand:
+            subscriber.request(count)
+        # Cancel after the first element, because a Publisher may handle a cancel before an earlier request (§2.8).
+        subscriber.next_element()
+        subscriber.cancel()
+        signalled = 1
+        while True:
+            subscriber.expect_none()
+            if self.env.drop_async_error() is None:
+                return
+            signalled += 1
+            if signalled > sum(demand):
+                raise AssertionError(
+                    f"{self.name_of(publisher)} published {signalled} elements, more than the {sum(demand)} "
+                    "requested before cancel (rules 1.1, 3.12)"
+                )
+
+    @publisher_test(3)
+    def required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber(
+        self, publisher: Publisher[T]
+    ) -> None:
+        """After cancel, the Publisher must eventually release the Subscriber (§3.13)."""
+
+        def used() -> ManualSubscriber[T]:
+            subscriber = self.new_manual_subscriber(publisher)
+            subscriber.request(1)
+            subscriber.next_element()
+            subscriber.cancel()
+            return subscriber
+
+        self.must_drop(publisher, used, "cancel (rule 3.13)")
+
+    @publisher_test(3, completes=True)
+    def required_spec317_mustSupportAPendingElementCountUpToLongMaxValue(self, publisher: Publisher[T]) -> None:
+        """A demand of 2**63 - 1 must be supported (§3.17)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(LONG_MAX)
+        subscriber.next_elements(3)
+        subscriber.expect_completion()
+
+    @publisher_test(3, completes=True)
+    def required_spec317_mustSupportACumulativePendingElementCountUpToLongMaxValue(
+        self, publisher: Publisher[T]
+    ) -> None:
+        """A demand that adds up to 2**63 - 1 must be supported (§3.17)."""
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(LONG_MAX // 2)
+        subscriber.request(LONG_MAX // 2)
+        subscriber.request(1)
+        subscriber.next_elements(3)
+        subscriber.expect_completion()
+        try:
+            self.env.verify_no_async_errors_no_delay()
+        finally:
+            subscriber.cancel()
+
+    @publisher_test(INT_MAX)
+    def required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue(self, publisher: Publisher[T]) -> None:
+        """A demand that exceeds 2**63 - 1 must not cause on_error (§3.17)."""
+        subscriber = self.subscribe(publisher, _Overflowing[T](self.env))
+        subscriber.request(1)
+        try:
+            self.env.verify_no_async_errors()
+        finally:
+            subscriber.cancel()
 
 
 class _RequestsInside(ManualSubscriber[T]):

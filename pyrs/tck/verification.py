@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from pyrs.tck.environment import Skipped, TestEnvironment, named
-from pyrs.tck.expected import Kind, kind_of
+from pyrs.tck.expected import Kind, kind_of, why_untested
 
-__all__ = ["NOT_AN_ARGUMENT", "NULL_ERRORS", "Verification", "untested"]
+__all__ = ["NOT_AN_ARGUMENT", "NULL_ERRORS", "Verification"]
 
 R = TypeVar("R")
 
@@ -19,8 +18,6 @@ R = TypeVar("R")
 NULL_ERRORS = (TypeError, AttributeError)
 # The counterpart of Java's IllegalArgumentException.
 NOT_AN_ARGUMENT = ValueError
-
-_NOT_VERIFIED = "not verified by the official TCK"
 
 
 class Verification:
@@ -38,6 +35,12 @@ class Verification:
     skip_tests: ClassVar[Mapping[str, str]] = MappingProxyType({})
     expected: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
     tck_run: str = ""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        for name, kind in vars(cls).get("expected", {}).items():
+            if kind is Kind.UNTESTED and not hasattr(cls, name):
+                setattr(cls, name, _untested(name))
 
     @cached_property
     def env(self) -> TestEnvironment:
@@ -157,25 +160,13 @@ class Verification:
                     raise AssertionError(f"{text} returned {named(thing)}, which has no method {method}()")
         return thing
 
-    def not_verified(self, message: str = _NOT_VERIFIED) -> None:
-        """Skip this test.
 
-        Raises:
-            Skipped: always.
-        """
-        raise Skipped(message)
-
-
-def untested(why: str) -> Callable[[Verification], None]:
-    """Return a test that has no body in the official TCK.
-
-    Args:
-        why: the additional test of the port for the rule, or why there is none.
-    """
+def _untested(name: str) -> Callable[[Verification], None]:
+    reason = f"not verified by the official TCK: {why_untested(name)}"
 
     def test(self: Verification) -> None:
-        self.not_verified(f"{_NOT_VERIFIED}: {why}")
+        raise Skipped(reason)
 
-    test.__doc__ = f"Skip: the official TCK has the name only; {why}."
-    test.__module__ = sys._getframe(1).f_globals["__name__"]
+    test.__name__ = name
+    test.__doc__ = f"Skip: {reason}."
     return test

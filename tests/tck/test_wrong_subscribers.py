@@ -75,7 +75,7 @@ CASES = [
     Case(
         "beyond_spec205_mustNotRequestFromASecondSubscription",
         wrong.TriesTheSecond,
-        "requested 1 elements from a second Subscription (rule 2.5)",
+        "called request(1) on its second Subscription (rule 2.5)",
     ),
     Case("beyond_spec206_mustCancelWheneverItIsTold", wrong.NeverCancels, "did not cancel, before any request"),
     Case(
