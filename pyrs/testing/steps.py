@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pyrs._core.display import name_of, short
 from pyrs._core.sites import Site
 from pyrs._core.states import Signal
 from pyrs.testing.subscription import Emission
 
-__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "ScriptStep"]
+if TYPE_CHECKING:
+    from pyrs.testing.verification import VerifyingSubscriber
+
+__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Script", "ScriptStep"]
 
 
 class Await(NamedTuple):
@@ -45,6 +48,7 @@ class Do(NamedTuple):
 
 Need: TypeAlias = "Expect | Do | Await | Pause"
 Script: TypeAlias = "Generator[Need, Emission, Any]"
+Player: TypeAlias = "VerifyingSubscriber[Any]"
 
 
 class Mismatch(Exception):
@@ -59,16 +63,6 @@ class Mismatch(Exception):
         super().__init__(expected)
 
 
-class Player(Protocol):
-    """The operations of a verification that a step may call."""
-
-    recorded: Any
-
-    def request(self, n: int) -> None: ...
-    def cancel(self) -> None: ...
-    def put_back(self, emission: Emission) -> None: ...
-
-
 class ScriptStep(NamedTuple):
     """One line of the script.
 
@@ -76,13 +70,15 @@ class ScriptStep(NamedTuple):
         text: the call as text.
         site: the file and line of the call.
         play: returns the generator.
+        arguments: the arguments of ``play`` after the player.
         ends: whether the stream has terminated after it, so that no step may follow.
         cancels: whether it cancels the Subscription.
     """
 
     text: str
     site: Site | None
-    play: Callable[[Player], Script]
+    play: Callable[..., Script]
+    arguments: tuple[Any, ...] = ()
     ends: bool = False
     cancels: bool = False
 
@@ -98,54 +94,36 @@ def element(player: Player, expected: str) -> Script:
     return emission.value
 
 
-def expect_elements(values: Iterable[Any]) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        for value in values:
-            received = yield from element(player, f"on_next({short(value)})")
-            if not (received is value or received == value):
-                raise Mismatch
-
-    return play
-
-
-def expect_count(count: int) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        for position in range(1, count + 1):
-            yield from element(player, f"element {position} of {count}")
-
-    return play
-
-
-def expect_matching(predicate: Callable[[Any], object]) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        expected = f"an element for which {name_of(predicate)} is true"
-        if not predicate((yield from element(player, expected))):
+def expect_elements(player: Player, values: Iterable[Any]) -> Script:
+    for value in values:
+        received = yield from element(player, f"on_next({short(value)})")
+        if not (received is value or received == value):
             raise Mismatch
 
-    return play
+
+def expect_count(player: Player, count: int) -> Script:
+    for position in range(1, count + 1):
+        yield from element(player, f"element {position} of {count}")
 
 
-def consume(action: Callable[[Any], object]) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        action((yield from element(player, f"an element for {name_of(action)}")))
-
-    return play
+def expect_matching(player: Player, predicate: Callable[[Any], object]) -> Script:
+    if not predicate((yield from element(player, f"an element for which {name_of(predicate)} is true"))):
+        raise Mismatch
 
 
-def consume_while(
-    predicate: Callable[[Any], object], action: Callable[[Any], object] | None
-) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        while True:
-            emission = yield Expect(f"elements for which {name_of(predicate)} is true, and one more signal")
-            player.put_back(emission)
-            if emission.kind is not Signal.ON_NEXT or not predicate(emission.value):
-                return
-            received = yield from element(player, "an element")
-            if action is not None:
-                action(received)
+def consume(player: Player, action: Callable[[Any], object]) -> Script:
+    action((yield from element(player, f"an element for {name_of(action)}")))
 
-    return play
+
+def consume_while(player: Player, predicate: Callable[[Any], object], action: Callable[[Any], object] | None) -> Script:
+    while True:
+        emission = yield Expect(f"elements for which {name_of(predicate)} is true, and one more signal")
+        player.put_back(emission)
+        if emission.kind is not Signal.ON_NEXT or not predicate(emission.value):
+            return
+        received = yield from element(player, "an element")
+        if action is not None:
+            action(received)
 
 
 def subscribe(player: Player) -> Script:
@@ -157,69 +135,47 @@ def expect_subscription(player: Player) -> Script:
     yield from ()  # the first step has waited for it
 
 
-def record_with(factory: Callable[[], Any]) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        player.recorded = factory()
-        yield from ()
-
-    return play
+def record_with(player: Player, factory: Callable[[], Any]) -> Script:
+    player.recorded = factory()
+    yield from ()
 
 
-def consume_recorded(action: Callable[[Any], object]) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        recorded, player.recorded = player.recorded, None
-        action(recorded)
-        yield from ()
-
-    return play
+def consume_recorded(player: Player, action: Callable[[Any], object]) -> Script:
+    recorded, player.recorded = player.recorded, None
+    action(recorded)
+    yield from ()
 
 
-def expect_recorded(predicate: Callable[[Any], object]) -> Callable[[Player], Script]:
-    def check(recorded: Any) -> None:
-        if not predicate(recorded):
-            raise AssertionError(f"{name_of(predicate)} returned false for the recorded elements: {short(recorded)}")
-
-    return consume_recorded(check)
-
-
-def then(task: Callable[[], object]) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        yield Do(task, on_verifying_thread=True)
-
-    return play
+def expect_recorded(player: Player, predicate: Callable[[Any], object]) -> Script:
+    recorded, player.recorded = player.recorded, None
+    if not predicate(recorded):
+        raise AssertionError(f"{name_of(predicate)} returned false for the recorded elements: {short(recorded)}")
+    yield from ()
 
 
-def then_request(n: int) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        yield Do(lambda: player.request(n))
+def then(player: Player, task: Callable[[], object]) -> Script:
+    yield Do(task, on_verifying_thread=True)
 
-    return play
+
+def then_request(player: Player, n: int) -> Script:
+    yield Do(lambda: player.request(n))
 
 
 def then_cancel(player: Player) -> Script:
     yield Do(player.cancel)
 
 
-def then_await(seconds: float) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        yield Await(seconds)
-
-    return play
+def then_await(player: Player, seconds: float) -> Script:
+    yield Await(seconds)
 
 
-def expect_nothing(seconds: float) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        yield Pause(seconds)
-
-    return play
+def expect_nothing(player: Player, seconds: float) -> Script:
+    yield Pause(seconds)
 
 
-def expect_timeout(seconds: float) -> Callable[[Player], Script]:
-    def play(player: Player) -> Script:
-        yield Pause(seconds)
-        yield Do(player.cancel)
-
-    return play
+def expect_timeout(player: Player, seconds: float) -> Script:
+    yield Pause(seconds)
+    yield Do(player.cancel)
 
 
 def expect_complete(player: Player) -> Script:
@@ -229,24 +185,22 @@ def expect_complete(player: Player) -> Script:
 
 
 def expect_error(
-    kind: type[BaseException] | None, matching: str | None, predicate: Callable[[BaseException], object] | None
-) -> Callable[[Player], Script]:
+    player: Player,
+    kind: type[BaseException] | None,
+    matching: str | None,
+    predicate: Callable[[BaseException], object] | None,
+) -> Script:
     expected = "on_error" if kind is None else f"on_error({kind.__name__})"
     if matching is not None:
         expected += f" matching {matching!r}"
     if predicate is not None:
         expected += f" for which {name_of(predicate)} is true"
-
-    def play(player: Player) -> Script:
-        emission = yield Expect(expected)
-        error = emission.value
-        if emission.kind is not Signal.ON_ERROR:
-            raise Mismatch
-        if kind is not None and not isinstance(error, kind):
-            raise Mismatch
-        if matching is not None and not re.search(matching, str(error)):
-            raise Mismatch
-        if predicate is not None and not predicate(error):
-            raise Mismatch
-
-    return play
+    emission = yield Expect(expected)
+    error = emission.value
+    if (
+        emission.kind is not Signal.ON_ERROR
+        or (kind is not None and not isinstance(error, kind))
+        or (matching is not None and not re.search(matching, str(error)))
+        or (predicate is not None and not predicate(error))
+    ):
+        raise Mismatch

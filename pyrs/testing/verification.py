@@ -97,7 +97,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     def on_complete(self) -> None:
         self._signalled(Signal.ON_COMPLETE)
 
-    # The operations of Player, for the steps
+    # The operations that a step may call
 
     def request(self, n: int) -> None:
         """Request ``n`` more elements."""
@@ -190,7 +190,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     def _play(self) -> Script:
         for number, step in enumerate(self._steps):
             self._number = number
-            yield from step.play(self)
+            yield from step.play(self, *step.arguments)
 
     def _ready(self) -> bool:
         if self._playing:

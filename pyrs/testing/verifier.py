@@ -14,7 +14,7 @@ from pyrs._core.validation import checked_callable, checked_integer, checked_nat
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
-from pyrs.testing.steps import Player, Script, ScriptStep
+from pyrs.testing.steps import Script, ScriptStep
 from pyrs.testing.verification import VerifyingSubscriber
 
 __all__ = ["StepVerifier"]
@@ -105,28 +105,28 @@ class StepVerifier(Generic[T]):
 
     def expect_next(self, *elements: T) -> StepVerifier[T]:
         """Expect these elements."""
-        return self._add(f"expect_next({', '.join(map(short, elements))})", steps.expect_elements(elements))
+        return self._add(f"expect_next({', '.join(map(short, elements))})", steps.expect_elements, elements)
 
     def expect_next_sequence(self, elements: Iterable[T]) -> StepVerifier[T]:
         """Expect the elements of an iterable. An iterator serves only one verification."""
         if not hasattr(elements, "__iter__"):
             raise TypeError(f"elements must be iterable, not {type(elements).__name__}")
-        return self._add(f"expect_next_sequence({short(elements)})", steps.expect_elements(elements))
+        return self._add(f"expect_next_sequence({short(elements)})", steps.expect_elements, elements)
 
     def expect_next_count(self, count: int) -> StepVerifier[T]:
         """Expect ``count`` elements of any value."""
         count = checked_natural(count, "count")
-        return self._add(f"expect_next_count({count})", steps.expect_count(count))
+        return self._add(f"expect_next_count({count})", steps.expect_count, count)
 
     def expect_next_matches(self, predicate: Callable[[T], object]) -> StepVerifier[T]:
         """Expect an element for which the predicate returns true."""
         checked_callable(predicate, "predicate")
-        return self._add(f"expect_next_matches({name_of(predicate)})", steps.expect_matching(predicate))
+        return self._add(f"expect_next_matches({name_of(predicate)})", steps.expect_matching, predicate)
 
     def consume_next_with(self, action: Callable[[T], object]) -> StepVerifier[T]:
         """Expect an element and call the action with it; the step fails if that raises."""
         checked_callable(action, "action")
-        return self._add(f"consume_next_with({name_of(action)})", steps.consume(action))
+        return self._add(f"consume_next_with({name_of(action)})", steps.consume, action)
 
     def consume_while(
         self, predicate: Callable[[T], object], action: Callable[[T], object] | None = None
@@ -135,7 +135,7 @@ class StepVerifier(Generic[T]):
         checked_callable(predicate, "predicate")
         if action is not None:
             checked_callable(action, "action")
-        return self._add(f"consume_while({name_of(predicate)})", steps.consume_while(predicate, action))
+        return self._add(f"consume_while({name_of(predicate)})", steps.consume_while, predicate, action)
 
     # Collecting
 
@@ -145,7 +145,7 @@ class StepVerifier(Generic[T]):
         The result must have a method ``append`` or ``add``.
         """
         checked_callable(factory, "factory")
-        return self._add(f"record_with({name_of(factory)})", steps.record_with(factory))
+        return self._add(f"record_with({name_of(factory)})", steps.record_with, factory)
 
     def consume_recorded_with(self, action: Callable[[Any], object]) -> StepVerifier[T]:
         """Call the action with the collected elements, and stop collecting.
@@ -154,25 +154,25 @@ class StepVerifier(Generic[T]):
         """
         checked_callable(action, "action")
         self._has_recording("consume_recorded_with")
-        return self._add(f"consume_recorded_with({name_of(action)})", steps.consume_recorded(action))
+        return self._add(f"consume_recorded_with({name_of(action)})", steps.consume_recorded, action)
 
     def expect_recorded_matches(self, predicate: Callable[[Any], object]) -> StepVerifier[T]:
         """Expect the predicate to be true for the collected elements; stop collecting."""
         checked_callable(predicate, "predicate")
         self._has_recording("expect_recorded_matches")
-        return self._add(f"expect_recorded_matches({name_of(predicate)})", steps.expect_recorded(predicate))
+        return self._add(f"expect_recorded_matches({name_of(predicate)})", steps.expect_recorded, predicate)
 
     # Actions
 
     def then(self, task: Callable[[], object]) -> StepVerifier[T]:
         """Run the task on the verifying thread. If the task raises, the step fails."""
         checked_callable(task, "task")
-        return self._add(f"then({name_of(task)})", steps.then(task))
+        return self._add(f"then({name_of(task)})", steps.then, task)
 
     def then_request(self, n: int) -> StepVerifier[T]:
         """Request ``n`` more elements. ``n <= 0`` is forwarded too, to test §3.9."""
         n = checked_integer(n, "n")
-        return self._add(f"then_request({n})", steps.then_request(n))
+        return self._add(f"then_request({n})", steps.then_request, n)
 
     def then_cancel(self) -> StepVerifier[T]:
         """Cancel the Subscription. Steps may follow, such as ``expect_no_event``."""
@@ -181,12 +181,12 @@ class StepVerifier(Generic[T]):
     def then_await(self, seconds: float = 0.0) -> StepVerifier[T]:
         """Wait. Signals received in that time are kept for the following steps."""
         seconds = checked_seconds(seconds, "seconds")
-        return self._add(f"then_await({seconds:g})", steps.then_await(seconds))
+        return self._add(f"then_await({seconds:g})", steps.then_await, seconds)
 
     def expect_no_event(self, seconds: float) -> StepVerifier[T]:
         """Expect no signal for the given time."""
         seconds = checked_seconds(seconds, "seconds")
-        return self._add(f"expect_no_event({seconds:g})", steps.expect_nothing(seconds))
+        return self._add(f"expect_no_event({seconds:g})", steps.expect_nothing, seconds)
 
     # Termination
 
@@ -208,18 +208,18 @@ class StepVerifier(Generic[T]):
                 raise TypeError(f"matching must be a regular expression as a string, not {type(matching).__name__}")
             re.compile(matching)
         given = ([] if kind is None else [kind.__name__]) + ([] if matching is None else [f"matching={matching!r}"])
-        return self._add(f"expect_error({', '.join(given)})", steps.expect_error(kind, matching, None), ends=True)
+        return self._add(f"expect_error({', '.join(given)})", steps.expect_error, kind, matching, None, ends=True)
 
     def expect_error_matches(self, predicate: Callable[[BaseException], object]) -> StepVerifier[T]:
         """Expect ``on_error`` with an error for which the predicate returns true."""
         checked_callable(predicate, "predicate")
         text = f"expect_error_matches({name_of(predicate)})"
-        return self._add(text, steps.expect_error(None, None, predicate), ends=True)
+        return self._add(text, steps.expect_error, None, None, predicate, ends=True)
 
     def expect_timeout(self, seconds: float) -> StepVerifier[T]:
         """Expect no signal for the given time, then cancel."""
         seconds = checked_seconds(seconds, "seconds")
-        return self._add(f"expect_timeout({seconds:g})", steps.expect_timeout(seconds), ends=True)
+        return self._add(f"expect_timeout({seconds:g})", steps.expect_timeout, seconds, ends=True)
 
     # Verification
 
@@ -278,12 +278,12 @@ class StepVerifier(Generic[T]):
         return virtual.now()
 
     def _add(
-        self, text: str, play: Callable[[Player], Script], *, ends: bool = False, cancels: bool = False
+        self, text: str, play: Callable[..., Script], *arguments: Any, ends: bool = False, cancels: bool = False
     ) -> StepVerifier[T]:
         last = self._steps[-1]
         if last.ends:
             raise RuntimeError(f"{text} cannot follow {last.text}, after which the stream has terminated")
-        self._steps.append(ScriptStep(text, assembly_site(), play, ends, cancels))
+        self._steps.append(ScriptStep(text, assembly_site(), play, arguments, ends, cancels))
         return self
 
     def _has_recording(self, name: str) -> None:
