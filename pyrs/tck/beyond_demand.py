@@ -6,9 +6,8 @@ from threading import Event, Thread
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.beyond_publisher import Watching
 from pyrs.tck.environment import LONG_MAX, Skipped, TestEnvironment, milliseconds, named
-from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
+from pyrs.tck.manual import Failing, ManualSubscriber, Watching
 from pyrs.tck.publisher_hooks import (
     OPTIONAL_NOT_IMPLEMENTED,
     PublisherHooks,
@@ -52,7 +51,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     @failed_publisher_test
     def beyond_spec104_mustSignalAnException(self, publisher: Publisher[T]) -> None:
         """The argument of on_error must be an exception (§1.4)."""
-        subscriber: _KeepsArgument[T] = _KeepsArgument(self.env)
+        subscriber = Failing[T](self.env, self.name_of(publisher))
         self.call_subscribe(publisher, subscriber)
         subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
         if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
@@ -172,22 +171,6 @@ class _Lingering(Watching[T]):
             self.env.flop("on_complete was called before on_next of the last element returned (rule 1.3)")
             self._overlapped.set()
         super().on_complete()
-
-
-class _KeepsArgument(UnexpectedSubscriber[T]):
-    """Records the argument of on_error."""
-
-    def __init__(self, env: TestEnvironment) -> None:
-        super().__init__(env)
-        self.failed = Latch(env)
-        self.argument: object = None
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        pass
-
-    def on_error(self, error: BaseException, /) -> None:
-        self.argument = error
-        self.failed.close()
 
 
 class _RequestsInOnSubscribe(ManualSubscriber[T]):

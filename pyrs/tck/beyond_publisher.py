@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
-from pyrs.tck.environment import LONG_MAX, TestEnvironment, milliseconds, named, remaining
-from pyrs.tck.manual import ManualSubscriber
+from pyrs.tck.environment import LONG_MAX, TestEnvironment, milliseconds, remaining
+from pyrs.tck.manual import ManualSubscriber, Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
-from pyrs.tck.serial import Depth, SerialGuard
+from pyrs.tck.subscription_tests import Recursing
 from pyrs.tck.waiting import Latch
 
-__all__ = ["BeyondPublisherTests", "Watching", "stops"]
+__all__ = ["BeyondPublisherTests", "stops"]
 
 T = TypeVar("T")
 
@@ -98,13 +98,13 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         The test of a slow Publisher ends after three seconds.
         """
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
-        subscriber: _Reentrant[T] = _Reentrant(self.env, bound)
+        subscriber = Recursing[T](self.env, bound, _LONG_RUN, _SECONDS_OF_A_LONG_RUN)
         try:
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
-            if not subscriber.over.closes_while(lambda: subscriber.signals):
+            if not subscriber.over.closes_while(lambda: subscriber.signals) or subscriber.completed:
                 self.env.flop_and_fail(
-                    f"the Publisher stalled after {subscriber.signals} elements, "
+                    f"the Publisher stopped after {subscriber.signals} elements, "
                     "although on_next requested another one (rule 1.2)"
                 )
         finally:
@@ -188,54 +188,6 @@ def _request(n: int, subscriber: ManualSubscriber[Any]) -> None:
     subscriber.request(n)
 
 
-class Watching(ManualSubscriber[T]):
-    """Counts the signals and checks that they are serial and in order.
-
-    Args:
-        env: records the errors.
-        total: the number of elements after which ``all_received`` is closed.
-    """
-
-    def __init__(self, env: TestEnvironment, total: int = 0) -> None:
-        super().__init__(env)
-        self._total = total
-        self._guard = SerialGuard(env, "1.3")
-        self.signals = 0
-        self.elements = 0
-        self.last = ""
-        self.error: BaseException | None = None
-        self.ended = Latch(env)
-        self.all_received = Latch(env)
-
-    def on_next(self, element: T, /) -> None:
-        with self._signal(f"on_next({named(element)})"):
-            self.elements += 1
-            self._assert_not_ended("on_next")
-            if self.elements == self._total:
-                self.all_received.close()
-
-    def on_error(self, error: BaseException, /) -> None:
-        with self._signal(f"on_error({error!r})"):
-            self._assert_not_ended("on_error")
-            self.error = error
-            self.ended.close()
-
-    def on_complete(self) -> None:
-        with self._signal("on_complete()"):
-            self._assert_not_ended("on_complete")
-            self.ended.close()
-
-    def _signal(self, call: str) -> Any:
-        self.signals += 1
-        self.last = call
-        return self._guard.during(call)
-
-    def _assert_not_ended(self, signal: str) -> None:
-        if not self.subscription.is_completed:
-            self.env.flop(f"{signal} was called before on_subscribe (rule 1.9)")
-        self.ended.assert_open(f"{signal} was called after the terminal signal (rule 1.7)")
-
-
 class _CancelsInside(Watching[T]):
     """Cancels inside on_next, and stops a Publisher that continues nevertheless."""
 
@@ -254,39 +206,3 @@ class _CancelsInside(Watching[T]):
             self.env.flop(message)
         if self.elements >= _MOST_AFTER_CANCEL:
             raise RuntimeError("the Subscription was cancelled")
-
-
-class _Reentrant(ManualSubscriber[T]):
-    """Requests the next element inside on_next."""
-
-    def __init__(self, env: TestEnvironment, bound: int) -> None:
-        super().__init__(env)
-        self._bound = bound
-        self._depth = Depth()
-        self._until = time.monotonic() + _SECONDS_OF_A_LONG_RUN
-        self.over = Latch(env)
-        self.signals = 0
-
-    def on_next(self, element: T, /) -> None:
-        depth = self._depth
-        depth.now += 1
-        self.signals += 1
-        if depth.now > self._bound:
-            self.env.flop(
-                f"{depth.now} nested on_next calls after {self.signals} elements, "
-                f"but the bound of the recursion is {self._bound} (rule 3.3)"
-            )
-            self._stop()
-        elif self.signals >= _LONG_RUN or time.monotonic() > self._until:
-            self._stop()
-        else:
-            self.subscription.value.request(1)
-        depth.now -= 1
-
-    def on_error(self, error: BaseException, /) -> None:
-        super().on_error(error)
-        self.over.close()
-
-    def _stop(self) -> None:
-        self.cancel()
-        self.over.close()

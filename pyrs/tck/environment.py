@@ -25,6 +25,7 @@ _MACHINERY = (
     "/_pytest/",
     "/pluggy/",
     "/threading.py",
+    "/typing.py",
     "/contextlib.py",
     "/runpy.py",
     "<frozen",

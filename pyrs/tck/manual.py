@@ -8,9 +8,10 @@ from typing import Any, Generic, TypeVar
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.tck.environment import TestEnvironment, milliseconds, named
+from pyrs.tck.serial import SerialGuard
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 
-__all__ = ["BlackholeSubscriber", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber"]
+__all__ = ["BlackholeSubscriber", "Failing", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber", "Watching"]
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
@@ -51,6 +52,27 @@ class UnexpectedSubscriber(Subscriber[T], Generic[T]):
             self.subscription.value.cancel()
         else:
             self.env.flop("cannot cancel before on_subscribe")
+
+
+class Failing(UnexpectedSubscriber[T]):
+    """Expects on_subscribe and then on_error, once each."""
+
+    def __init__(self, env: TestEnvironment, name: str) -> None:
+        super().__init__(env)
+        self._name = name
+        self.subscribed = Latch(env)
+        self.failed = Latch(env)
+        self.argument: object = None
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscribed.assert_open("on_subscribe was called twice on one Subscriber (rule 2.12)")
+        self.subscribed.close()
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.subscribed.assert_closed("on_error was called before on_subscribe (rule 1.9)")
+        self.failed.assert_open(f"failed {self._name} called on_error twice (rule 1.7)")
+        self.argument = error
+        self.failed.close()
 
 
 class ManualSubscriber(UnexpectedSubscriber[T]):
@@ -170,6 +192,54 @@ class BlackholeSubscriber(ManualSubscriber[T]):
     def on_next(self, element: T, /) -> None:
         if not self.subscription.is_completed:
             self.env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
+
+
+class Watching(ManualSubscriber[T]):
+    """Counts the signals and checks that they are serial and in order.
+
+    Args:
+        env: records the errors.
+        total: the number of elements after which ``all_received`` is closed.
+    """
+
+    def __init__(self, env: TestEnvironment, total: int = 0) -> None:
+        super().__init__(env)
+        self._total = total
+        self._guard = SerialGuard(env, "1.3")
+        self.signals = 0
+        self.elements = 0
+        self.last = ""
+        self.error: BaseException | None = None
+        self.ended = Latch(env)
+        self.all_received = Latch(env)
+
+    def on_next(self, element: T, /) -> None:
+        with self._signal(f"on_next({named(element)})"):
+            self.elements += 1
+            self._assert_not_ended("on_next")
+            if self.elements == self._total:
+                self.all_received.close()
+
+    def on_error(self, error: BaseException, /) -> None:
+        with self._signal(f"on_error({error!r})"):
+            self._assert_not_ended("on_error")
+            self.error = error
+            self.ended.close()
+
+    def on_complete(self) -> None:
+        with self._signal("on_complete()"):
+            self._assert_not_ended("on_complete")
+            self.ended.close()
+
+    def _signal(self, call: str) -> Any:
+        self.signals += 1
+        self.last = call
+        return self._guard.during(call)
+
+    def _assert_not_ended(self, signal: str) -> None:
+        if not self.subscription.is_completed:
+            self.env.flop(f"{signal} was called before on_subscribe (rule 1.9)")
+        self.ended.assert_open(f"{signal} was called after the terminal signal (rule 1.7)")
 
 
 class ManualPublisher(Publisher[T], Generic[T]):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, Subscription
 from pyrs.tck.environment import Skipped, milliseconds, named
-from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
+from pyrs.tck.manual import Failing, Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, failed_publisher_test, publisher_test
-from pyrs.tck.serial import SerialGuard
 from pyrs.tck.verification import NULL_ERRORS
-from pyrs.tck.waiting import END_OF_STREAM, Latch
+from pyrs.tck.waiting import END_OF_STREAM
 
 __all__ = ["PublisherTests"]
 
@@ -87,13 +85,13 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         self.needs(_ELEMENTS, completion=True)
         for iteration in range(_ITERATIONS):
             self.env.progress()
-            subscriber = _OneByOne(self, _ELEMENTS)
+            subscriber = _OneByOne[T](self.env, _ELEMENTS)
             self.call_subscribe(self.new_publisher(_ELEMENTS), subscriber)
             # Each element has the full timeout, and a stream that stalls ends the wait.
-            if not subscriber.ended.closes_while(lambda: subscriber.got):  # noqa: B023 - called in this iteration
+            if not subscriber.ended.closes_while(lambda: subscriber.elements):  # noqa: B023 - called in this iteration
                 self.env.flop(
                     f"iteration {iteration} of {_ITERATIONS}: expected {_ELEMENTS} elements and on_complete, but "
-                    f"received no signal after element {subscriber.got} {milliseconds(self.env.timeout)}"
+                    f"received no signal after element {subscriber.elements} {milliseconds(self.env.timeout)}"
                 )
             self.env.verify_no_async_errors_no_delay()
 
@@ -109,7 +107,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
 
     def _fails(self, publisher: Publisher[T]) -> None:
         name = self.name_of(publisher)
-        subscriber: _Failing[T] = _Failing(self, name)
+        subscriber: Failing[T] = Failing(self.env, name)
         self.call_subscribe(publisher, subscriber)
         subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
         subscriber.failed.expect_close(f"failed {name} did not call on_error")
@@ -155,11 +153,9 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
     @publisher_test(0)
     def required_spec109_mustIssueOnSubscribeForNonNullSubscriber(self, publisher: Publisher[T]) -> None:
         """The first signal must be on_subscribe (§1.9)."""
-        subscriber: _AfterOnSubscribe[T] = _AfterOnSubscribe(self)
+        subscriber = Watching[T](self.env)
         try:
-            self.call_subscribe(publisher, subscriber)
-            subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
-            self.env.verify_no_async_errors_no_delay()
+            self.subscribe(publisher, subscriber)
         finally:
             if subscriber.subscription.is_completed:
                 subscriber.cancel()
@@ -169,87 +165,24 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         self, publisher: Publisher[T]
     ) -> None:
         """A Publisher that rejects a Subscriber must signal on_subscribe and then on_error (§1.9)."""
-        subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
-        self.call_subscribe(publisher, subscriber)
-        subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
-        subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
+        self._fails(publisher)
 
 
-class _OneByOne(Subscriber[T], Generic[T]):
+class _OneByOne(Watching[T]):
     """Requests elements one by one and detects concurrent signals."""
-
-    def __init__(self, test: PublisherTests[T], elements: int) -> None:
-        self._env = test.env
-        self._elements = elements
-        self._guard = SerialGuard(test.env, "1.3")
-        self._lock = Lock()
-        self.got = 0
-        self._subscription: Subscription | None = None
-        self.ended = Latch(test.env)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         with self._guard.during("on_subscribe()"):
-            self._subscription = subscription
+            super().on_subscribe(subscription)
             subscription.request(1)
 
     def on_next(self, element: T, /) -> None:
         with self._guard.during(f"on_next({named(element)})"):
-            with self._lock:
-                self.got += 1
-                more = self.got <= self._elements  # one request more: some Publishers complete only on a request
-            if self._subscription is None:
-                self._env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
-            elif more:
-                self._subscription.request(1)
+            super().on_next(element)
+            # One request more: some Publishers complete only on a request.
+            if self.elements <= self._total and self.subscription.is_completed:
+                self.request(1)
 
     def on_error(self, error: BaseException, /) -> None:
-        with self._guard.during(f"on_error({error!r})"):
-            self._env.flop(f"unexpected on_error({error!r})", error)
-        self.ended.close()
-
-    def on_complete(self) -> None:
-        with self._guard.during("on_complete()"):
-            pass
-        self.ended.close()
-
-
-class _Failing(UnexpectedSubscriber[T]):
-    """Expects on_subscribe and then on_error, once each."""
-
-    def __init__(self, test: PublisherTests[T], name: str) -> None:
-        super().__init__(test.env)
-        self._name = name
-        self.subscribed = Latch(test.env)
-        self.failed = Latch(test.env)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscribed.assert_open("on_subscribe was called twice on one Subscriber (rule 2.12)")
-        self.subscribed.close()
-
-    def on_error(self, error: BaseException, /) -> None:
-        self.subscribed.assert_closed("on_error was called before on_subscribe (rule 1.9)")
-        self.failed.assert_open(f"failed {self._name} called on_error twice (rule 1.7)")
-        self.failed.close()
-
-
-class _AfterOnSubscribe(ManualSubscriber[T]):
-    """Expects on_subscribe once, before every other signal."""
-
-    def __init__(self, test: PublisherTests[T]) -> None:
-        super().__init__(test.env)
-        self.subscribed = Latch(test.env)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscribed.assert_open("on_subscribe was called twice on one Subscriber (rule 2.12)")
-        if not self.subscribed.is_closed:
-            self.subscription.complete(subscription)
-        self.subscribed.close()
-
-    def on_next(self, element: T, /) -> None:
-        self.subscribed.assert_closed("on_next was called before on_subscribe (rule 1.9)")
-
-    def on_error(self, error: BaseException, /) -> None:
-        self.subscribed.assert_closed("on_error was called before on_subscribe (rule 1.9)")
-
-    def on_complete(self) -> None:
-        self.subscribed.assert_closed("on_complete was called before on_subscribe (rule 1.9)")
+        self.env.flop(f"unexpected on_error({error!r})", error)
+        super().on_error(error)

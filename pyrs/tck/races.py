@@ -10,8 +10,9 @@ from threading import Barrier, BrokenBarrierError, Thread
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher
-from pyrs.tck.beyond_publisher import Watching, stops
+from pyrs.tck.beyond_publisher import stops
 from pyrs.tck.environment import TestEnvironment, milliseconds
+from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 
 __all__ = ["RaceTests", "race"]

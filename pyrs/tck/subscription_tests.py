@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named
+from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment
 from pyrs.tck.manual import BlackholeSubscriber, ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.serial import Depth
 from pyrs.tck.verification import NOT_AN_ARGUMENT
 from pyrs.tck.waiting import Latch
 
-__all__ = ["SubscriptionTests"]
+__all__ = ["Recursing", "SubscriptionTests"]
 
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
         self.needs(bound + 1, completion=False)
         publisher = self.new_publisher(bound + 1)
-        subscriber: _Recursing[T] = _Recursing(self, bound)
+        subscriber = Recursing[T](self.env, bound, bound + 1)
         try:
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
@@ -183,38 +185,53 @@ class _RequestsInside(ManualSubscriber[T]):
             raise RuntimeError("more elements than were requested")  # stops an endless Publisher
 
 
-class _Recursing(ManualSubscriber[T]):
-    """Requests inside on_next, and counts the nested calls."""
+class Recursing(ManualSubscriber[T]):
+    """Requests inside on_next, and counts the nested calls.
 
-    def __init__(self, test: SubscriptionTests[T], bound: int) -> None:
-        super().__init__(test.env)
+    Args:
+        env: records the errors.
+        bound: the allowed depth of nested calls.
+        most: the number of elements after which it stops.
+        seconds: the time after which it stops.
+    """
+
+    def __init__(self, env: TestEnvironment, bound: int, most: int, seconds: float = math.inf) -> None:
+        super().__init__(env)
         self._bound = bound
+        self._most = most
+        self._until = time.monotonic() + seconds
         self._depth = Depth()
-        self._signals = 0
-        self.over = Latch(test.env)
+        self.signals = 0
+        self.completed = False
+        self.over = Latch(env)
 
     def on_next(self, element: T, /) -> None:
-        self._signals += 1
-        self._depth.now += 1
-        if self._depth.now > self._bound:
+        depth = self._depth
+        depth.now += 1
+        self.signals += 1
+        if depth.now > self._bound:
             self.env.flop(
-                f"{self._depth.now} nested on_next calls on one thread at on_next({named(element)}), "
+                f"{depth.now} nested on_next calls after {self.signals} elements, "
                 f"but the bound of the recursion is {self._bound} (rule 3.3)"
             )
-            self.over.close()
-            return
-        if self._signals > self._bound:
-            self.over.close()
+            self._stop()
+        elif self.signals >= self._most or time.monotonic() > self._until:
+            self._stop()
         else:
             self.subscription.value.request(1)
-        self._depth.now -= 1
+        depth.now -= 1
 
     def on_complete(self) -> None:
         super().on_complete()
+        self.completed = True
         self.over.close()
 
     def on_error(self, error: BaseException, /) -> None:
         super().on_error(error)
+        self.over.close()
+
+    def _stop(self) -> None:
+        self.cancel()
         self.over.close()
 
 

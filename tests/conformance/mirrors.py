@@ -23,7 +23,7 @@ from tests.conformance.subscribers import ONE_INPUT, Through
 
 if TYPE_CHECKING:
     from pyrs.jvm.gateways.base import Java
-    from pyrs.tck._java.exchange import Exchange
+    from pyrs.tck._java.scope import Scope
 
 __all__ = ["MIRRORS", "MirrorReferee"]
 
@@ -68,11 +68,11 @@ class _MirrorHooks(Hooks):
         super().__init__(subject)
         self._referee = referee
 
-    def call(self, exchange: Exchange, hook: str, arguments: list[Any]) -> Any:
+    def call(self, scope: Scope, hook: str, arguments: list[Any]) -> Any:
         if hook == "create_element":
             return self._subject.create_element(*arguments)  # a number instead of a reference
         if hook not in _MAKE:
-            return super().call(exchange, hook, arguments)
+            return super().call(scope, hook, arguments)
         made = self._method(_MAKE[hook])(*arguments)
         if made is None:
             return None

@@ -9,11 +9,12 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrs.tck._java.exchange import Exchange, Reference
+if TYPE_CHECKING:
+    from pyrs.tck._java.scope import Scope
 
-__all__ = ["ConnectionLost", "TckConnection"]
+__all__ = ["ConnectionLost", "Reference", "TckConnection"]
 
 _LONG = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
@@ -23,17 +24,33 @@ class ConnectionLost(AssertionError):
     """The JVM does not respond, or the test is over."""
 
 
+class Reference(NamedTuple):
+    """An object in transit: one of Python's ("p", or "x" for an exception) or one of Java's ("j").
+
+    Attributes:
+        side: the side that owns the object.
+        number: the object's number in the owner's table.
+        kind: the kind of object that the receiver creates for it.
+        text: the message of an exception.
+    """
+
+    side: str
+    number: int
+    kind: str = ""
+    text: str = ""
+
+
 class TckConnection:
     """Sends calls to one thread of the JVM, or executes the calls of one.
 
     Args:
-        exchange: executes calls and translates objects.
+        scope: executes calls and translates objects.
         connected: the socket to the JVM's thread.
     """
 
-    def __init__(self, exchange: Exchange, connected: socket.socket) -> None:
+    def __init__(self, scope: Scope, connected: socket.socket) -> None:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._exchange = exchange
+        self._scope = scope
         self._socket = connected
         self._read_ahead = b""
 
@@ -66,7 +83,7 @@ class TckConnection:
             self._socket.sendall(_call(method, target, arguments))
             while (kind := self._exactly(1)) == b"C":
                 self._answer()
-            value: Any = self._exchange.incoming(self._read())
+            value: Any = self._scope.incoming(self._read())
         except OSError as error:
             raise ConnectionLost(f"the JVM does not respond: {error}") from error
         if kind == b"R":
@@ -91,11 +108,11 @@ class TckConnection:
         # A separate frame: objects in the frame of a waiting thread would stay reachable (§3.13).
         method = self._text()
         (target,) = _LONG.unpack(self._exactly(8))
-        arguments = [self._exchange.incoming(self._read()) for _ in range(self._exactly(1)[0])]
+        arguments = [self._scope.incoming(self._read()) for _ in range(self._exactly(1)[0])]
         try:
-            answer = b"R" + _value(self._exchange.execute(method, target, arguments))
+            answer = b"R" + _value(self._scope.execute(method, target, arguments))
         except BaseException as error:  # the official TCK decides about every exception
-            answer = b"T" + _value(self._exchange.raised(error))
+            answer = b"T" + _value(self._scope.raised(error))
         self._socket.sendall(answer)
 
     def _read(self) -> Any:
@@ -107,7 +124,7 @@ class TckConnection:
         if tag == b"s":
             return self._text()
         if tag == b"a":
-            return [self._exchange.incoming(self._read()) for _ in range(self._exactly(1)[0])]
+            return [self._scope.incoming(self._read()) for _ in range(self._exactly(1)[0])]
         (number,) = _LONG.unpack(self._exactly(8))
         if tag == b"p":
             return Reference("p", number)

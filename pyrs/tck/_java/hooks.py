@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyrs.tck._java.exchange import Exchange
 from pyrs.tck._java.proxies import as_long
 from pyrs.tck.environment import callers
 from pyrs.tck.subscriber_hooks import SubscriberHooks
 from pyrs.tck.verification import Verification
+
+if TYPE_CHECKING:
+    from pyrs.tck._java.scope import Scope
 
 __all__ = ["Hooks"]
 
@@ -48,7 +50,7 @@ class Hooks:
         own = getattr(type(self._subject), "create_helper_publisher", None)
         return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
 
-    def call(self, exchange: Exchange, hook: str, arguments: list[Any]) -> Any:
+    def call(self, scope: Scope, hook: str, arguments: list[Any]) -> Any:
         """Call a hook. Numbers are returned as numbers, everything else as a reference."""
         if hook == "frames":
             return callers()
@@ -56,13 +58,13 @@ class Hooks:
             return as_long(self._subject.asked(self._method(hook)))
         if hook == "create_failed_publisher":
             make = self._method(hook)
-            return exchange.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
+            return scope.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
         if hook == "create_publisher":
             self._subject.env.progress()  # a test with several iterations creates a Publisher in each
         if hook in _CHECKED:
-            return exchange.outgoing(self._method(_CHECKED[hook])(*arguments))
+            return scope.outgoing(self._method(_CHECKED[hook])(*arguments))
         text = f"{hook}({', '.join(str(each) for each in arguments if isinstance(each, int))})"
-        return exchange.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments)))
+        return scope.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments)))
 
     def call_method(self, subject: Any, method: str, arguments: list[Any]) -> None:
         """Call a method of an object that a hook has returned; a call that is late is reported by name."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import JavaError
-from pyrs.tck._java.exchange import Exchange
 from pyrs.tck.environment import LONG_MAX
+
+if TYPE_CHECKING:
+    from pyrs.tck._java.scope import Scope
 
 __all__ = ["JavaProxy", "JavaThrowable", "as_long", "proxy_of"]
 
@@ -16,12 +18,12 @@ class JavaProxy:
     """The proxy of an object of the official TCK.
 
     Args:
-        exchange: sends the calls.
+        scope: sends the calls.
         number: the object's number in Java's table.
     """
 
-    def __init__(self, exchange: Exchange, number: int) -> None:
-        self.exchange = exchange
+    def __init__(self, scope: Scope, number: int) -> None:
+        self.scope = scope
         self.number = number
 
     def __str__(self) -> str:
@@ -29,19 +31,19 @@ class JavaProxy:
 
     def call(self, method: str, *arguments: object) -> object:
         """Call a method of the Java object."""
-        return self.exchange.call(method, self.number, *arguments)
+        return self.scope.call(method, self.number, *arguments)
 
 
 class JavaSubscriberProxy(JavaProxy, Subscriber[Any]):
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.exchange.watch(subscription)
-        self.call("on_subscribe", self.exchange.outgoing(subscription))
+        self.scope.watch(subscription)
+        self.call("on_subscribe", self.scope.outgoing(subscription))
 
     def on_next(self, element: Any, /) -> None:
-        self.call("on_next", self.exchange.outgoing(element))
+        self.call("on_next", self.scope.outgoing(element))
 
     def on_error(self, error: BaseException, /) -> None:
-        self.call("on_error", self.exchange.outgoing(error))
+        self.call("on_error", self.scope.outgoing(error))
 
     def on_complete(self) -> None:
         self.call("on_complete")
@@ -57,20 +59,20 @@ class JavaSubscription(JavaProxy, Subscription):
 
 class JavaPublisherProxy(JavaProxy, Publisher[Any]):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        self.call("subscribe", self.exchange.outgoing(subscriber))
+        self.call("subscribe", self.scope.outgoing(subscriber))
 
 
 class JavaProbe(JavaProxy):
     """The proxy of Java's WhiteboxSubscriberProbe, with the methods of ``pyrs.tck.WhiteboxProbe``."""
 
     def register_on_subscribe(self, puppet: object) -> None:
-        self.call("register_on_subscribe", self.exchange.outgoing(puppet))
+        self.call("register_on_subscribe", self.scope.outgoing(puppet))
 
     def register_on_next(self, element: object) -> None:
-        self.call("register_on_next", self.exchange.outgoing(element))
+        self.call("register_on_next", self.scope.outgoing(element))
 
     def register_on_error(self, error: BaseException) -> None:
-        self.call("register_on_error", self.exchange.outgoing(error))
+        self.call("register_on_error", self.scope.outgoing(error))
 
     def register_on_complete(self) -> None:
         self.call("register_on_complete")
@@ -79,21 +81,21 @@ class JavaProbe(JavaProxy):
 class JavaThrowable(JavaError):
     """The proxy of a Throwable; sent back, it is the same object in Java."""
 
-    def __init__(self, exchange: Exchange, number: int, text: str) -> None:
+    def __init__(self, scope: Scope, number: int, text: str) -> None:
         name, _, message = text.partition(": ")
         super().__init__(name, message or None)
-        self.exchange = exchange
+        self.scope = scope
         self.number = number
 
 
 _CLASSES = {"S": JavaSubscriberProxy, "s": JavaSubscription, "P": JavaPublisherProxy, "w": JavaProbe}
 
 
-def proxy_of(exchange: Exchange, number: int, kind: str, text: str) -> JavaProxy | JavaThrowable:
+def proxy_of(scope: Scope, number: int, kind: str, text: str) -> JavaProxy | JavaThrowable:
     """Create the proxy of a Java object."""
     if kind == "t":
-        return JavaThrowable(exchange, number, text)
-    return _CLASSES.get(kind, JavaProxy)(exchange, number)
+        return JavaThrowable(scope, number, text)
+    return _CLASSES.get(kind, JavaProxy)(scope, number)
 
 
 def as_long(n: object) -> int:

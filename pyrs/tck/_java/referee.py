@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyrs.errors import JvmUnavailable, VersionMismatch
 from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.scope import Scope
-from pyrs.tck._java.warming import TEST, WarmingVerification
-from pyrs.tck.environment import Skipped
+from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
+from pyrs.tck.helper import HelperPublisher
+from pyrs.tck.publisher_verification import PublisherVerification
 from pyrs.tck.verdicts import Report, Verdict, judge, unexpected
 from pyrs.tck.verification import Verification
 
@@ -62,7 +63,8 @@ class JavaReferee:
         self.family = Family(family)
         self._gateway: Gateway = _gateway_to(jvm)
         self._entry = _entry_in(self._gateway, self._parent_loader)
-        self.judge(WarmingVerification, TEST)
+        # Load the classes of the TCK, so that no measured test waits for them.
+        self.judge(_Warming, "required_createPublisher3MustProduceAStreamOfExactly3Elements")
 
     def __str__(self) -> str:
         return "java" if self.family is Family.REACTIVE_STREAMS else "java flow"
@@ -139,6 +141,15 @@ class JavaReferee:
         return [
             f"the official TCK has the test {name}, which pyrs does not know" for name in sorted(names - expected)
         ] + [f"the official TCK has no test {name}" for name in sorted(expected - names)]
+
+
+class _Warming(PublisherVerification[int]):
+    """Has timeouts that suffice for loading the classes of the TCK on a slow machine."""
+
+    environment = TestEnvironment(timeout=10.0, hook_timeout=10.0, deadline=30.0)
+
+    def create_publisher(self, elements: int) -> HelperPublisher[int]:
+        return HelperPublisher(self.env, int, elements)
 
 
 def _class_for(subject: Verification) -> str:

@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
-from pyrs.tck._java.connection import ConnectionLost, TckConnection
-from pyrs.tck._java.exchange import Reference
+from pyrs.tck._java.connection import ConnectionLost, Reference, TckConnection
 from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.proxies import JavaProxy, JavaThrowable, proxy_of
 from pyrs.tck.environment import Skipped, named, same
@@ -29,7 +28,7 @@ _LATE_SIGNALS = 1_000  # the calls after the end of the test that are ignored be
 
 
 class Scope:
-    """Belongs to one test, so that late signals do not reach another test. Implements ``Exchange``.
+    """Belongs to one test, so that late signals do not reach another test.
 
     Args:
         hooks: the hooks of the user's verification.
@@ -189,7 +188,7 @@ class Scope:
         """Return the reference to send for an object, or None for None."""
         if value is None:
             return None
-        if isinstance(value, (JavaProxy, JavaThrowable)) and value.exchange is self:
+        if isinstance(value, (JavaProxy, JavaThrowable)) and value.scope is self:
             return Reference("j", value.number)
         number = self._number(value)
         if isinstance(value, BaseException):
