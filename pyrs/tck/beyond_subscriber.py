@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from threading import Condition, Thread
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
@@ -164,13 +164,13 @@ class Driven(Generic[T]):
                 break
             element = create(at)
             sent.append(element)
-            self._on_a_thread(lambda element=element: self.subscriber.on_next(element))  # type: ignore[misc]
+            self._send_on_a_thread(element)
         return sent
 
-    def _on_a_thread(self, call: Callable[[], Any]) -> None:
+    def _send_on_a_thread(self, element: T) -> None:
         def run() -> None:
             try:
-                call()
+                self.subscriber.on_next(element)
             except Exception as error:
                 self._env.flop(f"a signal raised {type(error).__name__}: {error} (rule 2.13)", error)
 

@@ -32,7 +32,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
 
     def call_trigger_request(self, subscriber: Subscriber[T]) -> None:
         """Call ``trigger_request`` within the deadline of hooks."""
-        self.call_hook("trigger_request()", lambda: self.trigger_request(subscriber))
+        self.env.timed("trigger_request()", lambda: self.trigger_request(subscriber))
 
     def stage(self) -> BlackboxStage[T]:
         """Create a Subscriber that has subscribed to the test's Publisher."""
@@ -53,7 +53,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
             if stage.cancelled.is_closed:
                 break
             stage.signal_next()
-        stage.send_completion()
+        stage.sub.on_complete()
         self.env.verify_no_async_errors_no_delay()
 
     def required_spec203_blackbox_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete(self) -> None:
@@ -70,20 +70,20 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         """A second Subscription must be cancelled and not used (§2.5)."""
         stage = self.stage()
         self.must_cancel_a_second(stage, refuses_requests=True)
-        stage.send_completion()
+        stage.sub.on_complete()
 
     def required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall(self) -> None:
         """A Subscriber must handle on_complete after a request (§2.9)."""
         stage = self.stage()
         self.call_trigger_request(stage.proxy.subscriber)
         stage.expect_request()
-        stage.send_completion()
+        stage.sub.on_complete()
         stage.proxy.expect_completion()
 
     def required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall(self) -> None:
         """A Subscriber must handle on_complete before any request (§2.9)."""
         stage = self.stage()
-        stage.send_completion()
+        stage.sub.on_complete()
         stage.proxy.expect_completion()
 
     def required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall(self) -> None:
@@ -116,7 +116,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
 
     def _fail(self, stage: BlackboxStage[T]) -> None:
         error = tck_error()
-        stage.send_error(error)
+        stage.sub.on_error(error)
         stage.proxy.expect_error(error)
 
 

@@ -49,19 +49,12 @@ class Skipped(Exception):
 
 
 class Call(NamedTuple):
-    """A call of the user's code that has not returned yet.
+    """A call of the user's code that has not returned yet."""
 
-    Attributes:
-        text: the called method with its arguments.
-        since: the start (time.monotonic).
-        thread: the identifier of the calling thread.
-        is_hook: whether the deadline of hooks applies; otherwise the test's deadline applies.
-    """
-
-    text: str
-    since: float
+    text: str  # the called method with its arguments
+    since: float  # the start (time.monotonic)
     thread: int
-    is_hook: bool
+    is_hook: bool  # whether the deadline of hooks applies; otherwise the test's deadline applies
 
     @property
     def name(self) -> str:
@@ -118,6 +111,9 @@ class TestEnvironment:
         self.hook_timeout = self.scale * _checked("hook_timeout", hook_timeout)
         self.deadline = None if deadline is None else self.scale * _checked("deadline", deadline)
         self.debug_enabled = debug
+        self._begin()
+
+    def _begin(self) -> None:
         self.calls: dict[int, Call] = {}  # the calls that have not returned
         self.returned: dict[str, float] = {}  # the longest duration of the calls that have returned, by name
         self.alive_at = time.monotonic()
@@ -135,13 +131,7 @@ class TestEnvironment:
         """Return an environment with the same timeouts and no recorded errors, for one test."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.calls = {}
-        copy.returned = {}
-        copy.alive_at = time.monotonic()
-        copy._errors = []
-        copy._changed = Condition()
-        copy._closing = []
-        copy.closed = Event()
+        copy._begin()
         return copy
 
     def on_close(self, action: Callable[[], None]) -> None:

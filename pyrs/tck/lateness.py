@@ -28,13 +28,7 @@ class Lateness:
         return self._in_a_row[call.name] >= _LATE_CALLS
 
     def limit(self, call: Call, full: float, scale: float) -> float:
-        """Return the timeout of a call in seconds.
-
-        Args:
-            call: the call.
-            full: the timeout if it is not shortened.
-            scale: the scale of the environment's timeouts.
-        """
+        """Return the timeout of a call in seconds: ``full`` if it is not shortened."""
         if not self.is_shortened(call):
             return full
         return min(full, max(_SHORT * scale, _TIMES * self._longest.get(call.name, 0.0)))

@@ -11,7 +11,7 @@ from pyrs.tck.environment import TestEnvironment, milliseconds, named
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 
-__all__ = ["BlackholeSubscriber", "Failing", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber", "Watching"]
+__all__ = ["Failing", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber", "Watching"]
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
@@ -186,14 +186,6 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
         return error
 
 
-class BlackholeSubscriber(ManualSubscriber[T]):
-    """Discards the elements."""
-
-    def on_next(self, element: T, /) -> None:
-        if not self.subscription.is_completed:
-            self.env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
-
-
 class Watching(ManualSubscriber[T]):
     """Counts the signals and checks that they are serial and in order.
 
@@ -260,17 +252,10 @@ class ManualPublisher(Publisher[T], Generic[T]):
             self.subscriber.complete(subscriber)
             subscriber.on_subscribe(_ManualSubscription(self))
 
-    def send_next(self, element: T) -> None:
-        """Call on_next."""
-        self.subscriber.value.on_next(element)
-
-    def send_completion(self) -> None:
-        """Call on_complete."""
-        self.subscriber.value.on_complete()
-
-    def send_error(self, error: BaseException) -> None:
-        """Call on_error."""
-        self.subscriber.value.on_error(error)
+    @property
+    def sub(self) -> Subscriber[T]:
+        """The Subscriber under test."""
+        return self.subscriber.value
 
     def expect_request(self, addendum: str = "") -> int:
         """Wait for a request, and return its number of elements."""

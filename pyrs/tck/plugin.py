@@ -158,17 +158,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 class _Tally(NamedTuple):
-    """The tests of one run of a verification with one TCK.
+    """The tests of one run of a verification with one TCK."""
 
-    Attributes:
-        due: the number of tests.
-        verdicts: the verdicts of the tests that ran.
-        left_out: the reasons of skips by marks or fixtures.
-    """
-
-    due: int
-    verdicts: list[Verdict]
-    left_out: list[str]
+    due: int  # the number of tests
+    verdicts: list[Verdict]  # of the tests that ran
+    left_out: list[str]  # the reasons of skips by marks or fixtures
 
 
 def _tallies(config: pytest.Config) -> dict[tuple[str, str], _Tally]:

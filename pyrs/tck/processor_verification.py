@@ -90,7 +90,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             second.request(1)
         first.request(1)
         error = tck_error()
-        setup.send_error(error)
+        setup.sub.on_error(error)
         first.expect_this_error(error)
         second.expect_this_error(error)
 
@@ -99,7 +99,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         setup = self._setup(1)
         subscriber = self._failing(setup)
         error = tck_error()
-        setup.send_error(error)
+        setup.sub.on_error(error)
         subscriber.expect_this_error(error)
 
     def required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo(self) -> None:
@@ -130,7 +130,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             self._expect_element(second, element)
         if requested == 3:
             setup.expect_request()
-        setup.send_completion()
+        setup.sub.on_complete()
         first.expect_completion()
         second.expect_completion()
 

@@ -45,7 +45,7 @@ class SubscriberHooks(Verification, Generic[T]):
 
     def new_element(self, n: int) -> T:
         """Call ``create_element``."""
-        return self.call_hook(f"create_element({n})", lambda: self.create_element(n))
+        return self.env.timed(f"create_element({n})", lambda: self.create_element(n))
 
     def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:
         """Send a terminal signal, inside which the Subscriber must not call its Subscription (§2.3)."""
@@ -99,13 +99,8 @@ class ElementSource(ManualPublisher[T]):
     def signal_next(self) -> T:
         """Send a new element and return it."""
         element = self.next_element()
-        self.send_next(element)
+        self.sub.on_next(element)
         return element
-
-    @property
-    def sub(self) -> Subscriber[T]:
-        """The Subscriber under test."""
-        return self.subscriber.value
 
 
 class PassiveSubscription(Subscription):

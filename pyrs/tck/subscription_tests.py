@@ -9,8 +9,8 @@ from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment
-from pyrs.tck.manual import BlackholeSubscriber, ManualSubscriber
+from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named
+from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.serial import Depth
 from pyrs.tck.verification import NOT_AN_ARGUMENT
@@ -235,7 +235,7 @@ class Recursing(ManualSubscriber[T]):
         self.over.close()
 
 
-class _Overflowing(BlackholeSubscriber[T]):
+class _Overflowing(ManualSubscriber[T]):
     """Exceeds the demand of 2**63 - 1 ten times, then cancels.
 
     A Publisher that starts a thread for each request would multiply its threads, so on_next stops it.
@@ -270,7 +270,7 @@ class _Overflowing(BlackholeSubscriber[T]):
 
     def _request_more(self, element: T) -> None:
         if not self.subscription.is_completed:
-            super().on_next(element)
+            self.env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
         elif self._left:
             self.subscription.value.request(LONG_MAX - 1)
             self._left -= 1  # after the request, so a Publisher with unbounded recursion does not reach this line

@@ -94,13 +94,13 @@ class Verification:
             raise Skipped(f"by skip_tests: {self.skip_tests[name]}")
         env = self.env
         try:
-            self.call_hook("set_up()", self.set_up)
+            self.env.timed("set_up()", self.set_up)
             try:
                 self._run_body(name, body)
                 # Some tests of the official TCK record errors and never check them (§1.11, §2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
-                self.call_hook("tear_down()", self.tear_down)
+                self.env.timed("tear_down()", self.tear_down)
         finally:
             env.close()
 
@@ -126,10 +126,6 @@ class Verification:
                 flop.__cause__ = flop.__cause__ or error
                 raise
 
-    def call_hook(self, text: str, hook: Callable[[], R]) -> R:
-        """Call a hook within the deadline of hooks."""
-        return self.env.timed(text, hook)
-
     def asked(self, hook: Callable[[], R]) -> R:
         """Call a hook that returns a number or a bool.
 
@@ -137,7 +133,7 @@ class Verification:
             AssertionError: it returned something else.
         """
         text = f"{getattr(hook, '__name__', hook)}()"
-        answer = self.call_hook(text, hook)
+        answer = self.env.timed(text, hook)
         if not isinstance(answer, int):
             raise AssertionError(f"{text} must return a number or a bool, but returned {named(answer)}")
         return answer
@@ -149,7 +145,7 @@ class Verification:
             AssertionError: the hook raised, or the object lacks one of the methods.
         """
         try:
-            thing = self.call_hook(text, hook)
+            thing = self.env.timed(text, hook)
         except (Skipped, AssertionError):
             raise
         except Exception as error:

@@ -92,14 +92,14 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
         """A Subscriber must handle on_complete after a request (§2.9)."""
         stage = self.stage()
         stage.puppet.trigger_request(1)
-        stage.send_completion()
+        stage.sub.on_complete()
         stage.probe.expect_completion()
         self.env.verify_no_async_errors()
 
     def required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall(self) -> None:
         """A Subscriber must handle on_complete before any request (§2.9)."""
         stage = self.stage()
-        stage.send_completion()
+        stage.sub.on_complete()
         stage.probe.expect_completion()
         self.env.verify_no_async_errors()
 
@@ -144,7 +144,7 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
 
     def _fail(self, stage: WhiteboxStage[T]) -> None:
         error = tck_error()
-        stage.send_error(error)
+        stage.sub.on_error(error)
         stage.probe.expect_error(error)
 
 

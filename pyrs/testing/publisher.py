@@ -86,9 +86,7 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         """Emit ``on_subscribe``, then the signals of the test. Rules: 1.9, 1.11."""
-        subscription = ScriptedSubscription(
-            checked_subscriber(subscriber), self.violations, self._changed, self._requested, self._cancelled
-        )
+        subscription = ScriptedSubscription(checked_subscriber(subscriber), self)
         with self._changed:
             self.subscribe_count += 1
             self._subscriptions.append(subscription)
@@ -246,12 +244,6 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     def _overflowed(self) -> bool:
         return any(subscription.overflowed for subscription in list(self._subscriptions))
-
-    def _requested(self, n: int) -> None:
-        self.requests.append(n)
-
-    def _cancelled(self) -> None:
-        self.cancel_count += 1
 
     def _emit(self, emission: Emission) -> None:
         for subscription in self._admit(emission):

@@ -52,15 +52,7 @@ Player: TypeAlias = "VerifyingSubscriber[Any]"
 
 
 class Mismatch(Exception):
-    """A signal that is not the expected one.
-
-    Args:
-        expected: the description of the expected signal, if it differs from the one in ``Expect``.
-    """
-
-    def __init__(self, expected: str | None = None) -> None:
-        self.expected = expected
-        super().__init__(expected)
+    """A signal that is not the expected one."""
 
 
 class ScriptStep(NamedTuple):

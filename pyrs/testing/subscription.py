@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from enum import Enum
-from threading import Condition
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, add_demand, checked_count, non_positive
@@ -15,6 +13,9 @@ from pyrs._core.drain import DrainLoop
 from pyrs._core.states import Signal
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
+
+if TYPE_CHECKING:
+    from pyrs.testing.publisher import TestPublisher
 
 __all__ = ["Emission", "ScriptedSubscription", "Violation", "amount"]
 
@@ -47,24 +48,9 @@ class Emission(NamedTuple):
 
 
 class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
-    """Emits the test's signals to one Subscriber, and violates only the given rules.
+    """Emits the publisher's signals to one Subscriber, and violates only the publisher's ``violations``."""
 
-    Args:
-        subscriber: receives the signals.
-        violations: the rules to violate.
-        changed: the publisher's lock, notified of every change.
-        requested: called with each requested number, under the lock.
-        cancelled: called at the first cancel, under the lock.
-    """
-
-    def __init__(
-        self,
-        subscriber: Subscriber[T],
-        violations: frozenset[Violation],
-        changed: Condition,
-        requested: Callable[[int], None],
-        cancelled: Callable[[], None],
-    ) -> None:
+    def __init__(self, subscriber: Subscriber[T], publisher: TestPublisher[T]) -> None:
         super().__init__()
         self.name = type(subscriber).__name__
         self.pending: deque[Emission] = deque()
@@ -74,11 +60,10 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
         self.over = False  # cancelled or terminated
         self.second_cancelled = False
         self._subscriber = subscriber
-        self._violations = violations
-        self._changed = changed
-        self._on_requested = requested
-        self._on_cancelled = cancelled
-        self._respects_demand = violations.isdisjoint({Violation.REQUEST_OVERFLOW, Violation.NO_ON_SUBSCRIBE})
+        self._publisher = publisher
+        self._violations = publisher.violations
+        self._changed = publisher._changed
+        self._respects_demand = self._violations.isdisjoint({Violation.REQUEST_OVERFLOW, Violation.NO_ON_SUBSCRIBE})
         self._cancelled = False
         self._invalid_request: NonPositiveRequest | None = None
         self._started = False
@@ -102,7 +87,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
         with self._changed:
             if self.over:
                 return  # 3.6
-            self._on_requested(n)
+            self._publisher.requests.append(n)
             if n > 0:
                 self.requested = add_demand(self.requested, n)  # 3.8
             else:
@@ -115,7 +100,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
             if self.over:
                 return  # 3.7
             self._cancelled = self.over = True
-            self._on_cancelled()
+            self._publisher.cancel_count += 1
             self._changed.notify_all()
 
     # The methods that TestPublisher calls

@@ -228,7 +228,8 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
                 cause = signal.value if signal is not None and signal.kind is Signal.ON_ERROR else None
                 self._fail(expected, str(signal), cause)
             else:
-                self._fail(_expectation(error, expected), repr(error), error)
+                asserted = isinstance(error, AssertionError)
+                self._fail("an assertion that holds" if asserted else expected, repr(error), error)
                 if hooks.is_exit(error):
                     raise
         finally:
@@ -330,7 +331,3 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         )
         failure.__cause__ = cause
         return failure
-
-
-def _expectation(error: BaseException, expected: str) -> str:
-    return "an assertion that holds" if isinstance(error, AssertionError) else expected

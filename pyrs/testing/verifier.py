@@ -201,7 +201,8 @@ class StepVerifier(Generic[T]):
             kind: the type of the error.
             matching: a regular expression to search in the message of the error.
         """
-        if kind is not None and not _is_exception_class(kind):
+        given_kind: object = kind
+        if kind is not None and not (isinstance(given_kind, type) and issubclass(given_kind, BaseException)):
             raise TypeError(f"kind must be a class of exceptions, not {short(kind)}")
         if matching is not None:
             if not isinstance(matching, str):
@@ -289,7 +290,3 @@ class StepVerifier(Generic[T]):
     def _has_recording(self, name: str) -> None:
         if not any(step.text.startswith("record_with(") for step in self._steps):
             raise RuntimeError(f"{name} needs a record_with before it")
-
-
-def _is_exception_class(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseException)

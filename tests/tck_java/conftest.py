@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,13 @@ def referees(carrier: str) -> Iterator[Callable[[Family], JavaReferee]]:
         return
     with spark_driver([]) as spark:
         yield cache(lambda family: JavaReferee(spark, family))
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """Threads that judge several tests at a time in one JVM, because a test mostly waits."""
+    with ThreadPoolExecutor(6, "judging") as pool:
+        yield pool
 
 
 @pytest.fixture

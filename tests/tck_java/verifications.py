@@ -12,7 +12,7 @@ from tests.tck.wrong_publishers import OneTooMany
 class Right(PublisherVerification[Any]):
     # The official TCK checks once whether a Subscriber was released; Python's collection must be complete by then.
     environment = TestEnvironment(
-        timeout=5.0, no_signals_timeout=0.02, reference_timeout=5.0, hook_timeout=30.0, deadline=90.0
+        timeout=3.0, no_signals_timeout=0.02, reference_timeout=3.0, hook_timeout=30.0, deadline=90.0
     )
 
     def create_publisher(self, elements: int) -> Any:
@@ -23,5 +23,7 @@ class Right(PublisherVerification[Any]):
 
 
 class Wrong(Right):
+    environment = TestEnvironment(timeout=1.0, no_signals_timeout=0.02, hook_timeout=30.0, deadline=90.0)
+
     def create_publisher(self, elements: int) -> Any:
         return OneTooMany(elements)
