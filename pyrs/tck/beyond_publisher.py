@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
@@ -126,12 +125,12 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
 
     def beyond_spec315_cancelMustReturnNormally(self) -> None:
         """``cancel`` must not raise before a request, between elements, after cancel or on_complete (§3.15)."""
-        self._returns_normally("cancel() (rule 3.15)", lambda subscriber: subscriber.cancel())
+        self._returns_normally("3.15", "cancel")
 
     def beyond_spec316_requestMustReturnNormally(self) -> None:
         """``request`` must not raise for any number; a non-positive one signals on_error (§3.16)."""
         for n in (1, 0, -(2**63)):
-            self._returns_normally(f"request({n}) (rule 3.16)", partial(_request, n))
+            self._returns_normally("3.16", "request", n)
 
     def _assert_over(self, subscriber: Watching[T], signal: str) -> None:
         before = subscriber.signals
@@ -143,11 +142,12 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         if subscriber.signals != before:
             self.env.flop(f"{subscriber.last} arrived after {signal}, which cancels the Subscription (rule 1.6)")
 
-    def _returns_normally(self, call: str, use: Callable[[ManualSubscriber[T]], None]) -> None:
+    def _returns_normally(self, rule: str, method: str, *arguments: int) -> None:
         def attempt(state: str, subscriber: ManualSubscriber[T]) -> None:
             try:
-                use(subscriber)
+                getattr(subscriber, method)(*arguments)
             except Exception as error:
+                call = f"{method}({', '.join(map(str, arguments))}) (rule {rule})"
                 self.env.flop(f"{call} raised {type(error).__name__}: {error}, {state}")
 
         self.needs(3, completion=False)
@@ -164,7 +164,6 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
             subscriber.request(2)
             subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
             attempt("after on_complete", subscriber)
-        self.env.verify_no_async_errors_no_delay()
 
 
 def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
@@ -182,10 +181,6 @@ def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
 def _cancel(subscriber: ManualSubscriber[Any]) -> None:
     with suppress(Exception):  # another test checks whether cancel raises
         subscriber.cancel()
-
-
-def _request(n: int, subscriber: ManualSubscriber[Any]) -> None:
-    subscriber.request(n)
 
 
 class _CancelsInside(Watching[T]):

@@ -52,7 +52,6 @@ class SubscriberHooks(Verification, Generic[T]):
         subscription = TerminalWatch(self.env, signal)
         subscriber.on_subscribe(subscription)
         subscription.deliver(lambda: getattr(subscriber, signal)(*arguments))
-        self.env.verify_no_async_errors_no_delay()
 
     def must_cancel_a_second(self, stage: ElementSource[T], *, refuses_requests: bool) -> None:
         """Send a second Subscription, which the Subscriber must cancel (§2.5)."""

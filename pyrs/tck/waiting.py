@@ -127,17 +127,17 @@ class Receptacle(Generic[T]):
             ProbeOverflow: the queue is full.
         """
         self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed")
-        try:
-            self._queue.put_nowait(value)
-        except queue.Full:
-            raise ProbeOverflow(f"more than {self.capacity} elements are buffered") from None
+        self._put(value)
 
     def complete(self) -> None:
         """Add the end of the stream."""
         self._completed.assert_open("unexpected additional on_complete received after the stream completed (rule 1.7)")
         self._completed.close()
+        self._put(END_OF_STREAM)
+
+    def _put(self, value: object) -> None:
         try:
-            self._queue.put_nowait(END_OF_STREAM)
+            self._queue.put_nowait(value)
         except queue.Full:
             raise ProbeOverflow(f"more than {self.capacity} elements are buffered") from None
 
