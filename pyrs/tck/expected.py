@@ -154,11 +154,8 @@ _PROCESSOR_ONLY = _table(
 # A Processor is tested as a Publisher, as a Subscriber, and for its own rules.
 PROCESSOR: Mapping[str, Kind] = MappingProxyType({**PUBLISHER, **WHITEBOX, **_PROCESSOR_ONLY})
 
-_SEE, _MAY, _PUBLISHER = (
-    "see beyond_",
-    "the rule is a MAY for the Publisher",
-    "the rule applies to the Publisher; see beyond_",
-)
+_SEE = "see beyond_"
+_PUBLISHER = f"the rule applies to the Publisher; {_SEE}"
 _WHY_UNTESTED = {
     "spec106": "see the beyond_spec106 tests",
     "spec107": f"{_SEE}spec106_mustTreatTheSubscriptionAsCancelledAfterOnError",
