@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.conformance.registry import OURS
 from tests.conformance.routes import ROUTES
 from tests.conformance.running import TEST_PATIENCE, verify_entry
 from tests.interop.harness import Java
+from tests.tck.judging import verify_concurrently
 from tests.waiting import DEADLINE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -86,7 +88,7 @@ def test_a_mirror_has_no_problem(
 ) -> None:
     route = ROUTES[f"mirror-{carrier}-{family}"]
     with opened(*connected):
-        result = verify_entry(entry, route, MirrorReferee(session, FAMILIES[family]).verify)
+        result = verify_entry(entry, route, partial(verify_concurrently, MirrorReferee(session, FAMILIES[family])))
     assert result.problems(entry) == []
     assert sum(result.tck) + result.untested == len(entry.verification.expected)
 
@@ -108,7 +110,7 @@ def test_a_row_of_pyrs_has_no_problem(
 ) -> None:
     entry = next(entry for entry in OURS if entry.name == name)
     route = ROUTES[f"{carrier}-{family}"]
-    result = verify_entry(entry, route, tck(family).verify)
+    result = verify_entry(entry, route, partial(verify_concurrently, tck(family)))
     assert result.problems(entry) == []
     assert sum(result.tck) + result.untested == len(entry.verification.expected)
 

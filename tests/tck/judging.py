@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pyrs
 from pyrs.tck import (
     PublisherVerification,
+    Report,
     Status,
     SubscriberBlackboxVerification,
     SubscriberWhiteboxVerification,
@@ -16,6 +18,7 @@ from pyrs.tck import (
     judge,
 )
 from pyrs.tck.subscriber_hooks import SubscriberHooks
+from pyrs.tck.verdicts import unexpected
 from tests.tck.right import RightPublisher
 
 Judge = Callable[[Any, str], Verdict]
@@ -100,6 +103,14 @@ def judge_blackbox(case: Case, judge: Judge = judge) -> Verdict:
             return n
 
     return judge(_with_hooks(_Verification, case), case.test)
+
+
+def verify_concurrently(referee: Any, verification: Any) -> Report:
+    """Run several tests of the official TCK at a time in one JVM, because a test mostly waits."""
+    with ThreadPoolExecutor(6) as pool:
+        verdicts = tuple(pool.map(lambda name: referee.judge(verification, name), verification.expected))
+    problems = verification.problems() + unexpected(verification, verdicts)
+    return Report(verification.__name__, str(referee), verdicts, tuple(problems))
 
 
 def _with_hooks(verification: type[Any], case: Case) -> type[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
@@ -25,8 +24,8 @@ from pyrs.tck import (
 from pyrs.tck._java.scope import Scope
 from pyrs.tck.expected import PUBLISHER
 from pyrs.tck.referees import PythonReferee, compared
-from pyrs.tck.verdicts import unexpected
 from tests.tck.clock import Clock
+from tests.tck.judging import verify_concurrently
 from tests.tck.right import Columns, Puppet, RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
 from tests.tck.test_processors import _RightVerification
 from tests.waiting import eventually
@@ -109,23 +108,16 @@ class _Processor(_RightVerification):
 )
 def test_right_implementations_pass_every_applicable_test(
     referees: Callable[[Family], JavaReferee],
-    pool: ThreadPoolExecutor,
     family: Family,
     verification: Any,
     passed: int,
     untested: int,
 ) -> None:
-    report = verify_concurrently(pool, referees(family), verification)
+    report = verify_concurrently(referees(family), verification)
     assert report.passed, wrong_in(report)
     assert (report.count(Status.PASSED), report.count(Status.UNTESTED)) == (passed, untested), wrong_in(report)
     skipped = [verdict.name for verdict in report.verdicts if verdict.status is Status.SKIPPED]
     assert [name for name in skipped if not name.startswith(NO_FAILED)] == []
-
-
-def verify_concurrently(pool: ThreadPoolExecutor, referee: Any, verification: Any) -> Report:
-    verdicts = tuple(pool.map(lambda name: referee.judge(verification, name), verification.expected))
-    problems = verification.problems() + unexpected(verification, verdicts)
-    return Report(verification.__name__, str(referee), verdicts, tuple(problems))
 
 
 def wrong_in(report: Report) -> list[Any]:
@@ -133,8 +125,8 @@ def wrong_in(report: Report) -> list[Any]:
     return [*report.problems, *((v.name, v.reason) for v in report.verdicts if v.status not in fine)]
 
 
-def test_both_tcks_agree(referee: JavaReferee, pool: ThreadPoolExecutor) -> None:
-    report = compared(*(verify_concurrently(pool, each, _Chain) for each in (PythonReferee(), referee)))
+def test_both_tcks_agree(referee: JavaReferee) -> None:
+    report = compared(*(verify_concurrently(each, _Chain) for each in (PythonReferee(), referee)))
     assert report.problems == ()
 
 
