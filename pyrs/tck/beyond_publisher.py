@@ -69,7 +69,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
     def beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce(self, publisher: Publisher[T]) -> None:
         """``subscribe`` may be called repeatedly (§1.10): each Subscriber receives on_subscribe once (§2.12)."""
         subscribers: list[Watching[T]] = []
-        for at in range(_MANY_SUBSCRIBERS):
+        for at in self.env.rounds(_MANY_SUBSCRIBERS):
             subscriber: Watching[T] = Watching(self.env)
             subscribers.append(subscriber)
             try:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Condition, Event, get_ident
 from typing import NamedTuple, NoReturn, TypeVar
@@ -31,6 +31,7 @@ _MACHINERY = (
     "<frozen",
     "/pytest/__main__",
 )
+_SECONDS_OF_ROUNDS = 5.0  # the iterations of a test end after it
 _MOST_ERRORS = 1_000  # a Publisher that ignores cancel may cause errors endlessly
 
 
@@ -54,7 +55,6 @@ class Call(NamedTuple):
     text: str  # the called method with its arguments
     since: float  # the start (time.monotonic)
     thread: int
-    is_hook: bool  # whether the deadline of hooks applies; otherwise the test's deadline applies
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class TestEnvironment:
             0.1).
         reference_timeout: the timeout for the release of a Subscriber that has cancelled
             (``PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS``, by default 1).
-        hook_timeout: the timeout of ``create_publisher`` and the other hooks.
+        hook_timeout: the timeout of ``create_publisher`` and the other hooks, of ``subscribe`` and ``cancel``.
         deadline: the time limit of a test, or of one iteration of a test with many. None runs the tests on the calling
             thread without a deadline, for debugging.
         debug: print every signal.
@@ -145,18 +145,24 @@ class TestEnvironment:
             self._closing.pop()()
 
     def progress(self) -> None:
-        """Restart the deadline; a test calls this in each of its iterations."""
+        """Restart the deadline for the next iteration of a test."""
         self.alive_at = time.monotonic()
 
-    def timed(self, text: str, function: Callable[[], R], *, is_hook: bool = True) -> R:
-        """Call the user's code on this thread; a late call is reported by its name.
+    def rounds(self, count: int) -> Iterator[int]:
+        """Yield the numbers of the iterations of a test; fewer if the code under test is slow.
 
-        Args:
-            text: the called method with its arguments.
-            function: calls it.
-            is_hook: whether the deadline of hooks applies; otherwise the test's deadline applies.
+        Each iteration has its own deadline.
         """
-        call = Call(text, time.monotonic(), get_ident(), is_hook)
+        until = time.monotonic() + _SECONDS_OF_ROUNDS * self.scale
+        for at in range(count):
+            if at and time.monotonic() > until:
+                return
+            self.progress()
+            yield at
+
+    def timed(self, text: str, function: Callable[[], R]) -> R:
+        """Call the user's code on this thread within ``hook_timeout``; a late call is reported by its text."""
+        call = Call(text, time.monotonic(), get_ident())
         self.calls[id(call)] = call
         try:
             return function()

@@ -49,7 +49,7 @@ class UnexpectedSubscriber(Subscriber[T], Generic[T]):
     def cancel(self) -> None:
         """Cancel the Subscription; record an error if there is none."""
         if self.subscription.is_completed:
-            self.subscription.value.cancel()
+            self.env.timed("cancel()", self.subscription.value.cancel)
         else:
             self.env.flop("cannot cancel before on_subscribe")
 

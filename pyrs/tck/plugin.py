@@ -53,6 +53,8 @@ class VerificationClass(pytest.Class):
         """
         verification: type[Verification] = self.obj
         items = list(super().collect())
+        order = {name: at for at, name in enumerate(verification.test_names())}
+        items.sort(key=lambda item: order[_run_and_name(item.nodeid)[1]])
         runs: dict[str, list[str]] = {}
         for item in items:
             run, name = _run_and_name(item.nodeid)

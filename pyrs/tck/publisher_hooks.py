@@ -72,7 +72,7 @@ class PublisherHooks(Verification, Generic[T]):
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
         """Call ``subscribe``; a late call is reported by its name."""
-        self.env.timed("subscribe()", lambda: publisher.subscribe(subscriber), is_hook=False)
+        self.env.timed("subscribe()", lambda: publisher.subscribe(subscriber))
 
     def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:
         """Subscribe, wait for on_subscribe and return the Subscriber."""

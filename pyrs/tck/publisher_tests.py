@@ -83,8 +83,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         if self.asked(self.skip_stochastic_tests):
             raise Skipped("skip_stochastic_tests() returned True")
         self.needs(_ELEMENTS, completion=True)
-        for iteration in range(_ITERATIONS):
-            self.env.progress()
+        for iteration in self.env.rounds(_ITERATIONS):
             subscriber = _OneByOne[T](self.env, _ELEMENTS)
             self.call_subscribe(self.new_publisher(_ELEMENTS), subscriber)
             # Each element has the full timeout, and a stream that stalls ends the wait.

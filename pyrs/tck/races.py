@@ -69,8 +69,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
     def _rounds(self, elements: int, completion: bool, request: int, most: int) -> None:
         self.needs(elements, completion=completion)
         subscribers: list[Watching[T]] = []
-        for _ in range(_ROUNDS):
-            self.env.progress()
+        for _ in self.env.rounds(_ROUNDS):
             subscriber = self.subscribe(self.new_publisher(elements), Watching[T](self.env))
             race(self.env, partial(subscriber.request, request), subscriber.cancel)
             subscribers.append(subscriber)

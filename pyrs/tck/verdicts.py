@@ -236,8 +236,8 @@ def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Latenes
         calls = list(env.calls.values())
         for call in calls:
             shortened = lateness.is_shortened(call)
-            limit = lateness.limit(call, env.hook_timeout if call.is_hook else deadline, env.scale)
-            if now - call.since > limit and (call.is_hook or shortened):
+            limit = lateness.limit(call, min(env.hook_timeout, deadline), env.scale)
+            if now - call.since > limit:
                 lateness.note(env, call)
                 why = " (a shortened timeout, because it was late twice before)" if shortened else ""
                 return f"{call.text} did not return {milliseconds(limit)}{why}", call.thread

@@ -21,7 +21,7 @@ from pyrs.tck import (
 )
 from pyrs.tck.verdicts import unexpected
 from tests.tck.clock import Clock
-from tests.tck.right import RightPublisher, RightSubscriber
+from tests.tck.right import RightPublisher, RightSubscriber, RightSubscription
 from tests.tck.wrong_subscribers import Silent
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -173,15 +173,16 @@ def test_each_iteration_of_a_test_has_its_own_deadline(clock: Clock) -> None:
 
     verdict = judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
     assert verdict.status is Status.PASSED
-    assert verdict.seconds == pytest.approx(50)
+    assert verdict.seconds > QUICK.deadline
 
 
 def test_a_test_that_does_not_terminate_is_stopped(clock: Clock) -> None:
     class Endless(RightPublisher):
-        def subscribe(self, subscriber: Any, /) -> None:
-            clock.pass_by()
-            while True:
-                pass
+        class subscription(RightSubscription):  # noqa: N801
+            def request(self, n: int, /) -> None:
+                clock.pass_by()
+                while True:
+                    pass
 
     class Verification(_Verification):
         def create_publisher(self, elements: int) -> Any:
@@ -191,7 +192,7 @@ def test_a_test_that_does_not_terminate_is_stopped(clock: Clock) -> None:
     verdict = judge(Verification, TEST)
     assert verdict.status is Status.FAILED
     assert verdict.reason == "the test did not end within 3000 ms: the code under test blocks or does not terminate"
-    assert "in subscribe" in verdict.details
+    assert "in request" in verdict.details
     assert_ended(before)  # a Python loop is stopped by an exception
 
 

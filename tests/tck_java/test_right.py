@@ -26,7 +26,15 @@ from pyrs.tck.expected import PUBLISHER
 from pyrs.tck.referees import PythonReferee, compared
 from tests.tck.clock import Clock
 from tests.tck.judging import verify_concurrently
-from tests.tck.right import Columns, Puppet, RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
+from tests.tck.right import (
+    Columns,
+    Puppet,
+    RightFailedPublisher,
+    RightProbed,
+    RightPublisher,
+    RightSubscriber,
+    RightSubscription,
+)
 from tests.tck.test_processors import _RightVerification
 from tests.waiting import eventually
 
@@ -190,9 +198,10 @@ def test_failing_hooks_have_the_same_message_in_both_tcks(referee: JavaReferee, 
 
 def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee, clock: Clock) -> None:
     class Blocking(RightPublisher):
-        def subscribe(self, subscriber: Any, /) -> None:
-            clock.pass_by()
-            threading.Event().wait(30)
+        class subscription(RightSubscription):  # noqa: N801
+            def request(self, n: int, /) -> None:
+                clock.pass_by()
+                threading.Event().wait(30)
 
     class Blocks(_Bad):
         def create_publisher(self, elements: int) -> Any:

@@ -73,7 +73,7 @@ class Hooks:
             text = f"puppet.{method}({', '.join(map(str, arguments))})"
             self._subject.env.timed(text, lambda: function(*arguments))
         elif method == "subscribe":
-            self._subject.env.timed("subscribe()", lambda: function(*arguments), is_hook=False)
+            self._subject.env.timed("subscribe()", lambda: function(*arguments))
         else:
             function(*arguments)
 
