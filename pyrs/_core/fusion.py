@@ -74,13 +74,13 @@ class Gauge:
     """The end of one stage, as far as the stage knows it.
 
     Attributes:
-        holding: whether the stage may hold elements that its source no longer has. True at first.
+        holding: whether the stage may hold elements that its source no longer has.
         used_up: whether the stage has emitted its last element.
     """
 
-    def __init__(self, before: Sequence[Any]) -> None:
+    def __init__(self, before: Sequence[Any], holding: bool) -> None:
         self._before = before
-        self.holding = True
+        self.holding = holding
         self.used_up = False
 
     def __length_hint__(self) -> int:
@@ -147,15 +147,28 @@ class Chain(Generic[T]):
             self.ended = True
         yield from ()
 
-    def hold_back(self) -> Gauge:
-        """Return the gauge of a stage that may hold elements when its source has none left."""
-        gauge = Gauge(self._gauges)
+    def hold_back(self, holding: bool = True) -> Gauge:
+        """Return the gauge of a stage that may hold elements when its source has none left.
+
+        Args:
+            holding: whether the stage emits an element even if its source is empty.
+        """
+        gauge = Gauge(self._gauges, holding)
         self._gauges = [gauge]
         return gauge
 
     def is_used_up(self) -> bool:
-        """Return whether it is known, without pulling, that no element is left."""
-        return not all(map(length_hint, self._gauges))
+        """Return whether it is known, without pulling an element, that none is left.
+
+        Raises:
+            BaseException: the error that follows the last element.
+        """
+        if all(map(length_hint, self._gauges)):
+            return False
+        for _ in self.iterator:
+            return True  # a list that has grown since
+        self.check_end()
+        return True
 
     def check_end(self) -> None:
         """Check, after the iterator ended, that the source ended.

@@ -117,17 +117,26 @@ class IteratorSubscription(SourceSubscription[T]):
                                 return produced  # before the loop pulls an element that was not requested (§1.1)
             self._chain.check_end()
         except BaseException as error:
-            self._chain.explain(error)
-            self._fail(error)
-            if hooks.is_exit(error):
-                raise
+            self._failed(error)
         else:
             self._complete()
         return produced
 
     def _look_for_end(self) -> None:
-        if self._chain.is_used_up():
-            self._complete()
+        try:
+            ended = self._chain.is_used_up()
+        except BaseException as error:
+            self._failed(error)
+        else:
+            if ended:
+                self._complete()
+
+    def _failed(self, error: BaseException) -> None:
+        """Fail with the error of the iterator, which is being handled."""
+        self._chain.explain(error)
+        self._fail(error)
+        if hooks.is_exit(error):
+            raise error
 
     def _release(self) -> None:
         self._consume = None

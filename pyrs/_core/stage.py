@@ -371,9 +371,11 @@ class FoldStage(Stage):
 
     Attributes:
         needed: the number of elements to request.
+        fails_if_empty: whether there is no result without an element.
     """
 
     needed = UNBOUNDED
+    fails_if_empty = False
     run_type = _FoldRun
 
     @abstractmethod
@@ -381,7 +383,7 @@ class FoldStage(Stage):
         """Return two functions of one subscription: one takes each element, the other returns the result."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._folded(iterator, whole, whole.hold_back(), *self.begin())
+        return self._folded(iterator, whole, whole.hold_back(not self.fails_if_empty), *self.begin())
 
     def _folded(
         self,
@@ -391,6 +393,7 @@ class FoldStage(Stage):
         step: Callable[[Any], object],
         result: Callable[[], Any],
     ) -> Iterator[Any]:
+        gauge.holding = True
         for element in iterator:
             try:
                 step(element)

@@ -96,9 +96,7 @@ class BufferCount(Stage):
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        gauge = whole.hold_back()
-        gauge.holding = self.skip < self.count  # overlapping lists hold elements back
-        return self._gathered(iterator, whole, gauge)
+        return self._gathered(iterator, whole, whole.hold_back(False))
 
     def _gathered(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         count, skip = self.count, self.skip
@@ -113,6 +111,7 @@ class BufferCount(Stage):
                 error = raised
             if len(chunk) < count:
                 break
+            gauge.holding = skip < count  # the next list begins with elements of this one
             yield chunk
             chunk = chunk[skip:]
             if skip > count:
@@ -120,7 +119,7 @@ class BufferCount(Stage):
                 next(islice(iterator, gap, gap), None)
         gauge.holding = True
         while chunk:
-            gauge.used_up = error is None and len(chunk) <= skip
+            gauge.used_up = len(chunk) <= skip
             yield chunk
             chunk = chunk[skip:]
         if error is not None:

@@ -137,9 +137,7 @@ class TakeWhile(Stage):
         self.inclusive = inclusive
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        gauge = whole.hold_back()
-        gauge.holding = False
-        return self._taken(iterator, whole, gauge)
+        return self._taken(iterator, whole, whole.hold_back(False))
 
     def _taken(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         predicate = self.predicate
@@ -185,9 +183,10 @@ class TakeLast(_Counted):
     run_type = _TakeLastRun
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._last(iterator, whole, whole.hold_back())
+        return self._last(iterator, whole, whole.hold_back(False))
 
     def _last(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        gauge.holding = True
         last = deque(iterator, min(self.count, maxsize))
         whole.check_end()
         while last:

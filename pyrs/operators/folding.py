@@ -92,6 +92,7 @@ class Reduce(FoldStage):
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
         self.initial = checked_given(initial, "initial")
+        self.fails_if_empty = initial is MISSING
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         function, value = self.function, self.initial
@@ -115,6 +116,7 @@ class Last(FoldStage):
 
     def __init__(self, default: Any) -> None:
         self.default = checked_given(default, "default")
+        self.fails_if_empty = default is MISSING
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         last = self.default
@@ -167,9 +169,10 @@ class ElementAt(Stage):
         self.default = checked_given(default, "default")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._picked(iterator, whole, whole.hold_back())
+        return self._picked(iterator, whole, whole.hold_back(self.default is not MISSING))
 
     def _picked(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        gauge.holding = True
         index = min(self.index, maxsize - 1)
         for element in islice(iterator, index, index + 1):
             gauge.used_up = True
@@ -202,6 +205,7 @@ class OnlyElement(FoldStage):
 
     calls_user_code = False
     needed = 2
+    fails_if_empty = True
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         only: list[Any] = []

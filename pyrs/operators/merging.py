@@ -243,6 +243,8 @@ class _Pulled:
             self._chain = Chain(source.iterable, source.stages, source.name, source.site)
             self.ended = self._chain.is_used_up()
         except Exception as error:
+            if self._chain is not None:
+                self._chain.explain(error)
             self.ended = True
             self.error = error
 
