@@ -386,7 +386,9 @@ class Bridge:
         Returns:
             True if everything ended within the deadline.
         """
-        return self._connection.close(deadline_seconds)
+        closed = self._connection.close(deadline_seconds)
+        self._references.originals.clear()
+        return closed
 
     def __enter__(self) -> Bridge:
         return self

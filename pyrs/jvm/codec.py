@@ -19,16 +19,10 @@ from pyrs.jvm.java_objects import (
     Operation,
     java_object_class,
 )
-from pyrs.jvm.values import (
-    Originals,
-    References,
-    ValueDecoder,
-    ValueEncoder,
-    exception_to_wire,
-    home_handles,
-    owned_handles,
-    wire_to_exception,
-)
+from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
+from pyrs.jvm.values.encoder import ValueEncoder
+from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
+from pyrs.jvm.values.references import References
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:

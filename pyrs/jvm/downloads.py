@@ -1,4 +1,4 @@
-"""Jars that this package needs for itself: from Maven Central once, then kept, and only if they are the right ones."""
+"""Download jars from Maven Central once, verify their SHA-256 and keep them in a folder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import NamedTuple
 
 from pyrs.errors import JvmUnavailable
 
-__all__ = ["Jar", "cache_folder", "is_jar", "kept", "repository"]
-
 _MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 _TIMEOUT = 60.0
 _LARGEST = 8 << 20
 
 
 class Jar(NamedTuple):
-    """A file of Maven Central, and its SHA-256."""
+    """The path of a file in Maven Central, and its SHA-256."""
 
     path: str
     sha256: str
@@ -68,20 +66,20 @@ def kept(jar: Jar, folder: Path, needed_by: str) -> Path:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise JvmUnavailable(
             f"{needed_by} needs {jar.name}: it is not in {file.parent}, and {address} cannot be read ({reason}). "
-            "Run it once with a network, put the file there, or set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central"
+            "Connect to the network once, put the file there, or set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central"
         ) from error
     if _digest(content) != jar.sha256:
         raise JvmUnavailable(
-            f"what came from {address} is not {jar.name}: its SHA-256 is {_digest(content)} and should be {jar.sha256}"
+            f"{address} is not the expected {jar.name}: its SHA-256 is {_digest(content)} instead of {jar.sha256}"
         )
-    # Under another name first: several processes may fetch at once, and none may see half a file.
+    # Renamed when it is complete, because several processes may download at once.
     part = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(content)
         part.replace(file)
     except OSError as error:
-        raise JvmUnavailable(f"{needed_by} cannot keep its jars in {file.parent}: {error}") from error
+        raise JvmUnavailable(f"{needed_by} cannot store its jars in {file.parent}: {error}") from error
     return file
 
 

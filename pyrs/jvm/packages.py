@@ -6,27 +6,83 @@ driver get the same versions. Of two requested versions of a library the later o
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from xml.sax.saxutils import quoteattr
 
 from pyrs.errors import JvmUnavailable
 from pyrs.jvm import downloads
-from pyrs.jvm.coordinates import Coordinate
-from pyrs.jvm.ivy import IVY, run_ivy
+from pyrs.jvm.gateways import default_java_home
 
-__all__ = ["resolve"]
-
+# The version that Spark 4 includes.
+IVY = downloads.Jar(
+    "org/apache/ivy/ivy/2.5.3/ivy-2.5.3.jar", "9502aa5aabf0b1484924a13ef4b5d24f121f7f91aab6768f11cc9d0906c0803b"
+)
+_MISSING = re.compile(r"^\s*:: ([^\s#]+)#([^\s;]+);([^\s:!]+)", re.MULTILINE)
+_UNREACHABLE = re.compile(
+    r"Server access error at url \S+ \((.+)\)|(Host \S+ not found)|(Your proxy requires authentication)"
+    r"|(?:CLIENT|SERVER) ERROR: (?!Not Found|null)(.+) url="
+)
+_CHANGES = ' changingPattern=".*-SNAPSHOT" changingMatcher="regexp" checkmodified="true"'
+_DAY = 24 * 60 * 60.0
+_AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
+_FORM = "group:artifact:version, group:artifact:version:classifier, or either with @jar behind it"
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+_VERSION = r"[A-Za-z0-9_+(\[\]][A-Za-z0-9_.+,()\[\]-]*"  # ranges, too
+_COORDINATE = re.compile(f"({_WORD}):({_WORD}):({_VERSION})(?::({_WORD}))?(@jar)?")
+_CHANGING = re.compile(r"-SNAPSHOT$|\+$|^latest\.|^[\[\](]")
 _EXCLUSION = re.compile(r"[A-Za-z0-9_.*+-]+:[A-Za-z0-9_.*+-]+")
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One file of a Maven repository, with its dependencies unless ``alone`` is set (``@jar``, as in Gradle)."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str | None = None
+    alone: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Coordinate:
+        """Parse ``group:artifact:version``, ``...:classifier`` and ``...@jar``.
+
+        Examples:
+            >>> Coordinate.parse("io.projectreactor:reactor-core:3.6.0").version
+            '3.6.0'
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a coordinate is a str, such as 'group:artifact:version', not {type(text).__name__}")
+        match = _COORDINATE.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a Maven coordinate of the form {_FORM}")
+        group, artifact, version, classifier, alone = match.groups()
+        return cls(group, artifact, version, classifier, alone is not None)
+
+    @property
+    def may_change(self) -> bool:
+        """True for a snapshot, a range or ``latest.release``, which may mean another file tomorrow."""
+        return _CHANGING.search(self.version) is not None
+
+    def __str__(self) -> str:
+        parts = [self.group, self.artifact, self.version, *([self.classifier] if self.classifier else [])]
+        return ":".join(parts) + ("@jar" if self.alone else "")
 
 
 def resolve(
@@ -36,9 +92,7 @@ def resolve(
     *,
     exclude: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the jars of packages and of their runtime dependencies.
-
-    Jars that are not in the cache are downloaded.
+    """Return the jars of packages and of their runtime dependencies; download those that are not in the cache.
 
     The result is stored for the same arguments: a second call starts no Java process, needs no network, and only checks
     that the files exist with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,
@@ -50,20 +104,18 @@ def resolve(
 
     Args:
         packages: ``group:artifact:version``, as in ``spark.jars.packages``; ``group:artifact:version:classifier`` for
-            one of the other files of a package; with ``@jar`` behind it, the file alone, without its dependencies.
-        repositories: addresses of Maven repositories, or folders, to be searched after Maven Central.
-            ``PYRS_MAVEN_REPOSITORY`` names what is searched in place of Maven Central.
-        cache: the folder to keep the jars in; None for ``$XDG_CACHE_HOME/pyrs/packages``, or the same below
-            ``~/.cache``.
-        exclude: ``group:artifact`` of dependencies to leave out, as in ``spark.jars.excludes``; ``*`` stands for
-            anything.
+            another file of a package. With ``@jar`` appended: the file without its dependencies.
+        repositories: URLs or folders of Maven repositories, searched after Maven Central. The environment variable
+            ``PYRS_MAVEN_REPOSITORY`` replaces Maven Central.
+        cache: The folder of the jars, by default ``$XDG_CACHE_HOME/pyrs/packages`` or ``~/.cache/pyrs/packages``.
+        exclude: ``group:artifact`` of dependencies to leave out, as in ``spark.jars.excludes``; ``*`` matches anything.
 
     Returns:
-        The jars, in an order that stays the same.
+        The jars, in a stable order.
 
     Raises:
-        ValueError: a coordinate, a repository or an exclusion is malformed, or no class path can name the cache.
-        JvmUnavailable: a package or one of its dependencies is not to be had, or there is no Java to resolve with.
+        ValueError: A coordinate, a repository or an exclusion is malformed, or a class path cannot contain the cache.
+        JvmUnavailable: A package or a dependency is not available, or there is no Java.
 
     Examples:
         >>> [jar.name for jar in resolve(["io.projectreactor:reactor-core:3.6.0"])]  # doctest: +SKIP
@@ -77,7 +129,7 @@ def resolve(
     # Resolved, because Ivy answers with canonical paths.
     folder = (downloads.cache_folder() / "packages" if cache is None else Path(os.fspath(cache))).resolve()
     if os.pathsep in str(folder):
-        raise ValueError(f"no class path can name a file in {folder}: a {os.pathsep!r} ends an entry there")
+        raise ValueError(f"a class path cannot contain {folder}: {os.pathsep!r} separates its entries")
     request = {
         "ivy": IVY.name,
         "packages": [asdict(coordinate) for coordinate in coordinates],
@@ -112,7 +164,7 @@ def _fetched(
         for jar in cut:
             jar.unlink(missing_ok=True)
     names, places = ", ".join(jar.name for jar in cut), ", ".join(dict.fromkeys(roots))
-    raise JvmUnavailable(f"no jars, or cut short: {names}. Asked: {places}. Look at what is at their addresses")
+    raise JvmUnavailable(f"these files are not jars or are truncated: {names}. They came from: {places}")
 
 
 def _several(values: Iterable[Any], name: str) -> Iterable[Any]:
@@ -124,21 +176,21 @@ def _several(values: Iterable[Any], name: str) -> Iterable[Any]:
 def _root(repository: str | os.PathLike[str]) -> str:
     text = os.fspath(repository)
     parts = urlsplit(text)
-    if isinstance(repository, os.PathLike) or len(parts.scheme) < 2:  # a folder, maybe behind the letter of a drive
+    if isinstance(repository, os.PathLike) or len(parts.scheme) < 2:  # a folder; one letter is a Windows drive
         if not os.path.isdir(text):
-            raise ValueError(f"{text} is not a repository: give an address such as https://... or a folder")
+            raise ValueError(f"{text} is not a repository: pass a URL such as https://... or a folder")
         return Path(text).absolute().as_uri()
     if parts.username or parts.password:
         raise ValueError(
-            f"the address of the repository at {parts.hostname} holds a user's name or a password, which errors and "
-            "the cache would show: fetch its jars with another tool and give them as classpath="
+            f"the URL of the repository at {parts.hostname} contains a user name or a password, which errors and the "
+            "cache would show: download its jars with another tool and pass them as classpath="
         )
     return text.rstrip("/")
 
 
 def _exclusion(text: str) -> str:
     if not _EXCLUSION.fullmatch(text):
-        raise ValueError(f"{text!r} is not an exclusion of the form group:artifact, where * stands for anything")
+        raise ValueError(f"{text!r} is not an exclusion of the form group:artifact, where * matches anything")
     return text
 
 
@@ -158,7 +210,170 @@ def _remembered(record: Path, folder: Path) -> list[Path] | None:
 def _remember(record: Path, folder: Path, request: dict[str, Any], jars: list[Path]) -> None:
     entries = [{"path": jar.relative_to(folder).as_posix(), "size": jar.stat().st_size} for jar in jars]
     record.parent.mkdir(parents=True, exist_ok=True)
-    # Under another name first: other processes may read it, and none may see half of it.
+    # Renamed when it is complete, because other processes may read it.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=record.parent, suffix=".part", delete=False) as part:
         json.dump({**request, "jars": entries}, part, indent=1)
     os.replace(part.name, record)
+
+
+def run_ivy(
+    coordinates: Sequence[Coordinate], repositories: Sequence[str], exclusions: Sequence[str], folder: Path
+) -> list[Path]:
+    """Resolve packages into ``folder/jars``. Blocks until Ivy ends, which waits a minute for a silent server.
+
+    Raises:
+        JvmUnavailable: No Java, no Ivy, no disk space, or a package that is not available.
+    """
+    java = _java()
+    ivy = _ivy(folder / "ivy")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Each run has its own folder; the jars are shared under the locks of Ivy.
+        _remove_old_runs(folder)
+        with tempfile.TemporaryDirectory(prefix=f"run-{os.getpid()}-", dir=folder) as run:
+            settings, module, answer = (Path(run) / name for name in ("settings.xml", "ivy.xml", "class-path"))
+            settings.write_text(_settings(repositories, folder / "jars", Path(run)), encoding="utf-8")
+            module.write_text(_module(coordinates, exclusions), encoding="utf-8")
+            # Without -verbose a server that refuses looks like one without the package.
+            command = [java, "-Dfile.encoding=UTF-8", "-jar", str(ivy), "-novalidate", "-verbose"]
+            command += ["-settings", str(settings), "-ivy", str(module), "-cachepath", str(answer)]
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                # In the C locale Java cannot open a file whose name is not ASCII.
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                check=False,
+            )
+            output = done.stdout.decode("utf-8", "replace")
+            paths = answer.read_text(encoding="utf-8").strip() if answer.exists() else ""
+    except OSError as error:
+        raise JvmUnavailable(f"packages cannot be resolved into {folder}: {error}") from error
+    if done.returncode:
+        raise JvmUnavailable(_reason(output, coordinates, repositories, folder))
+    return [Path(path) for path in paths.split(os.pathsep) if path.endswith(".jar")]
+
+
+def _remove_old_runs(folder: Path) -> None:
+    """Remove the folders of killed processes: those older than a day whose process does not run."""
+    for run in folder.glob("run-*"):
+        with contextlib.suppress(FileNotFoundError):  # another process may be removing the same one
+            if time.time() - run.stat().st_mtime > _DAY and not _is_running(run.name.split("-")[1]):
+                shutil.rmtree(run, ignore_errors=True)
+
+
+def _is_running(process: str) -> bool:
+    """Return True if a process has this number, which may be another process by now."""
+    if os.name == "nt" or not process.isdigit():  # on Windows os.kill would end the process
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _java() -> str:
+    """Return the ``java`` of JAVA_HOME, of PATH, or of the JVM that JPype would start."""
+    homes = [os.environ.get("JAVA_HOME"), None, default_java_home()]
+    for home in homes:
+        found = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+        if found:
+            return found
+    raise JvmUnavailable(
+        "packages are resolved by a Java program, and no java was found in JAVA_HOME or on PATH: install a JDK or JRE "
+        "of Java 11 or later and set JAVA_HOME, or pass jars as classpath=. `python -m pyrs doctor` checks Java"
+    )
+
+
+def _ivy(folder: Path) -> Path:
+    spark = importlib.util.find_spec("pyspark")
+    for place in (spark.submodule_search_locations or ()) if spark else ():
+        file = Path(place) / "jars" / IVY.name
+        if downloads.is_jar(IVY, file):
+            return file
+    return downloads.kept(IVY, folder, "jvm.launch(packages=...)")
+
+
+def _settings(repositories: Sequence[str], jars: Path, run: Path) -> str:
+    resolvers = "".join(
+        f'<ibiblio name={name} root={name} m2compatible="true" timeoutConstraint="net"{_CHANGES}/>'
+        for name in map(quoteattr, dict.fromkeys(repositories))
+    )
+    return (
+        '<ivysettings><settings defaultResolver="all"/>'
+        f"<caches defaultCacheDir={quoteattr(str(jars))} resolutionCacheDir={quoteattr(str(run / 'resolution'))}"
+        f' artifactPattern="{_AS_PATHS}" lockStrategy="artifact-lock-nio"/>'
+        '<timeout-constraints><timeout-constraint name="net" connectionTimeout="20000" readTimeout="60000"/>'
+        f'</timeout-constraints><resolvers><chain name="all"{_CHANGES}>{resolvers}</chain></resolvers></ivysettings>'
+    )
+
+
+def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
+    packages: dict[tuple[str, str, str], list[Coordinate]] = {}
+    for each in coordinates:
+        packages.setdefault((each.group, each.artifact, each.version), []).append(each)
+    return (
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="io.pyrs" module="request"/><configurations><conf name="default"/></configurations>'
+        f"<dependencies>{''.join(_dependency(files, exclusions) for files in packages.values())}</dependencies>"
+        "</ivy-module>"
+    )
+
+
+def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
+    """Return one package with all its files: Ivy would drop the first of two dependencies on it."""
+    package = files[0]
+    name = quoteattr(package.artifact)
+    transitive = not all(file.alone for file in files)
+    artifacts = "".join(
+        f'<artifact name={name} type="jar" ext="jar"'
+        f"{f' m:classifier={quoteattr(file.classifier)}' if file.classifier else ''}/>"
+        for file in files
+    )
+    # The POM of the package names its main jar, if it has one.
+    by_pom = transitive and not any(file.classifier for file in files)
+    return (
+        f"<dependency org={quoteattr(package.group)} name={name} rev={quoteattr(package.version)}"
+        f' conf="default-&gt;default" transitive="{str(transitive).lower()}">{"" if by_pom else artifacts}'
+        f"{''.join(_excluded(each, package) for each in exclusions)}</dependency>"
+    )
+
+
+def _excluded(text: str, named: Coordinate) -> str:
+    """Return the exclusion of ``group:artifact`` with ``*``, except the named package itself.
+
+    It uses regular expressions, because the ``*`` of Ivy needs a library that Ivy does not include.
+    """
+    group, artifact = (".*".join(map(re.escape, part.split("*"))) for part in text.split(":"))
+    pairs = (
+        (f"(?!{re.escape(named.group)}$){group}", artifact),
+        (group, f"(?!{re.escape(named.artifact)}$){artifact}"),
+    )
+    return "".join(f'<exclude org={quoteattr(g)} module={quoteattr(a)} matcher="regexp"/>' for g, a in pairs)
+
+
+def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequence[str], folder: Path) -> str:
+    """Return the reason of a failure from the output of Ivy: the missing packages, or an unreachable repository."""
+    asked = {(each.group, each.artifact, each.version): str(each) for each in coordinates}
+    missing = dict.fromkeys(
+        asked.get(found, f"{':'.join(found)} (a dependency; exclude= leaves it out)")
+        for found in _MISSING.findall(output)
+    )
+    if not missing:
+        return f"packages cannot be resolved. The output of Ivy:\n{output.strip()}"
+    names, places = ", ".join(missing), ", ".join(dict.fromkeys(repositories))
+    silent = dict.fromkeys(next(filter(None, groups)) for groups in _UNREACHABLE.findall(output))
+    if silent:
+        return (
+            f"a repository cannot be read ({'; '.join(silent)}), and {folder} does not contain {names}. Repositories: "
+            f"{places}. Connect to the network once, set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central, or pass "
+            "the jars as classpath="
+        )
+    return (
+        f"not found: {names}. Repositories: {places}. Check the names and versions, or add a repository that has them "
+        "with repositories="
+    )

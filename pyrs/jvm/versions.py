@@ -1,4 +1,4 @@
-"""Keep one version of each package in a JVM: of two, the first on the class path would win silently."""
+"""Keep one version of each package in a JVM: Java would silently use the first of two on the class path."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from pathlib import Path
 
 from pyrs.errors import JvmUnavailable
 
-__all__ = ["to_be_added"]
-
 _MEANINGS = {"dev": -1, "rc": 1, "final": 2}
 
 
 def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
     """Return the jars that a running JVM does not have in the same or a later version.
 
-    The later version wins, as when all packages are resolved together. The path of a jar tells its package,
-    ``.../artifact/version/artifact-version.jar``, as in the cache and in every Maven repository. Other jars are added.
-
-    Args:
-        jars: The jars to add.
-        class_path: The class path of the JVM.
+    The path of a jar names its package and version, ``.../artifact/version/artifact-version.jar``, as in the cache and
+    in every Maven repository. Other jars are added.
 
     Raises:
         JvmUnavailable: The JVM has an earlier version of a jar, and would keep it; the message names both.
@@ -39,13 +33,12 @@ def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
         if other is not None and _order(jar) > _order(other):
             refused.append(f"{jar.name} (it has {other.name})")
         elif text not in present and (other is None or other.parent == jar.parent):
-            lacking.append(text)  # another file of the version that runs, perhaps
+            lacking.append(text)  # it may be another file of the loaded version
     if refused:
         raise JvmUnavailable(
-            "the JVM that runs in this process keeps the earlier versions that it has, and these are later: "
-            f"{', '.join(refused)}. Restart Python and give all packages to the first launch, where the later version "
-            "is taken; or go on with what runs: name its version, or leave the later one out with exclude= where only "
-            "another package needs it"
+            "the JVM of this process keeps the versions that it has loaded, and these are later: "
+            f"{', '.join(refused)}. Restart Python and pass all packages to the first launch, which selects the later "
+            "version; or request the loaded version, or leave the later one out with exclude="
         )
     return lacking
 
@@ -56,7 +49,7 @@ def _stands_by_version(jar: Path) -> bool:
 
 
 def _order(jar: Path) -> list[tuple[int, int, str]]:
-    """Versions in Ivy's order, so that a second launch judges as a first: 1.0-rc1 < 1.0 < 1.0.1 < 1.10."""
+    """Return a sort key in Ivy's order: 1.0-rc1 < 1.0 < 1.0.1 < 1.10."""
     parts = re.findall(r"\d+|[A-Za-z]+", jar.parent.name)
     numbers_and_words = [
         (2, int(part), "") if part.isdigit() else (0, _MEANINGS.get(part.lower(), 0), part) for part in parts

@@ -19,8 +19,7 @@ import pyrs.jvm
 from pyrs import __main__ as command_line
 from pyrs.errors import JvmUnavailable
 from pyrs.jvm import packages
-from pyrs.jvm.ivy import IVY
-from pyrs.jvm.packages import resolve
+from pyrs.jvm.packages import IVY, resolve
 from tests.gateways.repository import publish
 
 NOWHERE = "http://127.0.0.1:9/maven"
@@ -49,7 +48,7 @@ def names(jars: list[Path]) -> list[str]:
 def without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
-    monkeypatch.setattr("pyrs.jvm.ivy.default_java_home", lambda: None)
+    monkeypatch.setattr("pyrs.jvm.packages.default_java_home", lambda: None)
 
 
 def test_a_package_is_resolved_with_its_dependencies_and_cached(
@@ -131,9 +130,9 @@ def test_other_malformed_arguments_are_refused(tmp_path: Path) -> None:
         resolve([tmp_path])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="'top' is not an exclusion of the form group:artifact"):
         resolve(["org.example:top:1.0"], exclude=["top"])
-    with pytest.raises(ValueError, match=r"is not a repository: give an address such as https://\.\.\. or a folder"):
+    with pytest.raises(ValueError, match=r"is not a repository: pass a URL such as https://\.\.\. or a folder"):
         resolve(["org.example:top:1.0"], [tmp_path / "nothing"])
-    with pytest.raises(ValueError, match=r"at example\.org holds a user's name or a password") as refused:
+    with pytest.raises(ValueError, match=r"at example\.org contains a user name or a password") as refused:
         resolve(["org.example:top:1.0"], ["https://me:secret@example.org/maven"])
     assert "secret" not in str(refused.value)
 
@@ -144,7 +143,7 @@ def test_a_missing_package_is_named(central: Path) -> None:
     text = str(refused.value)
     assert text.startswith("not found: org.example:")
     assert all(name in text for name in ("org.example:nothing:1", "org.example:base:1.0:mac", central.as_uri()))
-    assert "Look at the spelling and the version" in text
+    assert "Check the names and versions" in text
 
 
 def test_a_missing_dependency_is_distinguished_from_a_missing_package(central: Path) -> None:
@@ -162,7 +161,7 @@ def test_an_unreachable_repository_is_reported_with_the_remedy(central: Path, mo
     text = str(refused.value)
     assert "a repository cannot be read (java.net.ConnectException: Connection refused" in text
     assert "org.example:top:1.0" in text and NOWHERE in text
-    assert "Run it once with a network, set PYRS_MAVEN_REPOSITORY to a mirror" in text
+    assert "Connect to the network once, set PYRS_MAVEN_REPOSITORY to a mirror" in text
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_an_unreachable_repository_is_reported_with_the_remedy(central: Path, mo
     [
         (401, "a repository cannot be read (Unauthorized), and"),
         (403, "a repository cannot be read (Forbidden), and"),
-        (404, "not found: org.example:top:1.0. Asked"),
+        (404, "not found: org.example:top:1.0. Repositories"),
         (407, "a repository cannot be read (Your proxy requires authentication), and"),
         (503, "a repository cannot be read (Service Unavailable), and"),
     ],
@@ -224,7 +223,9 @@ def test_a_jar_that_is_cut_short_is_not_taken_by_another_request(central: Path) 
 
 def test_a_repository_that_gives_no_jar_is_named(central: Path) -> None:
     (central / "org/example/base/1.0/base-1.0.jar").write_bytes(b"<html>Please log in</html>")
-    with pytest.raises(JvmUnavailable, match=r"no jars, or cut short: .*base-1\.0\.jar\. Asked: file:.*central"):
+    with pytest.raises(
+        JvmUnavailable, match=r"not jars or are truncated: .*base-1\.0\.jar\. They came from: file:.*central"
+    ):
         resolve(["org.example:top:1.0"])
 
 
@@ -303,7 +304,7 @@ def test_a_cache_behind_a_link_and_one_that_cannot_be_written(central: Path, tmp
     (tmp_path / "half" / "resolved").touch()
     with pytest.raises(JvmUnavailable, match=r"packages cannot be resolved into .*half"):
         resolve(["org.example:base:1.0"], cache=tmp_path / "half")
-    with pytest.raises(ValueError, match="no class path can name a file in"):
+    with pytest.raises(ValueError, match="a class path cannot contain"):
         resolve(["org.example:base:1.0"], cache=tmp_path / f"a{os.pathsep}b")
 
 
@@ -319,7 +320,7 @@ def test_ivy_comes_from_the_repository_where_spark_has_none(central: Path, monke
 
 def test_another_failure_of_ivy_shows_its_output(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1")
-    with pytest.raises(JvmUnavailable, match=r"Ivy said:\n(.|\n)*Too small"):
+    with pytest.raises(JvmUnavailable, match=r"The output of Ivy:\n(.|\n)*Too small"):
         resolve(["org.example:base:1.0"])
 
 

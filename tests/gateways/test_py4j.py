@@ -14,7 +14,7 @@ from py4j.protocol import EMPTY_RESPONSE, Py4JError, Py4JNetworkError, get_comma
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
 from pyrs.jvm.gateways import py4j as carrier
-from pyrs.jvm.gateways.control import BridgeControl
+from pyrs.jvm.gateways.base import Control
 from pyrs.jvm.gateways.py4j import Py4JGateway, Py4JJava
 from pyrs.jvm.gateways.shield import Shield
 
@@ -101,7 +101,7 @@ def test_a_subclass_of_a_builtin_is_sent_as_the_builtins_value() -> None:
 def test_the_kind_of_a_mirror_is_sent_as_a_number() -> None:
     client: Any = FakeClient("yro8", "yro9")
     bridge = JavaObject("o7", client)
-    BridgeControl(Py4JJava(client), bridge, Shield(lambda: None)).mirror(Numbered.PUBLISHER, 5, {})
+    Control(Py4JJava(client), bridge, Shield(lambda: None)).mirror(Numbered.PUBLISHER, 5, {})
     assert client.commands[1] == "c\no7\nmirror\ni1\ni1\ni5\nro8\ne\n"
 
 

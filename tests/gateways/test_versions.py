@@ -49,4 +49,4 @@ def test_every_later_jar_is_named_with_the_one_that_runs() -> None:
         to_be_added(jars, CLASS_PATH)
     text = str(refused.value)
     assert "base-1.10.jar (it has base-1.0.jar), top-1.1.jar (it has top-1.0-linux.jar)" in text
-    assert "give all packages to the first launch" in text and "other-2.0" not in text
+    assert "pass all packages to the first launch" in text and "other-2.0" not in text

@@ -234,8 +234,10 @@ def test_no_jvm_is_found(tmp_path: Path) -> None:
 def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
     program = """
         import sys
+        import jpype
+        jpype.getDefaultJVMPath = lambda: sys.argv[1]
         from pyrs.jvm.gateways import launch_gateway
-        try: launch_gateway(jvm_path=sys.argv[1])
+        try: launch_gateway()
         except Exception as error: print(type(error).__name__, error)
     """
     assert in_a_process(program, str(tmp_path / "libjvm.so")).startswith("JvmUnavailable the JVM ")

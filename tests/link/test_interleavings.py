@@ -32,7 +32,7 @@ from pyrs.jvm.link.frames import (
     frame,
 )
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.values import Originals, exception_to_wire
+from pyrs.jvm.values.errors import Originals, exception_to_wire
 from pyrs.testing import TestSubscriber
 from tests.forking import status_of_a_child
 from tests.waiting import DEADLINE, eventually, recording

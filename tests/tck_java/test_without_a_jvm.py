@@ -52,7 +52,7 @@ def test_a_changed_jar_in_the_cache_is_downloaded_again(made_up: Path) -> None:
 
 def test_a_jar_with_a_wrong_hash_is_rejected(made_up: Path) -> None:
     served(made_up / "repository", {JARS[1].name: b"evil"})
-    with pytest.raises(JvmUnavailable, match=rf"is not {JARS[1].name}: its SHA-256 is .* and should be"):
+    with pytest.raises(JvmUnavailable, match=rf"is not the expected {JARS[1].name}: its SHA-256 is .* instead of"):
         tck_jars()
     assert not (cache_folder() / JARS[1].name).exists()
 
@@ -65,13 +65,13 @@ def test_the_error_without_network_and_cache_names_the_remedies(
         tck_jars(tmp_path)
     text = str(refused.value)
     assert f"the official TCK needs {JARS[0].name}: it is not in {tmp_path}" in text
-    assert "Run it once with a network, put the file there, or set PYRS_MAVEN_REPOSITORY" in text
+    assert "Connect to the network once, put the file there, or set PYRS_MAVEN_REPOSITORY" in text
 
 
 def test_a_cache_that_cannot_be_written_is_named(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (made_up / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(made_up / "file"))
-    with pytest.raises(JvmUnavailable, match="the official TCK cannot keep its jars in"):
+    with pytest.raises(JvmUnavailable, match="the official TCK cannot store its jars in"):
         tck_jars()
 
 

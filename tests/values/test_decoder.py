@@ -11,7 +11,8 @@ import pyarrow
 import pytest
 
 from pyrs.errors import ConversionError, NullSignal, ProtocolError
-from pyrs.jvm.values import ValueDecoder, ValueEncoder, owned_handles
+from pyrs.jvm.values.decoder import ValueDecoder, owned_handles
+from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import OfPeer, Plain, Recorder
 
 BAD = msgpack.ExtType(3, (10**9).to_bytes(8, "big"))  # a LocalDate that Python has no year for

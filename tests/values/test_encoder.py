@@ -16,7 +16,8 @@ import numpy
 import pytest
 
 from pyrs.errors import ConversionError
-from pyrs.jvm.values import ValueDecoder, ValueEncoder
+from pyrs.jvm.values.decoder import ValueDecoder
+from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import Colour, OfPeer, Plain, Recorder
 from tests.waiting import collected, uncollected
 

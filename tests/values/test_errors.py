@@ -11,7 +11,7 @@ import msgpack
 import pytest
 
 from pyrs.errors import ConversionError, JavaError, NonPositiveRequest, NullSignal, ProtocolError, SubscribedTwice
-from pyrs.jvm.values.errors import Originals, decode_error, encode_error, exception_to_wire, wire_to_exception
+from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
 from tests.waiting import uncollected
 
 
@@ -92,7 +92,7 @@ def test_every_kind_of_exception_travels(kind: type[BaseException]) -> None:
 def test_an_exception_that_comes_home_is_the_same_object() -> None:
     originals = Originals()
     error = raised(LookupError("mine"))
-    wire = msgpack.unpackb(encode_error(error, originals))
+    wire = exception_to_wire(error, originals)
     wire[0] = 1
     assert wire_to_exception(wire, originals) is error
     wire[1] = 999  # forgotten, so it is built from the data
@@ -102,7 +102,7 @@ def test_an_exception_that_comes_home_is_the_same_object() -> None:
 
 
 def test_a_java_error_is_class_message_stack_and_causes() -> None:
-    error = decode_error(msgpack.packb(java(cause=java(number=6))), Originals())
+    error = wire_to_exception(java(cause=java(number=6)), Originals())
     assert isinstance(error, JavaError)
     assert (error.java_class, error.java_message) == ("java.lang.Exception", "boom")
     assert error.java_stack == (("a.B", "c", "B.java", 3), ("a.B", "d", None, -2))
@@ -225,5 +225,3 @@ def test_the_same_exception_has_the_same_number_and_the_eldest_is_forgotten() ->
 def test_a_value_that_is_not_an_error_is_a_protocol_error(wire: Any) -> None:
     with pytest.raises(ProtocolError):
         wire_to_exception(wire, Originals())
-    with pytest.raises(ProtocolError):
-        decode_error(b"\xc1", Originals())

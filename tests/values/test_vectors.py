@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pyrs.errors import ConversionError, ProtocolError
-from pyrs.jvm.values import ValueDecoder, ValueEncoder
+from pyrs.jvm.values.decoder import ValueDecoder
+from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import VECTORS, Recorder, same, value_of
 
 

@@ -17,17 +17,7 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 
 
 def gateway_for(source: object | None = None) -> Gateway:
-    """Return the gateway to the JVM of ``source``; None is the JVM that JPype runs in this process.
-
-    Makes no call to the JVM.
-
-    Args:
-        source: A SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``, or None.
-
-    Raises:
-        JvmUnavailable: It has no JVM, the JVM is on another machine, or the carrier's package is not installed.
-        TypeError: ``source`` is none of these.
-    """
+    """Return the gateway to the JVM of ``source``. Makes no call to the JVM. See ``pyrs.jvm.connect``."""
     if source is None:
         try:
             from pyrs.jvm.gateways.jpype import running_gateway
@@ -44,30 +34,13 @@ def gateway_for(source: object | None = None) -> Gateway:
     return Py4JGateway(gateway)
 
 
-def launch_gateway(
-    *,
-    classpath: Sequence[str | os.PathLike[str]] = (),
-    jvm_options: Sequence[str] = (),
-    jvm_path: str | os.PathLike[str] | None = None,
-) -> Gateway:
-    """Start a JVM in this process with JPype, or use the running one.
-
-    Args:
-        classpath: Jars and folders, searched before the package's own; a name ``*`` means every jar of its folder. They
-            are added to a running JVM.
-        jvm_options: Options such as ``"-Xmx1g"``. A running JVM must have been started with each of them.
-        jvm_path: The library of the JVM (``libjvm.so``), if not the default one.
-
-    Raises:
-        JvmUnavailable: JPype is not installed, no JVM was found, it is too old or does not start, or one runs with
-            other options.
-        FileNotFoundError: A part of the class path does not exist.
-    """
+def launch_gateway(*, classpath: Sequence[str | os.PathLike[str]] = (), jvm_options: Sequence[str] = ()) -> Gateway:
+    """Start a JVM in this process with JPype, or use the running one. See ``pyrs.jvm.launch``."""
     try:
         from pyrs.jvm.gateways.jpype import launched_gateway
     except ImportError as error:
         raise _missing("jpype", "jpype", error) from error
-    return launched_gateway(classpath, jvm_options, jvm_path)
+    return launched_gateway(classpath, jvm_options)
 
 
 def default_java_home() -> str | None:

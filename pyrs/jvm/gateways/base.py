@@ -1,4 +1,4 @@
-"""The interfaces between the bridge and the two carriers of control calls, Py4J and JPype.
+"""The gateway to a JVM, which carries the control calls, and one bridge in that JVM.
 
 Control calls go from Python to Java only; signals cross on the link. ``Gateway`` is a JVM that can be reached,
 ``Control`` is one ``io.pyrs.bridge.Bridge`` in it, and ``Java`` is the set of primitive calls that a carrier offers.
@@ -6,109 +6,17 @@ Control calls go from Python to Java only; signals cross on the link. ``Gateway`
 
 from __future__ import annotations
 
+import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import ClassVar, Protocol, TypeVar, cast
 
-__all__ = ["Control", "Gateway", "Java"]
+from pyrs.jvm.gateways.jars import packaged_jars
+from pyrs.jvm.gateways.loading import load_entry
+from pyrs.jvm.gateways.shield import Shield
 
 T = TypeVar("T")
-
-
-class Control(Protocol):
-    """One bridge in the JVM. Every method calls ``io.pyrs.bridge.Bridge``.
-
-    A Java object has the type ``object`` here: the stand-in of the carrier (Py4J's ``JavaObject``, JPype's
-    ``JObject``). Calls with an effect carry a request id, since Py4J sends a command again when its connection was
-    reset: the bridge answers a repeated request with the first result. Every method raises what ``Gateway.translate``
-    makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a gateway that does not
-    answer.
-    """
-
-    def port(self) -> int:
-        """Return the port on 127.0.0.1 where the JVM waits for the link."""
-
-    def is_open(self) -> bool:
-        """Return True if the JVM's side of the bridge is open."""
-
-    def kind(self, value: object) -> int:
-        """Return the kind: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; +16 if hot."""
-
-    def export(self, value: object) -> int:
-        """Return the handle of a Java object, counted as received once more."""
-
-    def resolve(self, handle: int) -> object:
-        """Return the Java object of a handle."""
-
-    def mirror(self, kind: int, handle: int, options: Mapping[str, object]) -> object:
-        """Return a Java object of both families, RS and Flow, that stands for the Python object of ``handle``."""
-
-    def unwrap(self, value: object) -> int:
-        """Return the Python handle behind a mirror or reference of this bridge, 0 for anything else."""
-
-    def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:
-        """Return a Java function from Publisher to Publisher that calls Python; None is ``Function``."""
-
-    def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
-        """Return a Java object of a single-method interface that calls the Python function of ``handle``."""
-
-    def values(self, interface: str, options: Mapping[str, object]) -> object:
-        """Return a Java object of a single-method interface that returns its first argument as plain values."""
-
-    def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
-        """Call a method by name, also an inherited default method or one of a non-public class.
-
-        A call from the main thread runs in Java on the thread of a worker (see ``Gateway.shield``): state that Java
-        keeps per thread, such as Spark's job group, is not that of the main thread.
-        """
-
-    def command(self, command: bytes) -> bytes:
-        """Run an operation in Java by name, with values of the table in both directions."""
-
-    def stats(self) -> dict[str, object]:
-        """Return the JVM's counters for this bridge."""
-
-    def close(self) -> None:
-        """Close the JVM's side of the bridge. Further calls do nothing."""
-
-
-class Gateway(Protocol):
-    """A JVM that control calls can reach. One gateway may open any number of bridges."""
-
-    @property
-    def name(self) -> str:
-        """``"py4j"`` or ``"jpype"``."""
-
-    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
-        """Load the jar if the JVM does not have it, and open a bridge that waits for the link.
-
-        Raises:
-            JvmUnavailable: The JVM cannot be reached, is older than Java 11, or refuses to load the jar.
-            VersionMismatch: The JVM has loaded another version of pyrs.
-        """
-
-    def is_java_object(self, value: object) -> bool:
-        """Return True if ``value`` is a stand-in for an object of this gateway's JVM."""
-
-    def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception of the carrier to one of pyrs; return anything else unchanged."""
-
-    def describe(self) -> str:
-        """Return one line for ``repr`` and logs. Makes no call."""
-
-    def shield(self, task: Callable[[], T]) -> T:
-        """Run ``task`` where Ctrl-C cannot interrupt it, and return its result.
-
-        An interrupt reaches the main thread only. From there the task runs on a worker. The wait for it may be
-        interrupted: the task still runs to its end, and its result is dropped. Steps that belong together (export an
-        object, make its mirror, attach the finalizer that gives it back) form one task. On any other thread, and inside
-        another shielded task, the task runs inline.
-        """
-
-    def with_java(self, task: Callable[[Java], T]) -> T:
-        """Run a task that calls Java directly, shielded."""
-
-    def detach_thread(self) -> None:
-        """Release what the JVM holds for this thread. Called at the end of a thread that may have called Java."""
 
 
 class Java(Protocol):
@@ -133,4 +41,171 @@ class Java(Protocol):
         """Convert maps, lists, strings and boxes to plain Python values; return other objects unchanged."""
 
     def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception as ``Gateway.translate`` does."""
+        """Convert an exception of the carrier to one of pyrs; return anything else unchanged."""
+
+
+class Control:
+    """One bridge in the JVM. Every method calls ``io.pyrs.bridge.Bridge``, on a worker if this is the main thread.
+
+    A Java object has the type ``object`` here: the stand-in of the carrier (Py4J's ``JavaObject``, JPype's
+    ``JObject``). Calls with an effect carry a request id, since Py4J sends a command again when its connection was
+    reset: the bridge answers a repeated request with the first result. Every method raises what ``Java.translate``
+    makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a gateway that does not
+    answer.
+    """
+
+    def __init__(self, java: Java, bridge: object, shield: Shield) -> None:
+        self._java = java
+        self._bridge = bridge
+        self._shield = shield
+        self._requests = itertools.count(1)
+
+    def port(self) -> int:
+        """Return the port on 127.0.0.1 where the JVM waits for the link."""
+        return cast(int, self._call("port"))
+
+    def is_open(self) -> bool:
+        """Return True if the JVM's side of the bridge is open."""
+        return cast(bool, self._call("isOpen"))
+
+    def kind(self, value: object) -> int:
+        """Return the kind: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; +16 if hot."""
+        return cast(int, self._call("kind", value))
+
+    def export(self, value: object) -> int:
+        """Return the handle of a Java object, counted as received once more."""
+        return cast(int, self._call("export", next(self._requests), value))
+
+    def resolve(self, handle: int) -> object:
+        """Return the Java object of a handle."""
+        return self._call("resolve", handle)
+
+    def unwrap(self, value: object) -> int:
+        """Return the Python handle behind a mirror or reference of this bridge, 0 for anything else."""
+        return cast(int, self._call("unwrap", value))
+
+    def mirror(self, kind: int, handle: int, options: Mapping[str, object]) -> object:
+        """Return a Java object of both families, RS and Flow, that stands for the Python object of ``handle``."""
+        return self._call("mirror", next(self._requests), int(kind), handle, options)
+
+    def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:
+        """Return a Java function from Publisher to Publisher that calls Python; None is ``Function``."""
+        return self._call("stage", next(self._requests), handle, interface, options)
+
+    def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
+        """Return a Java object of a single-method interface that calls the Python function of ``handle``."""
+        return self._call("callable", next(self._requests), handle, interface, options)
+
+    def values(self, interface: str, options: Mapping[str, object]) -> object:
+        """Return a Java object of a single-method interface that returns its first argument as plain values."""
+        return self._call("values", next(self._requests), interface, options)
+
+    def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
+        """Call a method by name, also an inherited default method or one of a non-public class."""
+        return self._call("invoke", next(self._requests), target, method, args)
+
+    def command(self, command: bytes) -> bytes:
+        """Run an operation in Java by name, with values of the table in both directions."""
+        return cast(bytes, self._call("command", next(self._requests), command))
+
+    def stats(self) -> dict[str, object]:
+        """Return the JVM's counters for this bridge."""
+        stats = self._shield.run(lambda: self._java.plain(self._java.call(self._bridge, "stats")))
+        return cast("dict[str, object]", stats)
+
+    def close(self) -> None:
+        """Close the JVM's side of the bridge. Further calls do nothing."""
+        self._call("close")
+
+    def _call(self, method: str, *args: object) -> object:
+        return self._shield.run(lambda: self._java.call(self._bridge, method, *map(self._in_java, args)))
+
+    def _in_java(self, argument: object) -> object:
+        if isinstance(argument, Mapping):
+            return java_map(self._java, argument)
+        if isinstance(argument, (list, tuple)):
+            return self._java.array("java.lang.Object", argument)
+        return argument
+
+
+def java_map(java: Java, options: Mapping[str, object]) -> object:
+    """Make a ``java.util.HashMap`` of the options that are not None."""
+    result = java.new("java.util.HashMap")
+    for key, value in options.items():
+        if value is not None:
+            java.call(result, "put", key, java_map(java, value) if isinstance(value, Mapping) else value)
+    return result
+
+
+class Gateway(ABC):
+    """A JVM that control calls can reach. One gateway may open any number of bridges.
+
+    Args:
+        java: The calls of the carrier.
+        stays: See ``Shield``.
+    """
+
+    name: ClassVar[str]
+    """``"py4j"`` or ``"jpype"``."""
+
+    _without_logs: Callable[[bytes], AbstractContextManager[object]] = nullcontext
+    """Keeps a secret out of the carrier's logs."""
+
+    def __init__(self, java: Java, stays: Callable[[], bool] = lambda: True) -> None:
+        self._java = java
+        self._shield = Shield(self.detach_thread, stays)
+
+    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
+        """Load the jar if the JVM does not have it, and open a bridge that waits for the link.
+
+        Raises:
+            JvmUnavailable: The JVM cannot be reached, is older than Java 11, or refuses to load the jar.
+            VersionMismatch: The JVM has loaded another version of pyrs.
+        """
+        from pyrs import __version__
+
+        jars = packaged_jars()
+
+        def opened() -> Control:
+            entry = load_entry(self._java, jars, __version__)
+            # A repeated request returns the same bridge: the token is the request id.
+            with self._without_logs(token):
+                bridge = self._java.call(entry, "open", token, java_map(self._java, options))
+            return Control(self._java, bridge, self._shield)
+
+        return self._shield.run(opened)
+
+    @abstractmethod
+    def is_java_object(self, value: object) -> bool:
+        """Return True if ``value`` is a stand-in for an object of this gateway's JVM. Makes no call."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return one line for ``repr`` and logs. Makes no call."""
+
+    @abstractmethod
+    def detach_thread(self) -> None:
+        """Release what the JVM holds for this thread. Called at the end of a thread that may have called Java."""
+
+    def translate(self, error: BaseException) -> BaseException:
+        """Convert an exception of the carrier to one of pyrs; return anything else unchanged."""
+        return self._java.translate(error)
+
+    def shield(self, task: Callable[[], T]) -> T:
+        """Run ``task`` where Ctrl-C cannot interrupt it, and return its result.
+
+        An interrupt reaches the main thread only. From there the task runs on a worker. The wait for it may be
+        interrupted: the task still runs to its end, and its result is dropped. Steps that belong together (export an
+        object, make its mirror, attach the finalizer that gives it back) form one task. On any other thread, and inside
+        another shielded task, the task runs inline.
+
+        State that Java keeps for each thread, such as Spark's job group, is not that of the main thread in the task.
+        """
+        return self._shield.run(task)
+
+    def with_java(self, task: Callable[[Java], T]) -> T:
+        """Run a task that calls Java directly, shielded."""
+        return self._shield.run(lambda: task(self._java))
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"

@@ -17,7 +17,6 @@ from pyrs.errors import JvmUnavailable, VersionMismatch
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-__all__ = ["MINIMUM_JAVA", "Jars", "check_java", "check_version", "packaged_jars"]
 
 MINIMUM_JAVA = 11
 _NAMES = ("pyrs.jar", "reactive-streams-1.0.4.jar")

@@ -10,25 +10,18 @@ import glob
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import jpype
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
-from pyrs.jvm.gateways.base import Control, Java
-from pyrs.jvm.gateways.control import BridgeControl, java_map
-from pyrs.jvm.gateways.jars import Jars, packaged_jars
-from pyrs.jvm.gateways.loading import load_entry
-from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.gateways.base import Gateway, Java
+from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.stacks import java_error
 from pyrs.jvm.versions import to_be_added
-
-__all__ = ["JPypeGateway", "JPypeJava", "default_java_home", "launched_gateway", "running_gateway"]
-
-T = TypeVar("T")
 
 
 def running_gateway() -> JPypeGateway:
@@ -54,15 +47,11 @@ def default_java_home() -> str | None:
     return str(library.parents[2])  # lib/server/libjvm.so, bin/server/jvm.dll
 
 
-def launched_gateway(
-    classpath: Sequence[str | os.PathLike[str]],
-    jvm_options: Sequence[str],
-    jvm_path: str | os.PathLike[str] | None = None,
-) -> JPypeGateway:
+def launched_gateway(classpath: Sequence[str | os.PathLike[str]], jvm_options: Sequence[str]) -> JPypeGateway:
     """Start a JVM, or check the options of the running one and extend its class path."""
     paths = _expanded(classpath)
     if not jpype.isJVMStarted():
-        _start(paths, jvm_options, jvm_path, packaged_jars())
+        _start(paths, jvm_options)
         return JPypeGateway()
     gateway = JPypeGateway()
     gateway.require_options(jvm_options)
@@ -70,18 +59,17 @@ def launched_gateway(
     return gateway
 
 
-def _start(
-    paths: Sequence[str], jvm_options: Sequence[str], jvm_path: str | os.PathLike[str] | None, jars: Jars
-) -> None:
+def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
+    jars = packaged_jars()
     for option in jvm_options:
         if option.startswith("-Djava.class.path"):
             raise ValueError("give the class path as classpath=, not as an option of the JVM")
     try:
-        library = os.fspath(jvm_path) if jvm_path is not None else jpype.getDefaultJVMPath()
+        library = jpype.getDefaultJVMPath()
     except Exception as error:  # JVMNotFoundException, JVMNotSupportedException
         raise JvmUnavailable(
-            f"no JVM was found ({error}): install a JDK or JRE of Java 11 or later and set JAVA_HOME, or give "
-            "jvm_path=. `python -m pyrs doctor` checks Java"
+            f"no JVM was found ({error}): install a JDK or JRE of Java 11 or later and set JAVA_HOME. "
+            "`python -m pyrs doctor` checks Java"
         ) from error
     try:
         jpype.startJVM(
@@ -124,49 +112,22 @@ def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
     return found
 
 
-class JPypeGateway:
+class JPypeGateway(Gateway):
     """The gateway to the JVM that JPype runs in this process."""
 
     name = "jpype"
 
     def __init__(self) -> None:
-        self._java = JPypeJava()
+        super().__init__(JPypeJava(), self._stays_attached)
         self._java_thread = jpype.JClass("java.lang.Thread")  # a look-up would attach the calling thread
-        self._shield = Shield(self.detach_thread, self._stays_attached)
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"
-
-    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
-        from pyrs import __version__
-
-        jars = packaged_jars()
-
-        def opened() -> Control:
-            entry = load_entry(self._java, jars, __version__)
-            bridge = self._java.call(entry, "open", token, java_map(self._java, options))
-            return BridgeControl(self._java, bridge, self._shield)
-
-        return self._shield.run(opened)
 
     def is_java_object(self, value: object) -> bool:
-        """Return True for an object of the JVM."""
         if type(type(value)) is type:  # a Java class has another metaclass; isinstance would attach the thread
             return False
         return self._shield.here(lambda: isinstance(value, jpype.JObject))
 
-    def translate(self, error: BaseException) -> BaseException:
-        return self._java.translate(error)
-
     def describe(self) -> str:
-        """Return the versions of JPype and the JVM."""
         return f"JPype {jpype.__version__}, JVM {'.'.join(map(str, jpype.getJVMVersion()))} in this process"
-
-    def shield(self, task: Callable[[], T]) -> T:
-        return self._shield.run(task)
-
-    def with_java(self, task: Callable[[Java], T]) -> T:
-        return self._shield.run(lambda: task(self._java))
 
     def detach_thread(self) -> None:
         """Detach this Python thread from the JVM: JPype would keep its Java thread forever."""
@@ -207,19 +168,16 @@ class JPypeGateway:
             jpype.addClassPath(path)
 
 
-class JPypeJava:
+class JPypeJava(Java):
     """The primitive calls over JPype."""
 
     def static(self, class_name: str, method: str, *args: object) -> object:
-        """Call a static method."""
         return self._invoke(getattr(jpype.JClass(class_name), method), args)
 
     def new(self, class_name: str, *args: object) -> object:
-        """Make an object."""
         return self._invoke(jpype.JClass(class_name), args)
 
     def call(self, target: object, method: str, *args: object) -> object:
-        """Call a public method."""
         member = getattr(target, method, None)
         if member is None:
             raise JvmError(f"{type(target).__name__} has no public method {method}")
@@ -235,7 +193,6 @@ class JPypeJava:
             raise translated from translated.__cause__
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
-        """A Java array."""
         return jpype.JArray(jpype.JClass(element_class))([_argument(value) for value in values])
 
     def class_loader(self) -> object:
@@ -243,7 +200,6 @@ class JPypeJava:
         return jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
 
     def plain(self, value: Any) -> object:
-        """Convert maps, collections and arrays of plain values to dict and list."""
         if isinstance(value, jpype.JClass("java.util.Map")):
             return {_result(key): self.plain(value.get(key)) for key in value.keySet()}
         if isinstance(value, (jpype.JArray, jpype.JClass("java.util.Collection"))):

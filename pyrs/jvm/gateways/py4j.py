@@ -11,25 +11,17 @@ import ipaddress
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from py4j import protocol
 from py4j.java_collections import JavaArray, JavaList, JavaMap, JavaSet
 from py4j.java_gateway import JavaObject
 
 from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable, PyrsError
-from pyrs.jvm.gateways.base import Control, Java
-from pyrs.jvm.gateways.control import BridgeControl, java_map
-from pyrs.jvm.gateways.jars import packaged_jars
-from pyrs.jvm.gateways.loading import load_entry
-from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.gateways.base import Gateway, Java
 from pyrs.jvm.gateways.stacks import java_error, parse_stack
-
-__all__ = ["Py4JGateway", "Py4JJava"]
-
-T = TypeVar("T")
 
 _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 """Pauses in seconds after a command was lost, until connections are no longer reset."""
@@ -37,7 +29,25 @@ _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 _ARRAY = "java.lang.reflect.Array"
 
 
-class Py4JGateway:
+@contextmanager
+def _unlogged(secret: bytes) -> Iterator[None]:
+    """Keep the commands that hold a secret out of Py4J's loggers, which print every command at level DEBUG."""
+    text = str(protocol.get_command_part(secret)).strip()
+
+    def harmless(record: logging.LogRecord) -> bool:
+        return text not in record.getMessage()
+
+    loggers = [logging.getLogger(name) for name in ("py4j", "py4j.java_gateway", "py4j.clientserver")]
+    for logger in loggers:
+        logger.addFilter(harmless)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(harmless)
+
+
+class Py4JGateway(Gateway):
     """The gateway to a JVM that Py4J reaches.
 
     Args:
@@ -48,6 +58,7 @@ class Py4JGateway:
     """
 
     name = "py4j"
+    _without_logs = staticmethod(_unlogged)
 
     def __init__(self, gateway: Any) -> None:
         client = gateway._gateway_client
@@ -59,48 +70,20 @@ class Py4JGateway:
                 f"the Py4J gateway is at {self._where}, not on this machine's loopback: the link between Python and "
                 "the JVM is a loopback connection, so run this process on the JVM's machine and connect to 127.0.0.1"
             )
-        self._java = Py4JJava(client)
-        self._shield = Shield(self.detach_thread)
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"
-
-    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
-        from pyrs import __version__
-
-        jars = packaged_jars()
-
-        def opened() -> Control:
-            entry = load_entry(self._java, jars, __version__)
-            # A repeated request returns the same bridge: the token is the request id.
-            with _unlogged(token):
-                bridge = self._java.call(entry, "open", token, java_map(self._java, options))
-            return BridgeControl(self._java, bridge, self._shield)
-
-        return self._shield.run(opened)
+        super().__init__(Py4JJava(client))
+        self._client = client
 
     def is_java_object(self, value: object) -> bool:
-        """Return True for a reference to an object of this JVM. Makes no call."""
-        return isinstance(value, JavaObject) and self._java.owns(value)
-
-    def translate(self, error: BaseException) -> BaseException:
-        return self._java.translate(error)
+        return isinstance(value, JavaObject) and _is_of(self._client, value)
 
     def describe(self) -> str:
-        """Return the kind of gateway and its address."""
         return f"Py4J {self._mode} at {self._where}"
-
-    def shield(self, task: Callable[[], T]) -> T:
-        return self._shield.run(task)
-
-    def with_java(self, task: Callable[[Java], T]) -> T:
-        return self._shield.run(lambda: task(self._java))
 
     def detach_thread(self) -> None:
         """Do nothing: Py4J closes the connection of a thread that has ended."""
 
 
-class Py4JJava:
+class Py4JJava(Java):
     """The primitive calls over Py4J.
 
     Args:
@@ -111,21 +94,13 @@ class Py4JJava:
         self._client = client
         self._process = os.getpid()
 
-    def owns(self, value: Any) -> bool:
-        """Return True if a ``JavaObject`` belongs to the JVM of this client."""
-        other: Any = value._gateway_client
-        return other is self._client or _endpoint(other) == _endpoint(self._client)
-
     def static(self, class_name: str, method: str, *args: object) -> object:
-        """Call a static method."""
         return self._invoke(protocol.STATIC_PREFIX + class_name, method, args)
 
     def new(self, class_name: str, *args: object) -> object:
-        """Make an object."""
         return self._send(f"{protocol.CONSTRUCTOR_COMMAND_NAME}{class_name}\n", args, class_name, "<init>")
 
     def call(self, target: object, method: str, *args: object) -> object:
-        """Call a public method of a ``JavaObject``."""
         if not isinstance(target, JavaObject):
             raise ConversionError(
                 f"{type(target).__name__} is not an object of the JVM: it has no method {method} to call"
@@ -146,7 +121,6 @@ class Py4JJava:
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
     def plain(self, value: object) -> object:
-        """Convert maps, collections and arrays of plain values to dict and list."""
         # By index and not by iterator: a repeated command would skip an element.
         if isinstance(value, JavaMap):
             keys = self._elements(self.call(self.call(value, "keySet"), "toArray"))
@@ -236,7 +210,7 @@ class Py4JJava:
 
     def _part(self, argument: Any) -> str:
         if isinstance(argument, JavaObject):
-            if not self.owns(argument):
+            if not _is_of(self._client, argument):
                 raise ConversionError("this Java object lives in another JVM")
         elif isinstance(argument, int):  # also bool
             if not -(2**63) <= argument < 2**63:
@@ -255,24 +229,6 @@ class Py4JJava:
         return part
 
 
-@contextmanager
-def _unlogged(secret: bytes) -> Iterator[None]:
-    """Keep the commands that hold a secret out of Py4J's loggers, which print every command at level DEBUG."""
-    text = str(protocol.get_command_part(secret)).strip()
-
-    def harmless(record: logging.LogRecord) -> bool:
-        return text not in record.getMessage()
-
-    loggers = [logging.getLogger(name) for name in ("py4j", "py4j.java_gateway", "py4j.clientserver")]
-    for logger in loggers:
-        logger.addFilter(harmless)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeFilter(harmless)
-
-
 def _builtin(argument: Any) -> Any:
     """Return the plain bool, int, float, str or bytes of a value, and anything else unchanged.
 
@@ -288,6 +244,12 @@ def _builtin(argument: Any) -> Any:
     if isinstance(argument, str):
         return str.__str__(argument)
     return bytes(argument)
+
+
+def _is_of(client: Any, value: Any) -> bool:
+    """Return True if a ``JavaObject`` belongs to the JVM of this client."""
+    other = value._gateway_client
+    return other is client or _endpoint(other) == _endpoint(client)
 
 
 def _endpoint(client: Any) -> tuple[str, str]:

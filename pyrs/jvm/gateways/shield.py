@@ -14,8 +14,6 @@ from typing import TypeVar
 
 from pyrs._core import hooks
 
-__all__ = ["Shield"]
-
 T = TypeVar("T")
 _IDLE_SECONDS = 10.0
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from pyrs.errors import JvmUnavailable
 
-__all__ = ["CONNECT_ACCEPTS", "is_py4j_gateway", "py4j_gateway_of"]
-
 CONNECT_ACCEPTS = (
     "connect takes a SparkSession, a SparkContext, a py4j JavaGateway or ClientServer, "
     "or nothing where a JVM was started with JPype in this process"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from itertools import dropwhile, takewhile
+from typing import TYPE_CHECKING
 
 from pyrs.errors import JavaError
-from pyrs.jvm.gateways.base import Java
 
-__all__ = ["java_error", "parse_stack"]
+if TYPE_CHECKING:
+    from pyrs.jvm.gateways.base import Java
 
 _DEPTH = 16  # the number of causes that are followed, also of a cycle
 _FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")

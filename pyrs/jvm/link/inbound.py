@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
@@ -16,8 +16,10 @@ from pyrs._core.drain import DrainLoop
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import batch_size, request
-from pyrs.jvm.link.interfaces import StreamHost
 from pyrs.jvm.link.window import Window
+
+if TYPE_CHECKING:
+    from pyrs.jvm.link.session import Session
 
 T = TypeVar("T")
 _COMPLETE = object()
@@ -66,7 +68,7 @@ class InboundStream(DrainLoop, Subscription):
 
     def __init__(
         self,
-        session: StreamHost,
+        session: Session,
         identifier: int,
         subscriber: Subscriber[Any],
         *,

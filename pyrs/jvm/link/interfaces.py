@@ -1,13 +1,9 @@
-"""The interfaces between a session, its codec and its streams."""
+"""The interface between a session and the codec of its values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any, Protocol
-
-from pyrs._core.drain import DrainLoop
-from pyrs.jvm.link.handles import Handles
-from pyrs.jvm.link.outbox import Outbox
 
 
 class Encoder(Protocol):
@@ -71,55 +67,3 @@ class Codec(Protocol):
 
     def home_handles(self, body: bytes) -> list[int]:
         """Return the handles of this side that a NEXT_HOME brings back."""
-
-
-class StreamHost(Protocol):
-    """The session, as its streams see it."""
-
-    @property
-    def execute(self) -> Callable[[Callable[[], None]], object]:
-        """Runs a task on a worker thread."""
-
-    @property
-    def handles(self) -> Handles:
-        """The table of exported objects."""
-
-    @property
-    def outbox(self) -> Outbox:
-        """The queue of outgoing frames."""
-
-    @property
-    def codec(self) -> Codec:
-        """Encodes and decodes values."""
-
-    @property
-    def open(self) -> bool:
-        """True until the link is closed or broken."""
-
-    @property
-    def streams(self) -> MutableMapping[int, Any]:
-        """The table of live streams."""
-
-    def schedule(self, loop: DrainLoop) -> None:
-        """Schedule a drain loop; from the main thread by the writer thread."""
-
-    def send(self, data: bytes) -> None:
-        """Send a control frame."""
-
-    def cancel_inbound(self, stream: Any) -> None:
-        """Send CANCEL at once and schedule the stream."""
-
-    def send_cancel(self, stream: Any) -> None:
-        """Send CANCEL, once."""
-
-    def ended_inbound(self, stream: Any, dropped: int, *, cancelled: bool) -> None:
-        """Remove a consumer end from the table."""
-
-    def ended_outbound(self, stream: Any) -> None:
-        """Remove a publisher end from the table."""
-
-    def release(self, objects: list[object]) -> None:
-        """Drop the last references to user objects on a worker."""
-
-    def count_out(self, elements: int) -> None:
-        """Count elements that the writer took."""

@@ -7,23 +7,19 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Subscriber, Subscription
-from pyrs.errors import (
-    ConcurrentSignals,
-    ConversionError,
-    DemandExceeded,
-    NullSignal,
-    SpecViolation,
-)
+from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, fragments, frame
-from pyrs.jvm.link.interfaces import StreamHost
+
+if TYPE_CHECKING:
+    from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
@@ -58,7 +54,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "queued",
     )
 
-    def __init__(self, session: StreamHost, identifier: int) -> None:
+    def __init__(self, session: Session, identifier: int) -> None:
         super().__init__(session.execute)
         self.id = identifier
         self.queued = False
@@ -182,7 +178,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             hooks.on_error_dropped(error)  # no signal follows a terminal signal (§1.7)
             return
         self._subscription = None
-        self._terminate(self._error_body(error))
+        self._terminate(self._session.codec.encode_error(error))
 
     def _no_error(self, given: object) -> None:
         if given is None:
@@ -212,11 +208,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             if isinstance(error, SpecViolation):
                 hooks.on_error_dropped(error)
             return
-        self._terminate(self._error_body(error))
+        self._terminate(self._session.codec.encode_error(error))
         self._cancel_upstream_soon()
-
-    def _error_body(self, error: BaseException) -> bytes:
-        return self._session.codec.encode_error(error)
 
     def _terminate(self, terminal: bytes) -> None:
         # Set before the stream is marked ready: the writer reads the terminal signal before it empties the queue.

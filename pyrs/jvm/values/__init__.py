@@ -5,21 +5,3 @@
 reference; ``errors`` converts exceptions. The table is documented in docs/values.md and tested with
 tests/vectors/values.json.
 """
-
-from __future__ import annotations
-
-from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
-from pyrs.jvm.values.encoder import ValueEncoder
-from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
-from pyrs.jvm.values.references import References
-
-__all__ = [
-    "Originals",
-    "References",
-    "ValueDecoder",
-    "ValueEncoder",
-    "exception_to_wire",
-    "home_handles",
-    "owned_handles",
-    "wire_to_exception",
-]

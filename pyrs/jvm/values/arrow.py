@@ -6,8 +6,6 @@ from typing import Any
 
 from pyrs.errors import ConversionError
 
-__all__ = ["from_ipc", "to_ipc"]
-
 
 def to_ipc(batch: Any) -> bytes:
     """Return the bytes of an IPC stream that holds a RecordBatch."""

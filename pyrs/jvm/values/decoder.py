@@ -17,8 +17,6 @@ from pyrs.jvm.values import references as types
 from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import References
 
-__all__ = ["ValueDecoder", "home_handles", "owned_handles"]
-
 _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
 _OBJECT_SIZE = 12

@@ -15,8 +15,6 @@ from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import References
 from pyrs.jvm.values.subclasses import converter_for
 
-__all__ = ["ValueEncoder"]
-
 _pack_reference = struct.Struct(">BQ").pack
 _MAX_ROWS = 4096
 

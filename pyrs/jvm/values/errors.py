@@ -17,21 +17,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-import msgpack
-
 from pyrs.errors import ConversionError, JavaError, NullSignal, ProtocolError, SpecViolation, SubscribedTwice
-
-__all__ = [
-    "JavaConversionError",
-    "JavaTimeout",
-    "JavaValueError",
-    "Originals",
-    "decode_error",
-    "describe",
-    "encode_error",
-    "exception_to_wire",
-    "wire_to_exception",
-]
+from pyrs.jvm.values.table import type_name
 
 T = TypeVar("T")
 MAX_TEXT = 64 * 1024
@@ -98,25 +85,6 @@ class Originals:
         return len(self._by_number)
 
 
-def encode_error(error: BaseException, originals: Originals) -> bytes:
-    """Return the body of an ERROR frame."""
-    body: bytes = msgpack.packb(exception_to_wire(error, originals))
-    return body
-
-
-def decode_error(body: bytes | bytearray | memoryview, originals: Originals) -> BaseException:
-    """Return the exception of an ERROR frame's body.
-
-    Raises:
-        ProtocolError: the bytes are not an error.
-    """
-    try:
-        wire = msgpack.unpackb(body, strict_map_key=False)
-    except (ValueError, msgpack.exceptions.UnpackException) as error:
-        raise ProtocolError(f"the bytes are not an error: {error}") from error
-    return wire_to_exception(wire, originals)
-
-
 def describe(error: BaseException) -> str:
     """Return an exception's type and message in one line, whatever its methods do."""
     return f"{_name(error)}: {_message(error)}"
@@ -167,12 +135,7 @@ def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
 
 
 def _name(error: BaseException) -> str:
-    kind = type(error)
-    name = _attempt(
-        lambda: kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}",
-        "Exception",
-    )
-    return _clean(name)
+    return _clean(_attempt(lambda: type_name(error), "Exception"))
 
 
 def _message(error: BaseException) -> str:
@@ -210,21 +173,20 @@ def _clean(text: str) -> str:
 
 
 def _families(error: BaseException) -> list[str]:
-    if isinstance(error, NullSignal):
-        return ["null_signal"]
-    if isinstance(error, ValueError):
-        return ["illegal_argument"]
-    if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):
-        return ["cancelled"]
-    if isinstance(error, SubscribedTwice):
-        return ["illegal_state"]
-    if isinstance(error, SpecViolation):
-        return ["spec_violation"]
-    if isinstance(error, TimeoutError):
-        return ["timeout"]
-    if isinstance(error, ConversionError):
-        return ["conversion"]
-    return []
+    return next(([family] for kind, family in _FAMILIES.items() if isinstance(error, kind)), [])
+
+
+# The first class that matches decides: a NullSignal is also a SpecViolation, a JavaTimeout also a JavaError.
+_FAMILIES: dict[type[BaseException], str] = {
+    NullSignal: "null_signal",
+    ValueError: "illegal_argument",
+    asyncio.CancelledError: "cancelled",
+    concurrent.futures.CancelledError: "cancelled",
+    SubscribedTwice: "illegal_state",
+    SpecViolation: "spec_violation",
+    TimeoutError: "timeout",
+    ConversionError: "conversion",
+}
 
 
 def wire_to_exception(wire: Any, originals: Originals) -> BaseException:

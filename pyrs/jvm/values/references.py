@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-__all__ = ["References"]
-
 BIG_INTEGER: Final = 1
 DECIMAL: Final = 2
 DATE: Final = 3

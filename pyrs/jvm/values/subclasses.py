@@ -16,8 +16,6 @@ from pyrs.errors import ConversionError
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
 
-__all__ = ["converter_for"]
-
 
 def converter_for(kind: type) -> Callable[[Any], Any] | None:
     """Return the function for a class without a row of its own, or None if its objects cross by reference.

@@ -21,8 +21,6 @@ import msgpack
 from pyrs.errors import ConversionError
 from pyrs.jvm.values import references as types
 
-__all__ = ["EXTENSIONS", "PLAIN", "type_name"]
-
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
