@@ -90,7 +90,7 @@ def launch(
     version. Leaving the bridge closes it, never the JVM.
 
     Args:
-        classpath: Jars and directories, searched before the package's own.
+        classpath: Jars and directories, searched before the package's own; ``folder/*`` is every jar of a folder.
         jvm_options: Options of the JVM, such as ``"-Xmx1g"``. A second call refuses different ones.
         packages: Maven coordinates, ``group:artifact:version``, as in ``spark.jars.packages``. They and their
             dependencies are downloaded once, see ``pyrs.jvm.packages.resolve``, and are searched after ``classpath``.

@@ -33,15 +33,8 @@ DEFAULT_MAX_THREADS = 256
 class Bridge:
     """An open link between this process and a JVM.
 
-    ``pyrs.jvm.connect`` and ``pyrs.jvm.launch`` return it. A bridge is a context manager. Several bridges, of one
-    process or of several, can use one JVM independently of each other.
-
-    Args:
-        gateway: The carrier of control calls.
-        max_prefetch: The largest number of elements that a stream prefetches, on either side.
-        max_threads: The number of Subscribers that may block at the same time, on either side.
-        call_timeout_seconds: The time that Java waits for a Python stage function or callable.
-        name: A name for the threads of the bridge.
+    ``pyrs.jvm.connect`` and ``pyrs.jvm.launch`` return it, and document its arguments. A bridge is a context manager.
+    Several bridges, of one process or of several, can use one JVM independently of each other.
     """
 
     def __init__(
@@ -109,8 +102,8 @@ class Bridge:
     def java_class(self, name: str) -> JavaClass:
         """Find a class of the JVM by name, to call its static methods and constructors.
 
-        It works alike over Py4J and JPype, and reaches members that they do not: default methods that a class inherits,
-        objects of classes that are not public, methods with a variable number of arguments.
+        Unlike Py4J and JPype it reaches inherited default methods, objects of non-public classes, and methods with a
+        variable number of arguments.
 
         Args:
             name: The name, such as ``"java.util.ArrayList"``; a nested class is ``"java.util.Map$Entry"``. ``"int"``
@@ -433,17 +426,13 @@ class StageFunction:
             upstream.source.exact = self._exact
             upstream.source.convert = self._convert
         result = self._function(upstream)
-        if _is_publisher(result):
+        if callable(getattr(result, "subscribe", None)):
             return result if isinstance(result, Stream) else Stream(result)
         raise TypeError(f"a stage must return a Publisher, {self._function!r} returned a {type(result).__name__}")
 
 
-def _is_publisher(value: object) -> bool:
-    return callable(getattr(value, "subscribe", None))
-
-
 def _kind(value: object) -> Kind:
-    publisher = _is_publisher(value)
+    publisher = callable(getattr(value, "subscribe", None))
     subscriber = all(
         callable(getattr(value, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete")
     )

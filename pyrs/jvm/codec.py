@@ -1,4 +1,4 @@
-"""Connect the value table to the handles of a session: references in values, in both directions."""
+"""Send and receive references in values: the value table with a session's handles."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from pyrs.jvm.java_objects import (
     Operation,
     java_object_class,
 )
+from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
-from pyrs.jvm.values.references import References
+from pyrs.jvm.values.references import Exports, Imports
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -30,14 +31,8 @@ if TYPE_CHECKING:
     from pyrs.jvm.link.session import Session
 
 
-class LinkReferences(References):
-    """The references in values that cross one link.
-
-    Args:
-        session: The owner of the handles.
-        gateway: Recognizes its own stand-ins for Java objects.
-        control: Makes a handle for such a stand-in.
-    """
+class LinkReferences(Exports, Imports):
+    """The references in values that cross one link."""
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
         self.session = session
@@ -51,30 +46,24 @@ class LinkReferences(References):
         self._object_class = self.classes[Kind.OBJECT]
 
     def kind_of(self, value: object) -> int:
-        """Return the kind under which a Python object is exported.
-
-        The class decides and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
-        """
+        # The class decides and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
         publisher, subscriber = isinstance_of(value, Publisher), isinstance_of(value, Subscriber)
         if publisher:
             return Kind.PROCESSOR if subscriber else Kind.PUBLISHER
         return Kind.SUBSCRIBER if subscriber else Kind.OBJECT
 
     def own(self, value: object, kind: int) -> int:
-        """Return a handle for a Python object, counted as sent."""
         return self.session.handles.own(value, kind)
 
     def disown(self, handle: int) -> None:
-        """Take one ``own`` back."""
         self.session.handles.released(handle, 1)
 
     def home(self, value: object) -> tuple[int, int] | None:
-        """Return the kind and handle of a Java object that goes home, or None for any other value."""
         found = self.java_handle(value)
         return None if found is None else (found._kind, found._handle)
 
     def java_handle(self, value: object) -> JavaObject | None:
-        """Return the reference behind a stand-in for a Java object, or None for any other value.
+        """Return the reference of a stand-in for a Java object; None for other values.
 
         Raises:
             ConversionError: The object is in another JVM, or its bridge is closed.
@@ -110,7 +99,7 @@ class LinkReferences(References):
         )
 
     def throwable(self, error: object) -> object:
-        """Return the Throwable of a JavaError of this bridge; return anything else, or a forgotten one, unchanged."""
+        """Return the Throwable of this bridge's JavaError; return other values unchanged."""
         if isinstance(error, JavaError) and error.java_original is not None:
             peer, number = error.java_original
             if peer is self.originals:
@@ -119,11 +108,9 @@ class LinkReferences(References):
 
     @property
     def remote_object(self) -> Callable[[int], object]:
-        """The class of the stand-ins for plain Java objects."""
         return self._object_class
 
     def remote(self, kind: int, handle: int) -> object:
-        """Return the stand-in for a Java object."""
         if not kind:
             return self._object_class(handle)
         if kind not in self.classes or kind >= HOT:
@@ -138,7 +125,6 @@ class LinkReferences(References):
         return JavaFuture(reference)
 
     def local(self, handle: int) -> object:
-        """Return the Python object of a handle that came home."""
         return self.session.handles.local(handle)
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
@@ -147,14 +133,14 @@ class LinkReferences(References):
         Raises:
             JavaError: The call threw, or nothing of that name takes these arguments.
             ConversionError: An argument has no form in Java, or the result none in Python.
-            LinkClosed: The bridge is closed.
+            LinkClosed, LinkBroken: The link is over.
         """
         if not self.session.open:
             raise self.session.why_over()
         results = self if operation == Operation.VALUE else Results(self)
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], results))
 
-    def _command(self, words: list[object], results: References) -> Any:
+    def _command(self, words: list[object], results: Imports) -> Any:
         encoder = StreamEncoder(Arguments(self))
         try:
             body = encoder.encode(words)
@@ -178,8 +164,8 @@ def isinstance_of(value: object, interface: type) -> bool:
     return interface in type(value).__mro__
 
 
-class Tracking(References):
-    """The references of one stream's encoder. It records those of the element encoded last."""
+class Tracking(Exports):
+    """The references that one stream sends; ``carried`` has those of the last element."""
 
     def __init__(self, references: LinkReferences) -> None:
         self._references = references
@@ -197,42 +183,35 @@ class Tracking(References):
         self._references.disown(handle)
 
     def home(self, value: object) -> tuple[int, int] | None:
-        """Return the kind and handle of a Java object; its stand-in is held until the element is written."""
         found = self._references.java_handle(value)
         if found is None:
             return None
-        self.carried.append(found)
+        self.carried.append(found)  # held until the element is written
         return found._kind, found._handle
+
+
+class Arguments(Tracking):
+    """The references in a command. Unlike in elements, a JavaError is its Throwable."""
+
+    def home(self, value: object) -> tuple[int, int] | None:
+        return super().home(self._references.throwable(value))
+
+
+class Results(Imports):
+    """The references in a result: each is a ``JavaObject``, also to a Publisher."""
+
+    def __init__(self, references: LinkReferences) -> None:
+        self._references = references
 
     @property
     def remote_object(self) -> Callable[[int], object]:
         return self._references.remote_object
 
     def remote(self, kind: int, handle: int) -> object:
-        return self._references.remote(kind, handle)
+        return self._references.classes[kind](handle)
 
     def local(self, handle: int) -> object:
         return self._references.local(handle)
-
-
-class Arguments(Tracking):
-    """The references in a command: a JavaError becomes its Throwable, which it does not as an element."""
-
-    def home(self, value: object) -> tuple[int, int] | None:
-        return super().home(self._references.throwable(value))
-
-
-class Results(Tracking):
-    """The references in the result of a command: every Java object is a ``JavaObject``, also a Publisher."""
-
-    @property
-    def remote_object(self) -> Callable[[int], object]:
-        """The class of the stand-ins for plain Java objects."""
-        return self._references.classes[Kind.OBJECT]
-
-    def remote(self, kind: int, handle: int) -> object:
-        """Return the reference to a Java object."""
-        return self._references.classes[kind](handle)
 
 
 class StreamEncoder:
@@ -246,14 +225,14 @@ class StreamEncoder:
         self.encode: Callable[[Any], bytes] = self._encoder.encode
 
     def explain(self, value: object, error: Exception) -> Exception:
-        """Return the error of an element that could not be encoded; its exported handles are taken back."""
+        """Return the error of a rejected element, and take back its exported handles."""
         explained = self._encoder.explain(value, error)
         self.carried.clear()
         return explained
 
 
-class LinkCodec:
-    """The codec of one link. Only the reader of the link calls ``decode_entries`` and ``decode_error``."""
+class LinkCodec(Codec):
+    """The codec of one link. Only the reader decodes entries and errors."""
 
     def __init__(self, references: LinkReferences) -> None:
         self.references = references
@@ -261,28 +240,22 @@ class LinkCodec:
         self._decoder = ValueDecoder(references)
 
     def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
-        """Decode the body of a control frame: its entries, and the error of the first one that has no form."""
         return self._decoder.decode_entries(body)
 
     def encoder(self) -> StreamEncoder:
-        """Return an encoder for one stream."""
         return StreamEncoder(Tracking(self.references))
 
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
-        """Return a decoder of NEXT bodies for one stream."""
         return ValueDecoder(self.references).decode_batch
 
     def disown(self, handle: int) -> None:
-        """Take back a handle of this side that was counted as sent."""
         self.references.disown(handle)
 
     def discard(self, body: bytes) -> None:
-        """Give back the handles of a NEXT that is dropped."""
         for handle in owned_handles(body):
             self.references.session.handles.give_back(handle)
 
     def encode(self, value: object) -> bytes:
-        """Encode one value."""
         encoder = ValueEncoder(self.references)
         try:
             return encoder.encode(value)
@@ -290,7 +263,6 @@ class LinkCodec:
             raise encoder.explain(value, error) from error
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode one value; also return the references in it, to be held until the value is written."""
         encoder = self.encoder()
         try:
             return encoder.encode(value), encoder.carried
@@ -298,21 +270,16 @@ class LinkCodec:
             raise encoder.explain(value, error) from error
 
     def encode_error(self, error: BaseException) -> bytes:
-        """Encode an error."""
         return self.encode(exception_to_wire(error, self.originals))
 
     def decode_error(self, body: bytes) -> BaseException:
-        """Decode the error in an ERROR body."""
         return wire_to_exception(self._decoder.decode(body), self.originals)
 
     def encode_failure(self, error: BaseException) -> bytes:
-        """Encode the RETURN body of a call that raised."""
         return self.encode([False, exception_to_wire(error, self.originals)])
 
     def failure(self, wire: Any) -> BaseException:
-        """Return the error that a RETURN contains."""
         return wire_to_exception(wire, self.originals)
 
     def home_handles(self, body: bytes) -> list[int]:
-        """Return the handles of this side that a NEXT_HOME brings back."""
         return home_handles(body)

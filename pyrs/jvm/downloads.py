@@ -1,4 +1,4 @@
-"""Download jars from Maven Central once, verify their SHA-256 and keep them in a folder."""
+"""Download jars from Maven Central once, and verify their SHA-256."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Jar(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """Return the folder of all downloads: ``$XDG_CACHE_HOME/pyrs``, or ``~/.cache/pyrs``."""
+    """Return the cache: ``$XDG_CACHE_HOME/pyrs``, or ``~/.cache/pyrs``."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "pyrs"
 
@@ -45,7 +45,7 @@ def is_jar(jar: Jar, file: Path) -> bool:
 
 
 def kept(jar: Jar, folder: Path, needed_by: str) -> Path:
-    """Return the path of a jar in a folder. Download it if it is missing or has another digest.
+    """Return the path of a jar; download it if it is missing or has another digest.
 
     Args:
         jar: The jar.

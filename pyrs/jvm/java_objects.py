@@ -6,7 +6,7 @@ import keyword
 import threading
 from collections.abc import Generator, Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
@@ -15,11 +15,8 @@ from pyrs.errors import CallTimeout, NullSignal
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pyrs.jvm.gateways.base import Control, Gateway
+    from pyrs.jvm.codec import LinkReferences
     from pyrs.jvm.link.outbound import OutboundStream
-    from pyrs.jvm.link.session import Session
 
 
 class Kind(IntEnum):
@@ -37,7 +34,7 @@ HOT = 16
 
 
 class Operation(IntEnum):
-    """An operation that Python requests of Java by name, with the numbers of the Java half."""
+    """An operation that Python requests by name, with the numbers of the Java half."""
 
     METHOD = 0
     STATIC_METHOD = 1
@@ -46,29 +43,6 @@ class Operation(IntEnum):
     CLASS = 4
     VALUE = 5
     THROWABLE = 6
-
-
-class LinkEnd(Protocol):
-    """The services of a bridge for its stand-ins."""
-
-    @property
-    def session(self) -> Session:
-        """The state of the link."""
-
-    @property
-    def give_back(self) -> Callable[[int], None]:
-        """Records a handle to give back; safe in a finalizer."""
-
-    @property
-    def gateway(self) -> Gateway:
-        """The carrier of control calls."""
-
-    @property
-    def control(self) -> Control:
-        """The bridge's counterpart in the JVM."""
-
-    def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
-        """Run an operation in Java; return a plain value or a ``JavaObject``."""
 
 
 class JavaObject:
@@ -91,7 +65,7 @@ class JavaObject:
 
     # Class attributes of the subclass that each link makes, so that a million references do not repeat them. A name
     # without an underscore is a Java method (Flux has a handle, ConsumerRecord a value), except ``java``.
-    _link: ClassVar[LinkEnd]
+    _link: ClassVar[LinkReferences]
     _kind: ClassVar[int] = 0
     _hot: ClassVar[bool] = False
 
@@ -100,7 +74,7 @@ class JavaObject:
 
     @property
     def java(self) -> Any:
-        """The object of the gateway (a Py4J JavaObject or a JPype object), fetched on first use."""
+        """The gateway's object (Py4J's JavaObject or JPype's), fetched on first use."""
         try:
             return self._java
         except AttributeError:
@@ -138,11 +112,11 @@ class JavaObject:
 
 
 def java_name(name: str) -> str:
-    """Return the Java name of a Python attribute: ``from_`` is ``from``, and ``java_`` a method ``java``."""
+    """Return the Java name of an attribute: ``from_`` is ``from``, ``java_`` ``java``."""
     return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
 
 
-def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[JavaObject]:
+def java_object_class(link: LinkReferences, kind: int, *, hot: bool = False) -> type[JavaObject]:
     """Make the class of one link's references to Java objects of one kind."""
     note = link.give_back
 
@@ -164,16 +138,7 @@ def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[Ja
 
 
 class JavaMethod:
-    """A method of a Java object or class.
-
-    It may be static, an inherited default method, or a method of a non-public class.
-
-    Args:
-        owner: The Python object that the method was read from.
-        operation: The kind of method.
-        target: The Java object, or the class of a static method.
-        name: The name in Java.
-    """
+    """A method of ``target``, which is a Java object or, for a static method, a class."""
 
     __slots__ = ("_name", "_operation", "_owner", "_target")
 
@@ -251,19 +216,15 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         stream.on_subscribe(subscription)
 
     def on_next(self, element: Any, /) -> None:
-        """Forward an element."""
         self._opened().on_next(element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take elements from an iterator (see ``pyrs._core.fusion``)."""
         return self._opened().consume(iterator, limit)
 
     def on_error(self, error: BaseException, /) -> None:
-        """Forward the error."""
         self._opened().on_error(error)
 
     def on_complete(self) -> None:
-        """Forward the completion."""
         self._opened().on_complete()
 
     def _opened(self) -> OutboundStream:

@@ -1,4 +1,4 @@
-"""Resolve Maven coordinates to jars in a cache, for ``jvm.launch(packages=[...])``.
+"""Resolve Maven coordinates to cached jars, for ``jvm.launch(packages=[...])``.
 
 Apache Ivy resolves them in a Java process, as it does for ``spark.jars.packages``, so that a JVM of JPype and a Spark
 driver get the same versions. Of two requested versions of a library the later one wins.
@@ -51,7 +51,7 @@ _EXCLUSION = re.compile(r"[A-Za-z0-9_.*+-]+:[A-Za-z0-9_.*+-]+")
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One file of a Maven repository, with its dependencies unless ``alone`` is set (``@jar``, as in Gradle)."""
+    """A file of a Maven repository, with its dependencies unless ``alone`` (``@jar``)."""
 
     group: str
     artifact: str
@@ -77,7 +77,7 @@ class Coordinate:
 
     @property
     def may_change(self) -> bool:
-        """True for a snapshot, a range or ``latest.release``, which may mean another file tomorrow."""
+        """True for a snapshot, a range or ``latest.release``."""
         return _CHANGING.search(self.version) is not None
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def resolve(
     *,
     exclude: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the jars of packages and of their runtime dependencies; download those that are not in the cache.
+    """Return the jars of packages and their dependencies; download missing ones.
 
     The result is stored for the same arguments: a second call starts no Java process, needs no network, and only checks
     that the files exist with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,
@@ -155,7 +155,7 @@ def resolve(
 def _fetched(
     coordinates: Sequence[Coordinate], roots: Sequence[str], exclusions: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Resolve with Ivy, and download truncated jars again: Ivy accepts every existing file."""
+    """Resolve with Ivy; download truncated jars again, since Ivy accepts any file."""
     for _ in range(2):
         jars = run_ivy(coordinates, roots, exclusions, folder)
         cut = [jar for jar in jars if not zipfile.is_zipfile(jar)]
@@ -195,7 +195,7 @@ def _exclusion(text: str) -> str:
 
 
 def _remembered(record: Path, folder: Path) -> list[Path] | None:
-    """Return the jars of a record if all files have their recorded size; remove those that have another."""
+    """Return the jars of a record, or None if one is missing or has another size."""
     try:
         entries = json.loads(record.read_text(encoding="utf-8"))["jars"]
         jars = {folder / entry["path"]: entry["size"] for entry in entries}
@@ -219,7 +219,7 @@ def _remember(record: Path, folder: Path, request: dict[str, Any], jars: list[Pa
 def run_ivy(
     coordinates: Sequence[Coordinate], repositories: Sequence[str], exclusions: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Resolve packages into ``folder/jars``. Blocks until Ivy ends, which waits a minute for a silent server.
+    """Resolve packages into ``folder/jars``. Ivy waits a minute for a silent server.
 
     Raises:
         JvmUnavailable: No Java, no Ivy, no disk space, or a package that is not available.
@@ -256,7 +256,7 @@ def run_ivy(
 
 
 def _remove_old_runs(folder: Path) -> None:
-    """Remove the folders of killed processes: those older than a day whose process does not run."""
+    """Remove the folders of killed processes that are older than a day."""
     for run in folder.glob("run-*"):
         with contextlib.suppress(FileNotFoundError):  # another process may be removing the same one
             if time.time() - run.stat().st_mtime > _DAY and not _is_running(run.name.split("-")[1]):
@@ -325,7 +325,7 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """Return one package with all its files: Ivy would drop the first of two dependencies on it."""
+    """Return one package with all its files: Ivy drops the first of two dependencies."""
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)
@@ -344,7 +344,7 @@ def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
 
 
 def _excluded(text: str, named: Coordinate) -> str:
-    """Return the exclusion of ``group:artifact`` with ``*``, except the named package itself.
+    """Return the exclusion of ``group:artifact``, except the named package itself.
 
     It uses regular expressions, because the ``*`` of Ivy needs a library that Ivy does not include.
     """
@@ -357,7 +357,7 @@ def _excluded(text: str, named: Coordinate) -> str:
 
 
 def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequence[str], folder: Path) -> str:
-    """Return the reason of a failure from the output of Ivy: the missing packages, or an unreachable repository."""
+    """Return the reason of a failure from the output of Ivy."""
     asked = {(each.group, each.artifact, each.version): str(each) for each in coordinates}
     missing = dict.fromkeys(
         asked.get(found, f"{':'.join(found)} (a dependency; exclude= leaves it out)")

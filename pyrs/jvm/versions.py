@@ -1,4 +1,4 @@
-"""Keep one version of each package in a JVM: Java would silently use the first of two on the class path."""
+"""Keep one version of each package in a JVM: Java silently uses the first of two."""
 
 from __future__ import annotations
 

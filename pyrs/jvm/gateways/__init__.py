@@ -1,4 +1,4 @@
-"""Gateways: how control calls reach a JVM, through the Py4J gateway that a Spark driver has, or JPype in this process.
+"""Reach a JVM through the Py4J gateway of a driver, or JPype in this process.
 
 ``py4j`` is imported in ``pyrs.jvm.gateways.py4j`` alone and ``jpype`` in ``pyrs.jvm.gateways.jpype`` alone, each
 when the first gateway of its kind is needed: ``pyrs.jvm`` can be imported where neither is installed.
@@ -17,7 +17,7 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 
 
 def gateway_for(source: object | None = None) -> Gateway:
-    """Return the gateway to the JVM of ``source``. Makes no call to the JVM. See ``pyrs.jvm.connect``."""
+    """Return the gateway to the JVM of ``source``, without a call. See ``connect``."""
     if source is None:
         try:
             from pyrs.jvm.gateways.jpype import running_gateway
@@ -35,7 +35,7 @@ def gateway_for(source: object | None = None) -> Gateway:
 
 
 def launch_gateway(*, classpath: Sequence[str | os.PathLike[str]] = (), jvm_options: Sequence[str] = ()) -> Gateway:
-    """Start a JVM in this process with JPype, or use the running one. See ``pyrs.jvm.launch``."""
+    """Start a JVM in this process with JPype, or use the running one. See ``launch``."""
     try:
         from pyrs.jvm.gateways.jpype import launched_gateway
     except ImportError as error:
@@ -44,7 +44,7 @@ def launch_gateway(*, classpath: Sequence[str | os.PathLike[str]] = (), jvm_opti
 
 
 def default_java_home() -> str | None:
-    """Return the home of the JVM that JPype would start, or None without JPype or a JVM."""
+    """Return the home of JPype's default JVM, or None without JPype or a JVM."""
     try:
         from pyrs.jvm.gateways.jpype import default_java_home
     except ImportError:

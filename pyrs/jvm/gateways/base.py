@@ -1,7 +1,6 @@
-"""The gateway to a JVM, which carries the control calls, and one bridge in that JVM.
+"""Make control calls: ``Gateway`` is a JVM, ``Control`` is one bridge in it.
 
-Control calls go from Python to Java only; signals cross on the link. ``Gateway`` is a JVM that can be reached,
-``Control`` is one ``io.pyrs.bridge.Bridge`` in it, and ``Java`` is the set of primitive calls that a carrier offers.
+Control calls go from Python to Java only; signals cross on the link. Both use ``Java``, the calls of a carrier.
 """
 
 from __future__ import annotations
@@ -20,7 +19,10 @@ T = TypeVar("T")
 
 
 class Java(Protocol):
-    """The primitive calls of a carrier. Arguments are None, bool, int, float, str, bytes and Java objects."""
+    """The primitive calls of a carrier.
+
+    Arguments are None, bool, int, float, str, bytes and Java objects.
+    """
 
     def static(self, class_name: str, method: str, *args: object) -> object:
         """Call a static method."""
@@ -38,14 +40,14 @@ class Java(Protocol):
         """Return the class loader that sees the user's code."""
 
     def plain(self, value: object) -> object:
-        """Convert maps, lists, strings and boxes to plain Python values; return other objects unchanged."""
+        """Convert maps, lists, strings and boxes; return other objects unchanged."""
 
     def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception of the carrier to one of pyrs; return anything else unchanged."""
+        """Convert an exception of the carrier; return any other unchanged."""
 
 
 class Control:
-    """One bridge in the JVM. Every method calls ``io.pyrs.bridge.Bridge``, on a worker if this is the main thread.
+    """One bridge in the JVM: every method calls ``io.pyrs.bridge.Bridge``, shielded.
 
     A Java object has the type ``object`` here: the stand-in of the carrier (Py4J's ``JavaObject``, JPype's
     ``JObject``). Calls with an effect carry a request id, since Py4J sends a command again when its connection was
@@ -69,7 +71,7 @@ class Control:
         return cast(bool, self._call("isOpen"))
 
     def kind(self, value: object) -> int:
-        """Return the kind: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; +16 if hot."""
+        """Return the number of its ``Kind``, plus 16 for a hot Publisher."""
         return cast(int, self._call("kind", value))
 
     def export(self, value: object) -> int:
@@ -81,27 +83,27 @@ class Control:
         return self._call("resolve", handle)
 
     def unwrap(self, value: object) -> int:
-        """Return the Python handle behind a mirror or reference of this bridge, 0 for anything else."""
+        """Return the Python handle of a mirror or reference of this bridge, or 0."""
         return cast(int, self._call("unwrap", value))
 
     def mirror(self, kind: int, handle: int, options: Mapping[str, object]) -> object:
-        """Return a Java object of both families, RS and Flow, that stands for the Python object of ``handle``."""
+        """Return a Java object of both families, RS and Flow, for a Python object."""
         return self._call("mirror", next(self._requests), int(kind), handle, options)
 
     def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:
-        """Return a Java function from Publisher to Publisher that calls Python; None is ``Function``."""
+        """Return a Java function from Publisher to Publisher; None is ``Function``."""
         return self._call("stage", next(self._requests), handle, interface, options)
 
     def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
-        """Return a Java object of a single-method interface that calls the Python function of ``handle``."""
+        """Return a Java object of a functional interface that calls a Python function."""
         return self._call("callable", next(self._requests), handle, interface, options)
 
     def values(self, interface: str, options: Mapping[str, object]) -> object:
-        """Return a Java object of a single-method interface that returns its first argument as plain values."""
+        """Return a Java object of a functional interface that returns plain values."""
         return self._call("values", next(self._requests), interface, options)
 
     def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
-        """Call a method by name, also an inherited default method or one of a non-public class."""
+        """Call a method by name, also a default method or one of a non-public class."""
         return self._call("invoke", next(self._requests), target, method, args)
 
     def command(self, command: bytes) -> bytes:
@@ -140,9 +142,7 @@ def java_map(java: Java, options: Mapping[str, object]) -> object:
 class Gateway(ABC):
     """A JVM that control calls can reach. One gateway may open any number of bridges.
 
-    Args:
-        java: The calls of the carrier.
-        stays: See ``Shield``.
+    ``stays`` is that of ``Shield``.
     """
 
     name: ClassVar[str]
@@ -156,7 +156,7 @@ class Gateway(ABC):
         self._shield = Shield(self.detach_thread, stays)
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:
-        """Load the jar if the JVM does not have it, and open a bridge that waits for the link.
+        """Load the jar if necessary, and open a bridge that waits for the link.
 
         Raises:
             JvmUnavailable: The JVM cannot be reached, is older than Java 11, or refuses to load the jar.
@@ -177,7 +177,7 @@ class Gateway(ABC):
 
     @abstractmethod
     def is_java_object(self, value: object) -> bool:
-        """Return True if ``value`` is a stand-in for an object of this gateway's JVM. Makes no call."""
+        """Return True for a stand-in for an object of this JVM. Makes no call."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -185,10 +185,10 @@ class Gateway(ABC):
 
     @abstractmethod
     def detach_thread(self) -> None:
-        """Release what the JVM holds for this thread. Called at the end of a thread that may have called Java."""
+        """Release what the JVM holds for this thread, which is about to end."""
 
     def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception of the carrier to one of pyrs; return anything else unchanged."""
+        """Convert an exception of the carrier; return any other unchanged."""
         return self._java.translate(error)
 
     def shield(self, task: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""The jars inside the package, and the check that the JVM runs the same version of pyrs."""
+"""Locate the jars of the package, and check that the JVM runs the same version."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def check_java(specification: str) -> None:
-    """Refuse a JVM that cannot run our classes. ``specification`` is Java's ``java.specification.version``.
+    """Refuse a JVM that is too old, given its ``java.specification.version``.
 
     Raises:
         JvmUnavailable: it is older than Java 11.

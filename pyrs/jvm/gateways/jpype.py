@@ -130,7 +130,7 @@ class JPypeGateway(Gateway):
         return f"JPype {jpype.__version__}, JVM {'.'.join(map(str, jpype.getJVMVersion()))} in this process"
 
     def detach_thread(self) -> None:
-        """Detach this Python thread from the JVM: JPype would keep its Java thread forever."""
+        """Detach this thread from the JVM: JPype would keep its Java thread forever."""
         if jpype.isJVMStarted():
             self._java_thread.detach()
 
@@ -157,7 +157,7 @@ class JPypeGateway(Gateway):
             )
 
     def add_class_path(self, paths: Sequence[str]) -> None:
-        """Add jars and folders to the running JVM, except those that it has in the same or a later version.
+        """Add jars and folders to the JVM that it lacks in this or a later version.
 
         Raises:
             JvmUnavailable: The JVM has an earlier version of one of them.
@@ -236,7 +236,7 @@ def _argument(value: Any) -> Any:
 
 
 def _result(value: Any) -> Any:
-    """Convert strings, boxes and byte arrays to Python values, as Py4J does; return other objects unchanged."""
+    """Convert strings, boxes and byte arrays as Py4J does; return others unchanged."""
     if isinstance(value, jpype.JString):
         return str(value)
     for box, convert in _boxes():

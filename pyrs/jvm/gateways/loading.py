@@ -27,7 +27,7 @@ _lock = threading.Lock()
 
 
 def load_entry(java: Java, jars: Jars, version: str) -> object:
-    """Return an instance of ``io.pyrs.bridge.Entry``, and load the jar if the JVM does not have it.
+    """Return an ``io.pyrs.bridge.Entry``; load the jar if the JVM does not have it.
 
     Raises:
         JvmUnavailable: Java is too old, or the jar cannot be loaded.
@@ -83,7 +83,7 @@ def _find_loader(java: Java, jars: Jars) -> object:
 
 
 def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
-    """Return the loader of a pyrs.jar on the class path, which must also see org.reactivestreams."""
+    """Return the loader of a visible pyrs.jar; it must see org.reactivestreams."""
     if _visible(java, loader, _PUBLISHER) is None:
         if not (_is_kind(java, loader, _SPARK_LOADER) or _is_kind(java, loader, _JPYPE_LOADER)):
             raise JvmUnavailable(

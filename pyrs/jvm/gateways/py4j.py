@@ -1,4 +1,4 @@
-"""Control calls through Py4J: a Spark driver's gateway, or any ``JavaGateway`` and ``ClientServer``.
+"""Make control calls through Py4J: a ``JavaGateway`` or ``ClientServer``.
 
 Commands are built directly and not through ``JavaMember``. This avoids the look-up of a member (a round trip each),
 the automatic conversion of lists, the patched ``get_return_value`` (PySpark makes a dozen calls to convert an error),
@@ -31,7 +31,7 @@ _ARRAY = "java.lang.reflect.Array"
 
 @contextmanager
 def _unlogged(secret: bytes) -> Iterator[None]:
-    """Keep the commands that hold a secret out of Py4J's loggers, which print every command at level DEBUG."""
+    """Keep a secret out of Py4J's loggers, which print all commands at level DEBUG."""
     text = str(protocol.get_command_part(secret)).strip()
 
     def harmless(record: logging.LogRecord) -> bool:
@@ -116,7 +116,7 @@ class Py4JJava(Java):
         return array
 
     def class_loader(self) -> object:
-        """Return the context class loader of the gateway's threads; in Spark it has loaded spark.jars."""
+        """Return the context class loader of the gateway's threads, with spark.jars."""
         loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
@@ -230,7 +230,7 @@ class Py4JJava(Java):
 
 
 def _builtin(argument: Any) -> Any:
-    """Return the plain bool, int, float, str or bytes of a value, and anything else unchanged.
+    """Return the plain bool, int, float, str or bytes of a value of a subclass.
 
     Py4J writes ``str(value)``, which differs by version and class: of an IntEnum it is the member's name in Python 3.10
     and its number from 3.11 on; of a numpy.float64 it is the number, and its ``repr`` is not.
@@ -259,7 +259,7 @@ def _endpoint(client: Any) -> tuple[str, str]:
 
 
 def _was_cut(error: Any) -> bool:
-    """Return True for a connection that was lost before Py4J had authenticated on it, which Py4J does not retry."""
+    """Return True for a connection lost before authentication: Py4J does not retry."""
     return any(getattr(each, "when", None) is not None for each in (error, error.cause))
 
 
@@ -273,7 +273,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _throwable_of(error: Any) -> Any:
-    """Return the Throwable in an error of Py4J, or in the error that PySpark makes of it."""
+    """Return the Throwable in an error of Py4J, or in PySpark's error for it."""
     if isinstance(error, protocol.Py4JJavaError):
         return error.java_exception
     if type(error).__module__.startswith("pyspark.errors."):
@@ -283,7 +283,7 @@ def _throwable_of(error: Any) -> Any:
 
 
 def _captured(error: Any) -> JavaError:
-    """Convert PySpark's UnknownException, which has only "class: message" and a printed stack trace."""
+    """Convert PySpark's UnknownException: "class: message" and a printed stack."""
     name, _, message = str(error._desc).partition(": ")
     own_frames = str(error._stackTrace or "").partition("\nCaused by:")[0]
     result = JavaError(name, message or None, parse_stack(own_frames))

@@ -19,7 +19,7 @@ _IDLE_SECONDS = 10.0
 
 
 class Workers:
-    """Daemon threads that run tasks of the main thread, where an interrupt may strike between any two instructions.
+    """Daemon threads that run tasks of the main thread, which interrupts may strike.
 
     An idle thread puts a token into ``_idle`` before it waits for a task; ``execute`` takes a token and queues a task.
     Each step is one atomic operation. An interrupt between two of them loses at most a token, which costs at most one
@@ -83,7 +83,7 @@ class Shield:
         self._pid = os.getpid()
 
     def run(self, task: Callable[[], T]) -> T:
-        """Run the task, on a worker if this is the main thread, and return its result or raise its exception."""
+        """Run the task, on a worker if this is the main thread, and return its result."""
         if threading.current_thread() is not threading.main_thread() or os.getpid() != self._pid:
             # In a child made by fork() there are no workers. The gateway raises there, since it is the parent's.
             return self.here(task)

@@ -19,7 +19,7 @@ Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Read class, message, stack and causes of a Throwable, with eight calls for each of them."""
+    """Read class, message, stack and causes of a Throwable, eight calls for each."""
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
     # The stack is printed to one string: four calls per frame would take milliseconds for a deep stack.
@@ -34,7 +34,7 @@ def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
 
 
 def parse_stack(text: str) -> tuple[Frame, ...]:
-    r"""Return the frames of the first Throwable in a printed stack trace, without its causes.
+    r"""Return the frames of a printed stack trace, without those of the causes.
 
     Examples:
         >>> parse_stack("a.B: sorry\n\tat java.base/java.util.Objects.requireNonNull(Objects.java:208)\n")

@@ -14,7 +14,7 @@ MAX_ELEMENTS = 1_024
 
 
 class Carrying(bytes):
-    """An encoded element that contains references, which are held until the writer takes it."""
+    """An encoded element that holds its references until the writer takes it."""
 
     carried: list[object]
 

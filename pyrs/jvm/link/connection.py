@@ -35,13 +35,8 @@ _live: weakref.WeakSet[LinkConnection] = weakref.WeakSet()
 class LinkConnection:
     """One authenticated loopback connection, and the session that it carries.
 
-    Args:
-        port: The port of the JVM on 127.0.0.1.
-        token: The one-time secret.
-        make_codec: Makes the codec of the session.
-        max_prefetch: The largest window of a stream.
-        max_threads: The number of callbacks that may block at the same time before others wait.
-        thread_ends: Called at the end of each worker thread, where a gateway may keep state.
+    ``port`` is the JVM's on 127.0.0.1, ``token`` the one-time secret. ``thread_ends`` is called at the end of each
+    worker thread, for which a gateway may hold resources.
     """
 
     def __init__(
@@ -209,7 +204,7 @@ class LinkConnection:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self, deadline_seconds: float = 5.0) -> bool:
-        """Close the link: Subscribers get LinkClosed, upstreams are cancelled, threads end.
+        """Close the link: Subscribers receive LinkClosed, upstreams are cancelled.
 
         Returns:
             True if everything ended within the deadline. A Subscriber that blocks forever keeps its daemon thread.
@@ -242,7 +237,7 @@ class LinkConnection:
         return True
 
     def forked(self) -> None:
-        """Close the copy of the descriptor in a child made by fork(). The link belongs to the parent."""
+        """Close a forked child's copy of the descriptor. The link belongs to the parent."""
         self.session.open = False
         self.session.over = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
         self.session.outbox.closed = True

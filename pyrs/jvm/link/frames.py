@@ -69,12 +69,12 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """Return the bytes of one frame whose body fits into it. ``fragments`` splits larger bodies."""
+    """Return the bytes of one frame; ``fragments`` splits a body that is too large."""
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
 def fragments(kind: int, identifier: int, body: bytes) -> Iterator[bytes]:
-    """Yield the frames that carry ``body``, in fragments if it is too large for one frame."""
+    """Yield the frames of ``body``, in fragments if it is too large for one frame."""
     last = max(0, len(body) - 1) // MAX_BODY * MAX_BODY
     for start in range(0, last, MAX_BODY):
         yield frame(kind | MORE, identifier, body[start : start + MAX_BODY])
@@ -87,7 +87,7 @@ def request(identifier: int, credit: int) -> bytes:
 
 
 def batch_size(body: bytes) -> int:
-    """Return the number of elements in a NEXT body, read from its msgpack array header alone.
+    """Return the number of elements in a NEXT body, from its msgpack header alone.
 
     Raises:
         ProtocolError: The body is not a msgpack array of one or more values.
@@ -117,7 +117,7 @@ def array_header(count: int) -> bytes:
 
 
 class FrameDecoder:
-    """Decodes the bytes of a connection into complete messages, however the reads split them.
+    """Decodes the bytes of a connection, however split, into complete messages.
 
     Memory is bounded by one frame, and by 1 GiB for each fragmented message.
     """

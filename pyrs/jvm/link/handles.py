@@ -1,4 +1,4 @@
-"""Count the references that cross the link: handles that the peer holds, and handles to give back to it."""
+"""Count the handles that the peer holds, and collect those to give back to it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Handles:
         return None if owned is None else owned.target
 
     def pin(self, handles: list[int]) -> None:
-        """Hold objects that return in a batch until the batch is decoded. ``unpin`` ends it.
+        """Hold objects that return in a batch until ``unpin``, when it is decoded.
 
         The drain loop of the stream decodes the batch later, and the RELEASE of the handles may be the next frame.
         """
@@ -95,7 +95,7 @@ class Handles:
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
-        """Return the Subscriber of a handle, once: it takes one subscription (§2.5, §2.12).
+        """Return a handle's Subscriber once: it takes one subscription (§2.5, §2.12).
 
         Return None if it had one, or if the handle is unknown.
         """
@@ -107,7 +107,7 @@ class Handles:
         return None if claimed else owned.target
 
     def released(self, handle: int, count: int) -> object | None:
-        """Subtract ``count`` receipts that the peer gives back. Unknown handles are ignored: the link may be closing.
+        """Subtract ``count`` receipts that the peer gives back; ignore unknown handles.
 
         Returns:
             The object, if the peer holds no reference to it any more. The caller drops it where its finalizer, which is
@@ -125,7 +125,7 @@ class Handles:
         return owned.target
 
     def release_frames(self) -> bytes:
-        """Return RELEASE frames for the handles that finalizers gave back since the last call."""
+        """Return RELEASE frames for the handles that were given back since the last call."""
         given_back = self._given_back
         if not given_back:
             return b""
@@ -150,7 +150,7 @@ class Handles:
         return len(self._by_handle)
 
     def clear(self) -> list[object]:
-        """Clear the table at the end of the link. Return the objects, to be dropped where user code may run."""
+        """Clear the table. Return the objects, to be dropped where user code may run."""
         with self._lock:
             by_handle, self._by_handle, self._by_identity = self._by_handle, {}, {}
         self._given_back.clear()

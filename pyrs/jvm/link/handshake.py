@@ -1,4 +1,4 @@
-"""The mutual proof of the token: the handshake in ``docs/protocol.md``, without I/O."""
+"""Prove the token mutually: the handshake of ``docs/protocol.md``, without I/O."""
 
 from __future__ import annotations
 

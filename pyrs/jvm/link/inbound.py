@@ -1,4 +1,4 @@
-"""The consumer end of a stream: delivers the elements of the peer to a Python Subscriber."""
+"""Deliver the peer's elements to a Python Subscriber: the consumer end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPLETE = object()
 
 
 class Returning(bytes):
-    """A batch that returns objects of this side. They are held from its arrival until it is decoded."""
+    """A batch that returns objects of this side, held until it is decoded."""
 
     pins: list[int]
 
@@ -140,7 +140,7 @@ class InboundStream(DrainLoop, Subscription):
             self._session.schedule(self)
 
     def cancel(self) -> None:
-        """Cancel the stream. CANCEL is sent at once, even while the Subscriber is blocked in on_next.
+        """Cancel the stream; send CANCEL at once, even if on_next is blocked.
 
         Rules: 3.5, 3.7, 3.12, 3.13, 3.15.
         """
@@ -150,7 +150,7 @@ class InboundStream(DrainLoop, Subscription):
         self._session.cancel_inbound(self)
 
     def await_confirmation(self, deadline_seconds: float) -> bool:
-        """Wait until the peer's Publisher is subscribed to or the stream is over. Return False after the deadline."""
+        """Wait for SUBSCRIBED or the end of the stream. Return False after the deadline."""
         if self._cancelled or self._ended:
             return True
         try:
@@ -200,7 +200,7 @@ class InboundStream(DrainLoop, Subscription):
             self.schedule()
 
     def lost(self, error: BaseException) -> None:
-        """End the stream with the link: elements with demand are delivered, the rest is dropped."""
+        """End the stream with the link: deliver elements with demand, drop the others."""
         self._lost = error
         if self._started:
             self.schedule()
@@ -259,7 +259,7 @@ class InboundStream(DrainLoop, Subscription):
             self._finish(lost)
 
     def _deliver(self) -> int:
-        """Deliver elements up to the demand and refill the window. Return the number of delivered elements."""
+        """Deliver elements up to the demand, refill the window, and return their number."""
         subscriber, window, batches, requests = self._subscriber, self.window, self._batches, self._requests
         if subscriber is None:
             return 0
@@ -341,7 +341,7 @@ class InboundStream(DrainLoop, Subscription):
             hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
 
     def _end(self) -> None:
-        """Drop every reference (§3.13). Undelivered elements are counted, and their handles given back."""
+        """Drop every reference (§3.13); count the undelivered elements."""
         self._ended = True
         self._confirmed.put(None)
         self._subscriber = None

@@ -23,7 +23,7 @@ class Encoder(Protocol):
 
 
 class Codec(Protocol):
-    """Encodes and decodes values and errors, with references by the handles of the session."""
+    """Encodes and decodes values and errors, with the handles of the session."""
 
     def encoder(self) -> Encoder:
         """Return an encoder for one stream."""
@@ -44,10 +44,10 @@ class Codec(Protocol):
         """Encode one value without the encoder of a stream."""
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode one value; also return the references in it, to be held until the value is written."""
+        """Encode one value. Also return its references, to be held until it is written."""
 
     def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
-        """Decode the body of a control frame: its entries, and the error of the first one that has no form.
+        """Decode a control frame: the entries up to the first without a form, its error.
 
         Raises:
             ConversionError: An entry has no form, and those before it are lost.

@@ -1,4 +1,4 @@
-"""The publisher end of a stream: encodes the signals of a Python Publisher for the peer."""
+"""Encode a Python Publisher's signals for the peer: the publisher end."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take up to ``limit`` elements from an iterator, each like one on_next: for sources that pull."""
+        """Take up to ``limit`` elements from an iterator, each like one on_next."""
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
             return 0
@@ -203,7 +203,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._fail(ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled"))
 
     def _fail(self, error: BaseException) -> None:
-        """End the stream and cancel upstream: the Publisher broke a rule, or an element has no form in Java."""
+        """End the stream with an error of this side, and cancel upstream."""
         if self._terminal is not None:
             if isinstance(error, SpecViolation):
                 hooks.on_error_dropped(error)
@@ -218,7 +218,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.outbox.flush()
 
     def _forward_pending(self) -> None:
-        """Forward new credit or a cancel from inside on_next, to a source that emits inside request()."""
+        """Forward new credit or a cancel to a source that emits inside request()."""
         if self._requesting == threading.get_ident():
             subscription = self._subscription
             if self._cancelled:
@@ -229,7 +229,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     subscription.request(n)
 
     def _take_credit(self) -> int:
-        """Return the credit to request upstream. Only the draining thread calls it and writes ``_granted``."""
+        """Return the credit to request upstream. Only the draining thread calls it."""
         total = 0
         credits = self._credits
         while credits:
@@ -248,7 +248,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self.schedule()
 
     def cancelled(self) -> None:
-        """Process CANCEL or the end of the link: write no more elements, and cancel upstream."""
+        """Process CANCEL or the end of the link: write nothing more, cancel upstream."""
         self._cancelled = True
         self._batches.stop()
         self.schedule()

@@ -25,7 +25,7 @@ class FrameSource(Protocol):
     queued: bool
 
     def take(self) -> tuple[bytes, bool]:
-        """Return the next frame (empty for none) and whether more follow. Called by one thread at a time."""
+        """Return the next frame, empty for none, and whether more follow. Called serially."""
 
 
 def may_write() -> bool:
@@ -40,7 +40,7 @@ def on_event_loop() -> bool:
 
 
 class Outbox:
-    """The queue of control frames, in order, and of the sources that are ready, a frame each in turn.
+    """The queue of control frames, and of the sources that are ready in turn.
 
     The queues have no bound of their own: a source holds no more than the credit of its stream, and a control frame is
     the answer to a frame or a call.
@@ -74,7 +74,7 @@ class Outbox:
             self._ready.append(source)
 
     def watch(self, source: FrameSource) -> None:
-        """Poll a source from the writer thread: one that stalls inside an iterator cannot announce its elements."""
+        """Poll a source, which cannot announce its elements if its iterator stalls."""
         self._watched.add(source)
         if not self.attended:
             self._wake()
@@ -104,7 +104,7 @@ class Outbox:
         self._wake()
 
     def flush(self) -> None:
-        """Write the queued frames, unless another thread writes them or this thread must not block."""
+        """Write the queued frames, unless another thread writes or this must not block."""
         if may_write():
             self.write()
         else:
@@ -121,7 +121,7 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Wait for the role, then write the queued frames and ``data``. For the writer thread, at the link's end."""
+        """Write the queued frames and ``data`` at the link's end. For the writer thread."""
         self.write()
         if self._writing.acquire(timeout=deadline_seconds):
             try:
@@ -172,7 +172,7 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN: its fragments take turns with the streams, and it holds the references that it carries."""
+    """A CALL or RETURN with its references; its fragments take turns with the streams."""
 
     __slots__ = ("_carried", "_fragments", "queued")
 

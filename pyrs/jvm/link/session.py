@@ -1,4 +1,4 @@
-"""The state of one end of the link, without its socket: the streams, the handles and the calls.
+"""Keep the state of one end of the link, without its socket.
 
 The reader calls ``receive``, which records and schedules, and runs no user code. Outgoing frames are in ``outbox``.
 """
@@ -119,7 +119,7 @@ class Session:
             raise
 
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
-        """Queue SUBSCRIBE. Options that have no form in Java end the stream instead (§1.9)."""
+        """Queue SUBSCRIBE. Options without a form in Java end the stream instead (§1.9)."""
         try:
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
         except ConversionError as error:
@@ -129,7 +129,7 @@ class Session:
         return True
 
     def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
-        """Open a stream to the peer's Subscriber ``handle``; subscribe the result to a Python Publisher."""
+        """Open a stream to the peer's Subscriber, to be subscribed to a Python Publisher."""
         if not self.open:
             raise self.why_over()
         stream = OutboundStream(self, next(self._stream_ids))
@@ -157,7 +157,7 @@ class Session:
             stream.cancelled()
 
     def why_over(self) -> PyrsError:
-        """Return a new copy of the reason, to raise. Raising one object again would extend its traceback."""
+        """Return a new copy of the reason. Raising one again would extend its traceback."""
         return type(self.over)(*self.over.args)
 
     # Services for the streams.
@@ -207,7 +207,7 @@ class Session:
         self.streams.pop(stream.id, None)
 
     def release(self, objects: list[object]) -> None:
-        """Drop the last references to user objects on a worker: their finalizers are user code."""
+        """Drop references to user objects on a worker: their finalizers are user code."""
         if objects:
             self.execute(objects.clear)
 
@@ -289,7 +289,7 @@ class Session:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
 
     def _unknown(self, identifier: int, stream: object) -> None:
-        """Drop a frame for a finished stream; refuse a frame of the wrong direction for a live one."""
+        """Drop a frame for a finished stream; refuse the wrong direction of a live one."""
         if stream is not None:
             raise ProtocolError(f"malformed frame: stream {identifier} is open in the other direction")
 

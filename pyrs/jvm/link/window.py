@@ -1,4 +1,4 @@
-"""Compute the credit that a consumer end grants: the flow control of ``docs/protocol.md``."""
+"""Compute the credit of a consumer end: the flow control of ``docs/protocol.md``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Window:
         self.requested = min(self.requested + n, UNBOUNDED)
 
     def observe(self, elements: int, size: int) -> None:
-        """Record that a batch of ``elements`` took ``size`` bytes. Older batches lose weight."""
+        """Record the size of a batch in bytes. Older batches lose weight."""
         if self._elements_seen > self.max_prefetch:
             self._elements_seen >>= 1
             self._bytes_seen >>= 1

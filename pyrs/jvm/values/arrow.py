@@ -1,4 +1,4 @@
-"""Arrow record batches as IPC streams. Only this module imports pyarrow, when a batch crosses."""
+"""Convert Arrow record batches to IPC streams. Only this module imports pyarrow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def to_ipc(batch: Any) -> bytes:
 
 
 def from_ipc(stream: bytes) -> Any:
-    """Return the RecordBatch of an IPC stream. Its columns refer to ``stream``, without a copy.
+    """Return the RecordBatch of an IPC stream; its columns are not copied.
 
     Raises:
         ConversionError: pyarrow is not installed.

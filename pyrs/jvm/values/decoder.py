@@ -15,7 +15,7 @@ from pyrs.errors import ConversionError, NullSignal, ProtocolError
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values.errors import describe
-from pyrs.jvm.values.references import References
+from pyrs.jvm.values.references import Imports
 
 _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
@@ -49,7 +49,7 @@ class ValueDecoder:
 
     __slots__ = ("_failed", "_received", "_references", "_sets", "_unpack", "_unpack_hashable")
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: Imports) -> None:
         self._references = references
         self._failed: list[ConversionError] = []
         self._received: list[int] = []
@@ -76,7 +76,7 @@ class ValueDecoder:
         return value
 
     def decode_entries(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
-        """Read an array: its entries, and the error of the first entry that has no form in Python.
+        """Read an array: the entries up to the first without a form, and its error.
 
         If there is an error, the entries are those before it.
 
@@ -98,7 +98,7 @@ class ValueDecoder:
         raise AssertionError("no entry contains the recorded error")
 
     def decode_batch(self, body: bytes) -> tuple[list[Any], Exception | None]:
-        """Read a NEXT body: the elements, and the error of the first element that could not be read.
+        """Read a NEXT body: the elements up to the first unreadable one, and its error.
 
         If there is an error, the elements are those before it: an element that was sent earlier is still delivered.
         Null is an error, because it is not an element (rule 2.13).
@@ -235,7 +235,7 @@ def _reference(payload: bytes) -> tuple[int, int]:
 
 
 def _has_timestamp(value: Any) -> bool:
-    """Return whether a value contains msgpack's Timestamp, level by level in loops of C."""
+    """Return True if a value contains msgpack's Timestamp. The inner loops run in C."""
     level: list[Any] = [value]
     while level:
         found = set(map(type, level))
@@ -256,7 +256,7 @@ def _has_timestamp(value: Any) -> bool:
 
 
 def _references(body: _Body) -> list[tuple[int, int, int]]:
-    """Return the extension type, kind and handle of each reference in a body, without creating values.
+    """Return the extension type, kind and handle of each reference in a body.
 
     Raises:
         ProtocolError: The bytes are not a value of the table.

@@ -12,7 +12,7 @@ from pyrs.errors import ConversionError
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values import table
 from pyrs.jvm.values.errors import describe
-from pyrs.jvm.values.references import References
+from pyrs.jvm.values.references import Exports
 from pyrs.jvm.values.subclasses import converter_for
 
 _pack_reference = struct.Struct(">BQ").pack
@@ -20,7 +20,7 @@ _MAX_ROWS = 4096
 
 
 class ValueEncoder:
-    r"""Encodes Python values by the value table. Not thread-safe: each stream has its own.
+    r"""Encodes Python values. Not thread-safe: each stream has its own.
 
     Attributes:
         encode: Encodes a value. It is the bound method of the packer, so that a plain element costs one call into C.
@@ -35,7 +35,7 @@ class ValueEncoder:
 
     encode: Callable[[object], bytes]
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: Exports) -> None:
         self.references = references
         self._own: Callable[[object, int], int] = references.own
         self._sets = 0
@@ -47,7 +47,7 @@ class ValueEncoder:
         return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
 
     def explain(self, value: object, error: BaseException) -> ConversionError:
-        """Return the error of a value for which ``encode`` raised, and take back the handles that it exported.
+        """Return the error of a value that ``encode`` rejected; take back its handles.
 
         This never fails, whatever the methods of the value and the error do.
 
@@ -69,7 +69,7 @@ class ValueEncoder:
         return explained
 
     def _take_back(self, value: object) -> None:
-        """Encode the value again to find the exported objects: the hot path does not record them."""
+        """Take back exported handles; a second encoding finds them."""
         handles: list[int] = []
 
         def own(exported: object, kind: int) -> int:
@@ -96,7 +96,7 @@ class ValueEncoder:
         return row(value)
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
-        """Select the row of a class, once per stream: a stream does not keep classes alive after its end."""
+        """Select the row of a class, once per stream, which keeps the class alive."""
         row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
         if len(self._rows) < _MAX_ROWS:
             self._rows[kind] = row

@@ -40,7 +40,7 @@ class JavaConversionError(JavaError, ConversionError):
 
 
 class Originals:
-    """The last 1,024 exceptions that this side sent, so that an exception that comes home is the same object.
+    """The last 1,024 exceptions sent: an exception that comes home is the same object.
 
     Each bridge has one. It keeps an exception and the frames of its traceback alive until 1,024 others were sent or
     the bridge is closed.
@@ -91,7 +91,7 @@ def describe(error: BaseException) -> str:
 
 
 def exception_to_wire(error: BaseException, originals: Originals) -> list[Any]:
-    """Convert an exception and its causes to the list that ERROR and RETURN carry. Never fails."""
+    """Convert an exception and its causes to a wire error. Never fails."""
     return _to_wire(error, originals, [], _traceback(error))
 
 
@@ -110,7 +110,7 @@ def _to_wire(error: BaseException, originals: Originals, seen: list[BaseExceptio
 
 
 def _attempt(read: Callable[[], T], fallback: T) -> T:
-    """Read something of an exception, which may override every attribute with code that raises."""
+    """Call ``read``, which runs an exception's own code and may raise."""
     try:
         return read()
     except BaseException:  # a user's property
@@ -127,7 +127,7 @@ def _cause(error: BaseException) -> BaseException | None:
 
 
 def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
-    """Return the owner and the number of a JavaError that goes home; owner 0 for any other exception."""
+    """Return owner and number of a JavaError that goes home; owner 0 for others."""
     if isinstance(error, JavaError) and error.java_original is not None:
         peer, number = error.java_original
         return (1 if peer is originals else 0), number
@@ -165,7 +165,7 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """Return text that can be encoded: no lone surrogates, and at most 64 KiB with the middle cut out."""
+    """Return text without lone surrogates, with the middle cut out beyond 64 KiB."""
     if len(text) > MAX_TEXT:
         half = MAX_TEXT // 2 - 16
         text = f"{text[:half]}\n... cut ...\n{text[-half:]}"
@@ -190,7 +190,7 @@ _FAMILIES: dict[type[BaseException], str] = {
 
 
 def wire_to_exception(wire: Any, originals: Originals) -> BaseException:
-    """Return the exception of a wire error: the original if it is this side's own, else a JavaError.
+    """Return the exception of a wire error: this side's original, or a JavaError.
 
     Raises:
         ProtocolError: the value is not an error.

@@ -1,4 +1,4 @@
-"""The interface to the bridge for values that cross by reference, and the numbers of the extension types."""
+"""Define the interfaces for references in values, and the extension types."""
 
 from __future__ import annotations
 
@@ -22,37 +22,31 @@ RECEIVER_OWNS: Final = 17
 MAX_SETS: Final = 32
 
 
-class References(Protocol):
-    """The handle tables and stand-ins of one bridge.
-
-    Kinds: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage.
-    """
+class Exports(Protocol):
+    """The references that an encoder sends. Kinds: see ``pyrs.jvm.java_objects.Kind``."""
 
     def own(self, value: object, kind: int) -> int:
         """Return the handle of a local object, counted as sent once more."""
-        ...
 
     def disown(self, handle: int) -> None:
-        """Take one ``own`` back: the element that carried the handle never left."""
-        ...
+        """Take one ``own`` back: the element with the handle was not sent."""
 
     def kind_of(self, value: object) -> int:
-        """Return the kind under which a local object would be exported."""
-        ...
+        """Return the kind under which a local object is exported."""
 
     def home(self, value: object) -> tuple[int, int] | None:
-        """Return (kind, handle) if the value stands for an object of the peer."""
-        ...
+        """Return the kind and handle of an object of the peer, or None for a local object."""
+
+
+class Imports(Protocol):
+    """The references that a decoder receives."""
 
     def remote(self, kind: int, handle: int) -> object:
         """Return the stand-in for an object of the peer; called once for every receipt."""
-        ...
 
     @property
     def remote_object(self) -> Callable[[int], object]:
-        """Makes the stand-in for a plain object of the peer, kind 0; called once for every receipt."""
-        ...
+        """The function that makes the stand-in for a plain object, once for each receipt."""
 
     def local(self, handle: int) -> object:
         """Return the local object that comes home."""
-        ...

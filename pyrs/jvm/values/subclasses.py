@@ -1,4 +1,4 @@
-"""Select the row of a class that is not itself in the table: subclasses, enums, numpy scalars, Arrow batches."""
+"""Select the row for subclasses, enums, numpy scalars and Arrow batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrs.jvm.values import references as types
 
 
 def converter_for(kind: type) -> Callable[[Any], Any] | None:
-    """Return the function for a class without a row of its own, or None if its objects cross by reference.
+    """Return the conversion for a class without a row, or None for a reference.
 
     An Enum crosses by name, whatever else it derives from. A subclass of a builtin crosses as the builtin's value.
     Neither numpy nor pyarrow is imported for the check: a process with such a value has imported them.

@@ -64,7 +64,7 @@ def from_date(value: dt.date) -> Any:
 
 
 def from_time(value: dt.time) -> Any:
-    """Convert a time of day to nanoseconds since midnight, with the offset if it has one."""
+    """Convert a time of day to nanoseconds since midnight, with any offset."""
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     nanos = (seconds * 1_000_000 + value.microsecond) * 1000
     if value.tzinfo is None:
@@ -76,7 +76,7 @@ def from_time(value: dt.time) -> Any:
 
 
 def from_datetime(value: dt.datetime) -> Any:
-    """Convert a datetime to seconds and nanoseconds since 1970: local if naive, else in UTC with offset and zone."""
+    """Convert a datetime to seconds and nanoseconds since 1970, with offset and zone."""
     offset = value.utcoffset()
     if offset is None:
         span = value.replace(tzinfo=None) - _EPOCH
