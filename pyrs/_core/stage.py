@@ -24,6 +24,7 @@ __all__ = [
     "MAP",
     "SELECT",
     "STEP",
+    "DroppingRun",
     "ElementStage",
     "FoldStage",
     "GatherRun",
@@ -218,8 +219,8 @@ class PlainRun(StageRun):
         self._plain = STEP, dropped
 
 
-class SelectingRun(PlainRun):
-    """A run whose function may drop elements. It requests one more element for each."""
+class DroppingRun(StageRun):
+    """A run that may drop elements. It requests one more element for each."""
 
     _unbounded = False
 
@@ -231,6 +232,10 @@ class SelectingRun(PlainRun):
         if n >= UNBOUNDED:
             self._unbounded = True
         self.request_upstream(n)
+
+
+class SelectingRun(PlainRun, DroppingRun):
+    """A run that consists of a function, which may drop elements."""
 
 
 def dropped(*_: Any) -> Any:

@@ -15,7 +15,7 @@ from pyrs._core.validation import checked_callable, checked_element, checked_pub
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "as_tuple", "call_text", "checked_sources"]
+__all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Then", "Zip", "as_tuple", "call_text", "checked_sources"]
 
 
 _NAMED = 8  # the number of sources or elements that a repr shows
@@ -44,7 +44,7 @@ def as_tuple(*elements: Any) -> tuple[Any, ...]:
 
 
 class _ConcatRun(SubscriptionArbiter[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith | Then) -> None:
         super().__init__(subscriber, operator)
         self._sources = iter(operator.sources)
 
@@ -95,6 +95,16 @@ class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
             self._complete()
         else:
             self._switch_to(other)
+
+
+class Then(Operator[Any]):
+    """``then(other)``: the other stream, after the completion of the source, which has no elements."""
+
+    run_type = _ConcatRun
+
+    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
+        super().__init__(source, f"then({other!r})")
+        self.sources = (source, checked_publisher(other, "other"))
 
 
 class SwitchIfEmpty(Operator[Any]):

@@ -21,6 +21,8 @@ __all__ = ["ConcatMap", "SwitchMap"]
 class _ConcatMapRun(SubscriptionArbiter[Any]):
     """Emits inner streams sequentially. Outer elements wait in a bounded queue."""
 
+    _operator: ConcatMap
+
     def __init__(self, subscriber: Subscriber[Any], operator: ConcatMap) -> None:
         super().__init__(subscriber, operator)
         self._function = operator.function
@@ -43,10 +45,26 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
 
     def outer_ended(self, error: BaseException | None) -> None:
         """Receive the terminal signal of the outer stream."""
+        if error is not None:
+            self._delay(error)
         with self._turn:
-            self._error = error
             self._ended = True
         self._subscribe_next()
+
+    def _delay(self, error: BaseException) -> None:
+        with self._turn:
+            first = self._error is None
+            if first:
+                self._error = error
+        if not first:
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
+
+    def _source_failed(self, error: BaseException) -> None:
+        if not self._operator.delay_errors or hooks.is_exit(error):
+            self._fail(error)
+        else:
+            self._delay(error)
+            self._source_completed()
 
     def _source_completed(self) -> None:
         with self._turn:

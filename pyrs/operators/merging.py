@@ -21,7 +21,7 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import call_text, checked_sources
 
-__all__ = ["FlatMap", "Flattening", "Merge", "checked_inner", "discard_inner", "running_loop"]
+__all__ = ["FlatMap", "FlatMapSequential", "Flattening", "Merge", "checked_inner", "discard_inner", "running_loop"]
 
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
@@ -76,6 +76,8 @@ class _FlatMapRun(Coordinator[Any]):
     bounded: one entry for each buffered element and each terminal signal.
     """
 
+    _passes = True  # an element may bypass the queue of its inner stream
+
     def __init__(self, subscriber: Subscriber[Any], operator: FlatMap | Merge) -> None:
         super().__init__(subscriber, operator)
         if operator.delay_errors:
@@ -101,18 +103,21 @@ class _FlatMapRun(Coordinator[Any]):
         source = publisher.source if isinstance(publisher, PublisherWrapper) else publisher
         if type(source) is IterablePublisher:
             pulled = _Pulled(self, source)
-            self._inners.add(pulled)
+            self._add(pulled)
             if self._live:
                 self.notice(pulled)
             else:  # the others were cancelled before it was added
                 pulled.cancel()
         else:
-            pushed = _Pushed(self, self._prefetch, passes=True)
-            self._inners.add(pushed)
+            pushed = _Pushed(self, self._prefetch, passes=self._passes)
+            self._add(pushed)
             if self._live:
                 pushed.subscribe_to(publisher)
             else:
                 discard_inner(publisher)
+
+    def _add(self, inner: _Pulled | _Pushed) -> None:
+        self._inners.add(inner)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """Note that an inner stream has a signal. Called from any thread."""
@@ -138,20 +143,23 @@ class _FlatMapRun(Coordinator[Any]):
                 else:
                     held.append(inner)
             elif ended and inner in self._inners:
-                self._inners.remove(inner)
-                if inner.error is not None:
-                    self._failed(inner.error)
-                if self._outer.bounded:
-                    self._outer.request(1)
+                self._remove(inner)
         if self._live and all_begun:
-            error, self._outer.error = self._outer.error, None
-            if error is not None:
-                self._failed(error)
-            if not self._inners:
-                if self._delayed_errors:
-                    self._fail(self._delayed_errors.pop())
-                else:
-                    self._complete()
+            self._outer_ended()
+
+    def _outer_ended(self) -> None:
+        error, self._outer.error = self._outer.error, None
+        if error is not None:
+            self._failed(error)
+        if not self._inners:
+            self._end_with(self._delayed_errors.pop() if self._delayed_errors else None)
+
+    def _remove(self, inner: _Pulled | _Pushed) -> None:
+        self._inners.remove(inner)
+        if inner.error is not None:
+            self._failed(inner.error)
+        if self._outer.bounded:
+            self._outer.request(1)
 
     def _failed(self, error: BaseException) -> None:
         if self._delayed_errors is None or hooks.is_exit(error):
@@ -171,6 +179,46 @@ class _FlatMapRun(Coordinator[Any]):
         self._inners.clear()
         self._ready.clear()
         self._without_demand.clear()
+
+
+class _SequentialRun(_FlatMapRun):
+    """Emits the inner streams in the order of their elements. Those that are not the first fill their queues."""
+
+    _passes = False
+
+    def __init__(self, subscriber: Subscriber[Any], operator: FlatMap | Merge) -> None:
+        super().__init__(subscriber, operator)
+        self._order: deque[_Pulled | _Pushed] = deque()
+
+    def _add(self, inner: _Pulled | _Pushed) -> None:
+        super()._add(inner)
+        self._order.append(inner)
+
+    def notice(self, inner: _Pulled | _Pushed) -> None:
+        self.wake()
+
+    def _advance(self) -> None:
+        order = self._order
+        all_begun = self._outer.ended  # read before the inner streams, which are then complete
+        while order and self._live:
+            inner = order[0]
+            ended = inner.ended  # read before its elements, which are then complete
+            if inner.has_elements():
+                demand = self._demand()
+                if not demand:
+                    return
+                inner.emit_up_to(demand)
+            elif ended:
+                order.popleft()
+                self._remove(inner)
+            else:
+                return
+        if self._live and all_begun:
+            self._outer_ended()
+
+    def _release(self) -> None:
+        super()._release()
+        self._order.clear()
 
 
 class _MergeRun(_FlatMapRun):
@@ -284,10 +332,13 @@ class Flattening(Operator[Any]):
 
     name: str
 
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
+    def __init__(
+        self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int, delay_errors: bool = False
+    ) -> None:
         super().__init__(source, f"{self.name}({name_of(function)})")
         self.function = checked_callable(function, "function", awaited=True)  # see ``checked_inner``
         self.prefetch = prefetch
+        self.delay_errors = delay_errors
 
 
 class FlatMap(Flattening):
@@ -304,9 +355,15 @@ class FlatMap(Flattening):
         prefetch: int,
         delay_errors: bool,
     ) -> None:
-        super().__init__(source, function, prefetch)
+        super().__init__(source, function, prefetch, delay_errors)
         self.concurrency = concurrency
-        self.delay_errors = delay_errors
+
+
+class FlatMapSequential(FlatMap):
+    """``flat_map_sequential(function)``: the inner streams in order, subscribed to at once."""
+
+    name = "flat_map_sequential"
+    run_type = _SequentialRun
 
 
 class Merge(Operator[Any]):

@@ -1,4 +1,4 @@
-"""map, scan, with_index, materialize and dematerialize."""
+"""map, scan, handle, with_index, materialize and dematerialize."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ from pyrs._core.demand import non_positive
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge, null_element
 from pyrs._core.sites import raise_again
-from pyrs._core.stage import END, MAP, ElementStage, PlainRun, PushedStage, Stage, StageRun, TailRun
+from pyrs._core.stage import (
+    DROP,
+    END,
+    MAP,
+    DroppingRun,
+    ElementStage,
+    PlainRun,
+    PushedStage,
+    Stage,
+    StageRun,
+    TailRun,
+)
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
 
-__all__ = ["Dematerialize", "Map", "Materialize", "Scan", "WithIndex"]
+__all__ = ["Dematerialize", "Handle", "HandleSink", "Map", "Materialize", "Scan", "WithIndex"]
 
 
 class Map(Stage):
@@ -153,6 +164,80 @@ class _ScanFromRun(StageRun):
             end()
         elif n:
             self.request_upstream(n)
+
+
+class HandleSink:
+    """The second argument of the function of ``handle``: emits at most one element for each element.
+
+    It is used inside the function only, on the thread that calls it.
+    """
+
+    def __init__(self) -> None:
+        self._result: Any = DROP
+        self._ended = False
+
+    def next(self, element: Any) -> None:
+        """Emit an element.
+
+        Raises:
+            NullSignal: ``element`` is None.
+            RuntimeError: it was already called for this element.
+        """
+        if self._result is not DROP:
+            raise RuntimeError("handle: next() may be called once for an element; flat_map emits several")
+        self._result = checked_given(element, "element")
+
+    def complete(self) -> None:
+        """Complete the stream, after the element of ``next`` if there is one."""
+        self._ended = True
+
+
+class _HandleRun(DroppingRun):
+    def __init__(self, stage: Handle) -> None:
+        self._function = stage.function
+        self._sink = HandleSink()
+
+    def on_next(self, element: Any) -> None:
+        sink = self._sink
+        self._function(element, sink)
+        result, sink._result = sink._result, DROP
+        if result is not DROP:
+            self.emit(result)
+        if sink._ended:
+            self.finish()
+        elif result is DROP:
+            self.skip()
+
+
+class Handle(Stage):
+    """``handle(function)``: at most one element for each, and completion."""
+
+    run_type = _HandleRun
+
+    def __init__(self, function: Callable[[Any, HandleSink], object]) -> None:
+        self.function = checked_callable(function, "function")
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._handled(iterator, whole, whole.hold_back(False))
+
+    def _handled(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        function, sink = self.function, HandleSink()
+        for element in iterator:
+            try:
+                function(element, sink)
+            except BaseException:
+                whole.raised_in(self)
+                raise
+            result, sink._result = sink._result, DROP
+            gauge.used_up = sink._ended
+            if result is not DROP:
+                yield result
+            if sink._ended:
+                whole.ended = True
+                return
+
+    def __repr__(self) -> str:
+        return f"handle({name_of(self.function)})"
 
 
 class WithIndex(ElementStage):

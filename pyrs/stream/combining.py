@@ -95,6 +95,30 @@ class Combining(Family[T_co]):
         """
         return self._over(operators.combining.Concat(self._and(others)))
 
+    def then(self, other: Publisher[R]) -> Stream[R]:
+        """Ignore the elements of this stream, and emit the other stream when it has completed.
+
+            ---1---2---|
+                       ---a---b---|
+            then(letters)
+            --------------a---b---|
+
+        Requests unbounded demand of this stream with the first request. The other stream receives the exact demand; it
+        is not subscribed to if this one fails. Buffers nothing.
+
+        Raises:
+            TypeError: ``other`` is not a Publisher.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just(1, 2).do_on_next(print).then(pyrs.just("saved")).collect()
+            1
+            2
+            ['saved']
+        """
+        ignoring = self._then(operators.filtering.IgnoreElements())
+        return self._over(operators.combining.Then(ignoring.source, other))
+
     @overload
     def zip(self, b: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
     @overload

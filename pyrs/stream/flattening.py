@@ -72,7 +72,55 @@ class Flattening(Family[T_co]):
         prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.merging.FlatMap(self.source, function, concurrency, prefetch, delay_errors))
 
-    def concat_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
+    def flat_map_sequential(
+        self,
+        function: Callable[[T_co], Inner[R]],
+        *,
+        concurrency: int = 256,
+        prefetch: int = 32,
+        delay_errors: bool = False,
+    ) -> Stream[R]:
+        """Map each element to a stream, run those streams at once, and emit them in order.
+
+            ---1-------2------------|
+            flat_map_sequential(lambda n: two elements, 10 n and 10 n + 1)
+            ---10--------11-20---21-|
+
+        Like ``flat_map``, except for the order: an inner stream that is not the first buffers up to ``prefetch``
+        elements and waits until the streams before it have completed. Requests ``concurrency`` elements, and one more
+        each time the first inner stream completes. Slow Subscribers slow all streams; nothing is dropped. Buffers at
+        most ``concurrency * prefetch`` elements. An inner stream over an iterable is pulled in its turn.
+
+        An error of an inner stream, of ``function`` or of this stream is emitted in order, after the elements before
+        it.
+
+        Args:
+            function: as for ``flat_map``.
+            concurrency: the maximum number of inner streams subscribed at the same time.
+            prefetch: the maximum number of buffered elements per inner stream.
+            delay_errors: whether the inner streams after a failed one are emitted before its error. Later errors are
+                reported to the dropped-errors hook.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+            ValueError: ``concurrency`` or ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import asyncio, pyrs
+            >>> async def sleep(seconds):
+            ...     await asyncio.sleep(seconds)
+            ...     return seconds
+            >>> pyrs.just(0.02, 0.01).flat_map_sequential(sleep).collect()
+            [0.02, 0.01]
+        """
+        concurrency = checked_natural(concurrency, "concurrency", 1)
+        prefetch = checked_natural(prefetch, "prefetch", 1)
+        operator = operators.merging.FlatMapSequential(self.source, function, concurrency, prefetch, delay_errors)
+        return self._over(operator)
+
+    def concat_map(
+        self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32, delay_errors: bool = False
+    ) -> Stream[R]:
         """Map each element to a stream and emit those streams sequentially.
 
             ---1-2-----------------|
@@ -89,6 +137,8 @@ class Flattening(Family[T_co]):
         Args:
             function: called with an element when its inner stream is next; returns a Publisher.
             prefetch: the maximum number of buffered elements of this stream.
+            delay_errors: whether the inner streams after a failed one are emitted before its error. Later errors are
+                reported to the dropped-errors hook.
 
         Raises:
             TypeError: ``function`` is not callable.
@@ -101,9 +151,8 @@ class Flattening(Family[T_co]):
             >>> pyrs.range(1, 4).concat_map(lambda n: pyrs.from_iterable([n] * n)).collect()
             [1, 2, 2, 3, 3, 3]
         """
-        return self._over(
-            operators.flattening.ConcatMap(self.source, function, checked_natural(prefetch, "prefetch", 1))
-        )
+        prefetch = checked_natural(prefetch, "prefetch", 1)
+        return self._over(operators.flattening.ConcatMap(self.source, function, prefetch, delay_errors))
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Map each element to a stream, and switch to it from the previous one.

@@ -13,6 +13,7 @@ from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
     from pyrs.operators.notification import Notification
+    from pyrs.operators.transforming import HandleSink
     from pyrs.stream.stream import Single, Stream
 
 __all__ = ["Transforming"]
@@ -111,6 +112,35 @@ class Transforming(Family[T_co]):
             [10, 11, 13, 16]
         """
         return self._then(operators.transforming.Scan(function, initial))
+
+    def handle(self, function: Callable[[T_co, HandleSink], object]) -> Stream[Any]:
+        """Let a function emit at most one element for each element, or complete the stream.
+
+            --------1-------2--------x-------|
+            handle(square the numbers, complete at "x")
+            --------1-------4--------|
+
+        It combines ``map``, ``filter`` and ``take_while``. Forwards demand unchanged, and requests one more element for
+        each that the function drops. Buffers nothing. If the function raises, the stream fails with that error.
+
+        Args:
+            function: called with the element and a sink. ``sink.next(element)`` emits an element, ``sink.complete()``
+                completes the stream after it. A call without either drops the element.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+
+        Examples:
+            >>> import pyrs
+            >>> def squares(text, sink):
+            ...     if text == "x":
+            ...         sink.complete()
+            ...     elif text.isdigit():
+            ...         sink.next(int(text) ** 2)
+            >>> pyrs.from_iterable("1a2x3").handle(squares).collect()
+            [1, 4]
+        """
+        return self._then(operators.transforming.Handle(function))
 
     def with_index(self, start: int = 0) -> Stream[tuple[int, T_co]]:
         """Pair each element with its index, like ``enumerate``.

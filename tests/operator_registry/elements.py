@@ -44,6 +44,12 @@ TRANSFORMING = [
         slow="slows",
         holds="one value",
     ),
+    Row(
+        {"handle": Sample(lambda s: s.handle(lambda element, sink: sink.next(element)))},
+        demand="exact, one more for each dropped element",
+        slow="slows",
+        holds="nothing",
+    ),
     Row({"with_index": Sample(lambda s: s.with_index())}, demand="exact", slow="slows", holds="nothing"),
     Row(
         {

@@ -33,6 +33,17 @@ COMBINING = [
     ),
     Row(
         {
+            "then": Sample(
+                lambda s: s.then(some()),
+                conformance=Conformance(lambda s: pyrs.empty().then(s), failed=lambda: failed_stream().then(some())),
+            )
+        },
+        demand="everything, with the first demand; exact of the other",
+        slow="slows the other",
+        holds="nothing",
+    ),
+    Row(
+        {
             "start_with": Sample(
                 lambda s: s.start_with(0),
                 demand=lambda s: s.start_with(),
@@ -99,6 +110,17 @@ FLATTENING = [
             "flat_map": Sample(
                 lambda s: s.flat_map(lambda n: some()),
                 conformance=Conformance(lambda s: s.flat_map(pyrs.just), subset=True),
+            )
+        },
+        demand="ahead: `concurrency` (256), and `prefetch` (32) of each inner stream; an inner iterable exact",
+        slow="slows all",
+        holds="`concurrency * prefetch`",
+    ),
+    Row(
+        {
+            "flat_map_sequential": Sample(
+                lambda s: s.flat_map_sequential(lambda n: some()),
+                conformance=Conformance(lambda s: s.flat_map_sequential(pyrs.just)),
             )
         },
         demand="ahead: `concurrency` (256), and `prefetch` (32) of each inner stream; an inner iterable exact",

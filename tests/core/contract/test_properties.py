@@ -156,6 +156,17 @@ SYNCHRONOUS = [
         on_elements(lambda e: [i for n in e for i in range(n % 4)]),
     ),
     Step(
+        "flat_map_sequential",
+        lambda s: s.flat_map_sequential(lambda n: pyrs.range(n % 4), prefetch=2),
+        on_elements(lambda e: [i for n in e for i in range(n % 4)]),
+    ),
+    Step("then", lambda s: s.then(pyrs.range(3)), lambda s: Script([], True) if s.fails else Script([0, 1, 2])),
+    Step(
+        "handle",
+        lambda s: s.handle(lambda n, sink: sink.next(n + 1) if n % 3 else None),
+        on_elements(lambda e: [n + 1 for n in e if n % 3]),
+    ),
+    Step(
         "flat_map(1)",
         # Without delay_errors an error may overtake remaining elements of the inner stream, as flat_map documents.
         lambda s: s.flat_map(lambda n: pyrs.just(n, n), concurrency=1, delay_errors=True),

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Combine = Callable[..., pyrs.Stream[Any]]
@@ -287,6 +289,33 @@ class TestSequentialSources:
 
 
 # zip.
+
+
+class TestThen:
+    @quick
+    @given(numbers=NUMBERS, demands=DEMANDS)
+    def test_then_ignores_the_elements_and_emits_the_other_stream(self, numbers: list[int], demands: list[int]) -> None:
+        agrees(lambda s: s.then(pyrs.just("a", "b")), numbers, ["a", "b"], demands)
+
+    def test_first_request_runs_the_source_and_the_other_stream_gets_the_exact_demand(self) -> None:
+        first, other = Counting([1, 2, 3]), Counting("abc")
+        subscriber: TestSubscriber[str] = TestSubscriber()
+        first.stream().then(other).subscribe(subscriber)
+        assert (first.requests, other.subscriptions) == ([], 0)
+        subscriber.request(2)
+        assert (first.requests, other.requests) == ([pyrs.UNBOUNDED], [2])
+        assert subscriber.elements == ["a", "b"]
+
+    def test_error_prevents_subscription_to_the_other_stream(self) -> None:
+        other = Counting("abc")
+        with pytest.raises(ValueError, match="planned"):
+            pyrs.error(ValueError("planned")).then(other).collect()
+        assert other.subscriptions == 0
+
+    def test_repr_shows_the_call_and_a_non_publisher_is_rejected(self) -> None:
+        assert repr(pyrs.just(1).then(pyrs.just(2))).endswith(".then(just(2))")
+        with pytest.raises(TypeError, match="other must be a Publisher"):
+            pyrs.just(1).then([2])  # type: ignore[arg-type]
 
 
 class TestZip:

@@ -1,4 +1,4 @@
-"""flat_map, concat_map and switch_map: results, demand, termination, errors and stack depth."""
+"""flat_map, flat_map_sequential, concat_map and switch_map: results, demand, termination, errors and stack depth."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Operator = Callable[[pyrs.Stream[Any], Callable[[Any], Any]], pyrs.Stream[Any]]
 
 OPERATORS: dict[str, Operator] = {
     "flat_map": lambda stream, function: stream.flat_map(function),
+    "flat_map_sequential": lambda stream, function: stream.flat_map_sequential(function),
     "concat_map": lambda stream, function: stream.concat_map(function),
     "switch_map": lambda stream, function: stream.switch_map(function),
 }
@@ -48,7 +49,7 @@ def test_synchronous_inner_streams_are_flattened_in_order(operator: Operator, wr
 
 
 def test_single_requests_deliver_every_element(wrap: Wrap) -> None:
-    for operator in (OPERATORS["flat_map"], OPERATORS["concat_map"]):
+    for operator in (OPERATORS["flat_map"], OPERATORS["flat_map_sequential"], OPERATORS["concat_map"]):
         subscriber: TestSubscriber[int] = TestSubscriber()
         operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(two_elements(n)))).subscribe(subscriber)
         for count in range(1, 5):
@@ -159,7 +160,7 @@ def test_exception_of_the_function_names_the_operator_and_cancels(operator: Oper
     outer.next(3)
     error = subscriber.await_error(ValueError)
     assert error.args == (3,)
-    assert "_map(raise_error), assembled at" in "".join(getattr(error, "__notes__", ()))
+    assert "(raise_error), assembled at" in "".join(getattr(error, "__notes__", ()))
     outer.assert_cancelled(1)
 
 
@@ -228,7 +229,7 @@ def test_rule_3_3_synchronous_inner_streams_use_constant_stack_depth(operator: O
 
 
 def test_repr_shows_the_call(operator: Operator) -> None:
-    assert repr(operator(pyrs.range(3), pyrs.just)).endswith("_map(just)")
+    assert repr(operator(pyrs.range(3), pyrs.just)).endswith("(just)")
     assert repr(pyrs.range(3).flat_map(pyrs.just)) == "range(0, 3).flat_map(just)"
 
 
@@ -474,8 +475,26 @@ class TestConcatMap:
         assert str(subscriber.await_error()) == "inner"
         assert [str(error) for error in dropped.take()] == ["outer"]
 
+    # switch_map.
 
-# switch_map.
+    def test_delay_errors_emits_all_inner_streams_before_the_first_error(self, dropped: Any) -> None:
+        stream = pyrs.just(1, 2, 3).concat_map(
+            lambda n: pyrs.just(n).concat(pyrs.error(ValueError(n))) if n < 3 else pyrs.just(n), delay_errors=True
+        )
+        subscriber: TestSubscriber[int] = TestSubscriber(pyrs.UNBOUNDED)
+        stream.subscribe(subscriber)
+        assert str(subscriber.await_error()) == "1"
+        assert subscriber.elements == [1, 2, 3]
+        assert [str(error) for error in dropped.take()] == ["2"]
+
+    def test_delayed_error_of_an_inner_stream_precedes_that_of_the_outer_stream(self, dropped: Any) -> None:
+        outer: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(pyrs.UNBOUNDED)
+        outer.stream().concat_map(lambda n: pyrs.error(ValueError(n)), delay_errors=True).subscribe(subscriber)
+        outer.next(1)
+        outer.error(OSError("outer"))
+        assert str(subscriber.await_error()) == "1"
+        assert [str(error) for error in dropped.take()] == ["outer"]
 
 
 class TestSwitchMap:

@@ -1,4 +1,4 @@
-"""scan, with_index, materialize, dematerialize and transform against a list model: demand, errors and completion."""
+"""scan, handle, with_index, transform and notifications against a list model: demand, errors, completion."""
 
 from __future__ import annotations
 
@@ -261,6 +261,46 @@ def test_initial_value_is_emitted_after_on_subscribe_returns(before: str) -> Non
     (source if before == "source" else source.take(0)).scan(operator.add, 10).subscribe(subscriber)
     subscriber.assert_elements(*([10, 11, 13] if before == "source" else [10]))
     subscriber.assert_complete()
+
+
+def squares_until_nine(n: int, sink: Any) -> None:
+    """Emit the squares of odd numbers, and complete at 9."""
+    if n % 2:
+        sink.next(n * n)
+    if n == 9:
+        sink.complete()
+
+
+class TestHandle:
+    @quick
+    @given(numbers=NUMBERS, demands=DEMANDS)
+    def test_handle_maps_drops_and_completes(self, numbers: list[int], demands: list[int]) -> None:
+        taken = numbers[: numbers.index(9) + 1] if 9 in numbers else numbers
+        agrees(lambda s: s.handle(squares_until_nine), numbers, [n * n for n in taken if n % 2], demands)
+
+    @pytest.mark.parametrize("pushed", [False, True])
+    def test_completion_comes_with_the_element_and_cancels_upstream(self, pushed: bool) -> None:
+        counting = Counting([9, 9])
+        source = counting.stream() if pushed else pyrs.just(9, 9)
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        source.handle(squares_until_nine).subscribe(subscriber)
+        assert subscriber.await_complete() == [81]
+        assert counting.cancels == pushed
+
+    def test_a_dropped_element_is_replaced(self) -> None:
+        counting = Counting([2, 4, 3, 5])
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        counting.stream().handle(squares_until_nine).subscribe(subscriber)
+        assert subscriber.elements == [9]
+        assert counting.requests == [1, 1, 1]
+
+    @pytest.mark.parametrize("pushed", [False, True])
+    @pytest.mark.parametrize("call", [lambda sink: (sink.next(1), sink.next(2)), lambda sink: sink.next(None)])
+    def test_second_element_and_none_fail_the_stream(self, call: Callable[[Any], object], pushed: bool) -> None:
+        source = Counting([1]).stream() if pushed else pyrs.just(1)
+        with pytest.raises((RuntimeError, pyrs.NullSignal)) as raised:
+            source.handle(lambda _, sink: call(sink)).collect()
+        assert "handle(" in "".join(getattr(raised.value, "__notes__", ()))
 
 
 class TestTransform:
