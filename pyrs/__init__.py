@@ -133,7 +133,17 @@ _LAZY_NAMES = {
     "strict": "pyrs.strictness",
 }
 _LAZY_MODULES = ("adapters", "schedulers", "sinks")
-_EXPLICIT_MODULES = ("aio", "jvm", "rules", "spark", "tck", "testing")
+_OTHER_NAMES = {
+    **{name: f"import pyrs.{name} first" for name in ("aio", "jvm", "rules", "spark", "tck", "testing")},
+    "ops": "operators are methods of a Stream, such as stream.map(function)",
+    "of": "use just()",
+    "from_": "use from_iterable()",
+    "throw": "use error()",
+    "Flux": "use Stream, and functions such as from_iterable()",
+    "Mono": "use Single, and functions such as from_callable()",
+    "Observable": "use Stream, and functions such as from_iterable()",
+    "Subject": "use pyrs.sinks, such as sinks.multicast()",
+}
 
 
 if not TYPE_CHECKING:  # a type checker would accept every attribute
@@ -145,7 +155,7 @@ if not TYPE_CHECKING:  # a type checker would accept every attribute
         if module is None:
             if name in _LAZY_MODULES:
                 return import_module(f"{__name__}.{name}")
-            advice = f": import pyrs.{name} first" if name in _EXPLICIT_MODULES else ""
+            advice = f": {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
         value = getattr(import_module(module), name)
         globals()[name] = value  # later accesses bypass this function

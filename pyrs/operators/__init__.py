@@ -66,4 +66,5 @@ if not TYPE_CHECKING:  # a type checker would accept every attribute
         try:
             return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from error
+            advice = "operators are methods of a Stream, such as stream.map(function)"
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {advice}") from error

@@ -21,11 +21,19 @@ from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.backpressure import Drops
+from pyrs.stream.advice import missing_attribute
 from pyrs.stream.stream import Stream
 
 __all__ = ["Emitter", "create", "created"]
 
 T = TypeVar("T")
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("on_next", "emit", "push", "put", "send"), "use next()"),
+    **dict.fromkeys(("on_error", "fail", "throw"), "use error()"),
+    **dict.fromkeys(("on_complete", "on_completed", "close", "done", "finish"), "use complete()"),
+    "is_cancelled": "use cancelled",
+}
 
 
 def create(
@@ -97,9 +105,7 @@ class Emitter(Generic[T]):
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            signal = name.removeprefix("on_")
-            advice = f": use {signal}()" if signal in ("next", "error", "complete") else ""
-            raise AttributeError(f"'Emitter' object has no attribute {name!r}{advice}", name=name, obj=self)
+            raise AttributeError(missing_attribute(Emitter, name, _OTHER_NAMES), name=name, obj=self)
 
     def next(self, element: T, /) -> None:
         """Push an element, without waiting. ``overflow`` applies if it exceeds demand.

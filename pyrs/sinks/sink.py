@@ -5,16 +5,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core.hub import EmitResult, Hub
 from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.errors import EmitFailed
+from pyrs.stream.advice import missing_attribute
 from pyrs.stream.stream import Stream
 
 __all__ = ["FailureHandler", "Sink", "busy_looping"]
 
 T = TypeVar("T")
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("next", "on_next", "emit_next", "push", "put", "send"), "use emit() or try_emit()"),
+    **dict.fromkeys(("error", "on_error", "fail"), "use emit_error() or try_emit_error()"),
+    **dict.fromkeys(("complete", "on_complete", "on_completed", "close"), "use emit_complete() or try_emit_complete()"),
+    **dict.fromkeys(("as_flux", "as_mono", "as_observable"), "use stream"),
+    "try_emit_next": "use try_emit()",
+}
 
 FailureHandler = Callable[[EmitResult], object]
 """Called with a result that is not OK. A result of True means: retry immediately."""
@@ -48,6 +57,12 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             NullSignal: ``element`` is None.
         """
+
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            advice = {name: f"use sink.stream.{name}"} if hasattr(Stream, name) else _OTHER_NAMES
+            raise AttributeError(missing_attribute(type(self), name, advice), name=name, obj=self)
 
     @property
     def stream(self) -> Stream[T]:

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 __all__ = ["missing_attribute"]
 
 _OTHER_NAMES = {
+    "select": "use map()",
+    "where": "use filter()",
+    "aggregate": "use reduce()",
+    "sum": "use reduce(operator.add)",
+    "do_action": "use do_on_next()",
+    "finally_action": "use finally_do()",
+    "first_or_default": "use first(default=...)",
+    "last_or_default": "use last(default=...)",
+    "throttle_first": "use throttle()",
+    "throttle_with_timeout": "use debounce()",
+    "buffer_with_count": "use buffer(count)",
+    "window_with_count": "use window(count)",
+    "result": "use collect() for all elements, or first().block() for one",
+    "to_future": "use pyrs.adapters.futures.to_future(single)",
     "pipe": "call operators as methods, stream.map(f).filter(g), or use transform(function)",
     "then_many": "use concat()",
     "block": "use collect() for all elements, or first().block() for one",
@@ -30,18 +45,23 @@ _OTHER_NAMES = {
 }
 
 
-def missing_attribute(stream_type: type, name: str) -> str:
+def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
     """Return the message of an AttributeError, with the method that the caller may mean.
+
+    Args:
+        owner: the class without the attribute.
+        name: the attribute.
+        other_names: advice for other names in snake case.
 
     Examples:
         >>> import pyrs
         >>> missing_attribute(pyrs.Stream, "flatMap")
         "'Stream' object has no attribute 'flatMap': use flat_map()"
     """
-    message = f"{stream_type.__name__!r} object has no attribute {name!r}"
+    message = f"{owner.__name__!r} object has no attribute {name!r}"
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
-    if advice := _OTHER_NAMES.get(snake):
+    if advice := other_names.get(snake):
         return f"{message}: {advice}"
-    if not snake.startswith("_") and callable(getattr(stream_type, snake, None)):
+    if not snake.startswith("_") and hasattr(owner, snake):
         return f"{message}: use {snake}()"
     return message

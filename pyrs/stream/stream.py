@@ -87,7 +87,14 @@ class Stream(
         source = getattr(self, "source", None)  # missing if the __init__ of a subclass failed
         return super().__repr__() if source is None else repr(source)
 
-    if not TYPE_CHECKING:  # type checkers already reject iteration and indexing
+    if not TYPE_CHECKING:  # type checkers already reject these
+
+        def __await__(self) -> object:
+            """Reject ``await stream``, and name the alternatives."""
+            raise TypeError(
+                f"a {type(self).__name__} cannot be awaited, as it may have many elements: use await stream.to_list(), "
+                "await stream.first(), or async for"
+            )
 
         def __getitem__(self, place: object) -> object:
             """Reject ``for x in stream`` and ``stream[0]``, and name the alternatives."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.waiting import DEADLINE
         (lambda s: s.pipe(print), "call operators as methods"),
         (lambda s: s.block(), "use collect() for all elements"),
         (lambda s: s.observe_on(print), "use publish_on()"),
+        (lambda s: s.where(bool), "use filter()"),
+        (lambda s: s.first_or_default(0), "use first(default=...)"),
     ],
 )
 def test_missing_method_names_the_one_of_pyrs(mistake: Callable[[Any], object], advice: str) -> None:
@@ -44,12 +47,62 @@ def test_zip_with_a_list_names_from_iterable() -> None:
         pyrs.just(1).zip([1, 2])  # type: ignore[call-overload]
 
 
-def test_emitter_names_its_methods() -> None:
-    def emit(emitter: Any) -> None:
-        emitter.on_next(1)
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("on_next", "use next()"),
+        ("onNext", "use next()"),
+        ("emit", "use next()"),
+        ("on_error", "use error()"),
+        ("on_completed", "use complete()"),
+        ("is_cancelled", "use cancelled"),
+    ],
+)
+def test_emitter_names_its_methods(name: str, advice: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        pyrs.create(lambda emitter: getattr(emitter, name)(1)).collect(timeout=DEADLINE)
+    assert str(raised.value) == f"'Emitter' object has no attribute {name!r}: {advice}"
 
-    with pytest.raises(AttributeError, match=r"use next\(\)"):
-        pyrs.create(emit).collect(timeout=DEADLINE)
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("on_next", "use emit() or try_emit()"),
+        ("tryEmitNext", "use try_emit()"),
+        ("error", "use emit_error() or try_emit_error()"),
+        ("onComplete", "use emit_complete() or try_emit_complete()"),
+        ("map", "use sink.stream.map"),
+        ("asFlux", "use stream"),
+    ],
+)
+def test_sink_names_its_methods(name: str, advice: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(pyrs.sinks.multicast(), name)
+    assert str(raised.value).endswith(f" object has no attribute {name!r}: {advice}")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("ops", "operators are methods"), ("of", "use just()"), ("Flux", "use Stream"), ("jvm", "import pyrs.jvm first")],
+)
+def test_package_names_what_to_use(name: str, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(pyrs, name, raising=False)
+    with pytest.raises(AttributeError, match=advice):
+        getattr(pyrs, name)
+
+
+def test_operator_functions_are_methods() -> None:
+    with pytest.raises(AttributeError, match=r"operators are methods of a Stream, such as stream\.map"):
+        pyrs.operators.map  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_await_of_a_stream_names_the_alternatives() -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match=r"a Stream cannot be awaited.*await stream\.to_list\(\)"):
+            await pyrs.range(3)  # type: ignore[misc]
+        assert await pyrs.range(3).count() == 3
+
+    asyncio.run(main())
 
 
 def test_interval_without_demand_names_the_strategies() -> None:
