@@ -43,7 +43,12 @@ public enum ObjectKind {
 
     /** Returns the kind of a code; an unknown code means a plain object. */
     public static ObjectKind ofCode(int code) {
-        return code >= 0 && code < KINDS.length ? KINDS[code] : OBJECT;
+        return isCode(code) ? KINDS[code] : OBJECT;
+    }
+
+    /** Returns whether a code is that of a kind. */
+    public static boolean isCode(int code) {
+        return code >= 0 && code < KINDS.length;
     }
 
     public int code() {

@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.ObjectKind;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -277,6 +278,9 @@ public final class ValueDecoder {
         long handle = ByteBuffer.wrap(payload).getLong(1);
         if (type == ExtensionTypes.RECEIVER_OWNS) {
             return references.local(handle);
+        }
+        if (!ObjectKind.isCode(payload[0])) {
+            throw new MalformedValueException("a reference of the unknown kind " + (payload[0] & 0xff));
         }
         receipts++;
         return references.remote(payload[0], handle);
