@@ -20,13 +20,13 @@ import pyrs
 from pyrs import jvm
 from pyrs.errors import JvmUnavailable, LinkClosed
 from pyrs.jvm.gateways.jars import packaged_jars
-from tests.shutdown import conftest as endings
+from tests.shutdown import conftest as shutdown
 from tests.shutdown.pace import run_at_pace
 from tests.waiting import DEADLINE, MILLIS, eventually, recording
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 100
-classes = endings.classes
+classes = shutdown.classes
 
 
 @pytest.fixture(autouse=True)

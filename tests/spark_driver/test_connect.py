@@ -14,13 +14,13 @@ import pyrs
 from pyrs import jvm
 from pyrs.errors import CallTimeout, JavaError
 from pyrs.testing import TestSubscriber
-from tests.shutdown import conftest as endings
+from tests.shutdown import conftest as shutdown
 from tests.shutdown.pace import run_at_pace
 from tests.waiting import DEADLINE, MILLIS, eventually, recording
 
-classes = endings.classes
-shared_jvm = endings.shared_jvm
-bridge = endings.bridge
+classes = shutdown.classes
+shared_jvm = shutdown.shared_jvm
+bridge = shutdown.bridge
 
 
 @pytest.fixture

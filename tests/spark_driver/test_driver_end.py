@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pyrs.jvm.gateways.jars import packaged_jars
-from tests.shutdown import conftest as endings
+from tests.shutdown import conftest as shutdown
 from tests.waiting import eventually
 
 SECONDS = 300
@@ -23,8 +23,8 @@ SECONDS = 300
 
 pytestmark = pytest.mark.timeout(SECONDS + 60)
 ROOT = Path(__file__).parents[2]
-classes = endings.classes
-shared_jvm = endings.shared_jvm
+classes = shutdown.classes
+shared_jvm = shutdown.shared_jvm
 
 # A driver as users start it: the user's classes are on its class path, the pyrs jar is not.
 DRIVER = """
