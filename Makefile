@@ -99,14 +99,14 @@ build/rivals.stamp: | $(VENV)/.ready
 conformance: setup build/interop.stamp build/rivals.stamp ## run the Python TCK and the official TCK on every row of docs/conformance.md; about an hour
 	@$(BIN)/python -m tests.conformance
 
-# The fault campaigns run where the project has them. `tests.conformance` keeps its results for the same code, so a second
-# run after the page has been committed takes seconds.
+# `tests.conformance` keeps its results for the same code, so a second run after the page has been committed takes
+# seconds.
 release-check: setup build/interop.stamp build/rivals.stamp ## gate a release: conformance, every server system, fault campaigns, versions; hours
 	@test -z "$$(git status --porcelain)" || { echo "pyrs: commit or stash all changes first" >&2; exit 1; }
 	@$(BIN)/python -m tests.conformance
 	@git diff --quiet -- docs/conformance.md || { echo "pyrs: commit docs/conformance.md, then run make release-check again" >&2; exit 1; }
 	@$(BIN)/python -m tests.interop.systems
-	@if test -d tests/campaigns; then $(BIN)/python -m tests.campaigns; else echo "pyrs: this tree has no fault campaign"; fi
+	@$(BIN)/python -m tests.campaigns
 	@.ci/versions
 
 bench: setup build/rivals.stamp ## measure every benchmark and write the figures of docs/benchmarks.md
@@ -118,6 +118,15 @@ bench-guard: setup build/rivals.stamp ## compare eight benchmark rows with the p
 nightly: setup ## run 10,000 random operator chains of each kind, and every kill of a Spark driver
 	@PYRS_EXAMPLES=10000 $(BIN)/python -m pytest -q tests/core/contract/test_properties.py --timeout 3600
 	@PYRS_CAMPAIGN=1 PYRS_EVERY_STEP=1 $(BIN)/python -m pytest -q tests/spark/test_read_stream_killed.py
+
+# One fault campaign; MINUTES=5 changes its time, SEED=7 repeats a run, FRAMES=1000000 fuzzes by number.
+CAMPAIGN := $(BIN)/python -m tests.campaigns
+
+soak fuzz: setup
+	@$(CAMPAIGN) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(FRAMES),--frames $(FRAMES))
+
+soak: ## run all shapes of streams on 32 threads over both gateways, and compare what is held at the end with the start
+fuzz: ## send mutated and random frames to both halves of the link
 
 versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and Spark on every installed Python from 3.10
 	@.ci/versions

@@ -1,0 +1,1 @@
+"""Fault campaigns. ``python -m tests.campaigns --help`` lists them."""

@@ -1,0 +1,55 @@
+"""Run the fault campaigns: ``python -m tests.campaigns [fuzz|soak] [--minutes N] [--frames N] [--seed S]``."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from collections.abc import Sequence
+
+from tests.campaigns import fuzz, soak
+from tests.campaigns.reporting import Violation, say
+
+CAMPAIGNS = ("fuzz", "soak")
+
+
+def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) -> str | None:
+    """Run one campaign. Return its violation, or None."""
+    options = f"--minutes {minutes:g}" if frames is None or name != "fuzz" else f"--frames {frames}"
+    say(f"{name}: seed {seed}; replay: python -m tests.campaigns {name} {options} --seed {seed}")
+    try:
+        if name == "fuzz":
+            fuzz.run(seed, minutes, frames)
+        else:
+            soak.run(seed, minutes, threads)
+    except Violation as violation:
+        return str(violation)
+    return None
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the chosen campaigns. Return 1 if an invariant was violated."""
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description="Run the fault campaigns.")
+    parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help=f"{', '.join(CAMPAIGNS)}; all by default")
+    parser.add_argument("--minutes", type=float, default=20.0, help="the time of each campaign (default 20)")
+    parser.add_argument("--frames", type=int, help="fuzz this number of frames on each half, in place of --minutes")
+    parser.add_argument("--threads", type=int, default=32, help="the threads of soak on each gateway (default 32)")
+    parser.add_argument("--seed", type=int, help="repeat a run; by default a new seed")
+    options = parser.parse_args(words)
+    unknown = set(options.campaigns) - set(CAMPAIGNS)
+    if unknown:
+        parser.error(f"no such campaign: {', '.join(sorted(unknown))}; choose from {', '.join(CAMPAIGNS)}")
+    violations = {}
+    for name in options.campaigns or CAMPAIGNS:
+        seed = options.seed if options.seed is not None else secrets.randbelow(2**32)
+        violation = run(name, seed, options.minutes, options.frames, options.threads)
+        if violation is not None:
+            violations[name] = violation
+            say(f"{name}: VIOLATION with seed {seed}: {violation}")
+        else:
+            say(f"{name}: passed with seed {seed}")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
