@@ -12,7 +12,7 @@ from itertools import count, islice
 from typing import Any
 
 from pyrs import schedulers
-from pyrs.adapters.futures import _Completing
+from pyrs.adapters.futures import FutureSubscriber
 from pyrs.adapters.queues import from_queue
 from pyrs.aio import background_loop
 from pyrs.operators.terminal import _Queue
@@ -177,7 +177,11 @@ ADAPTERS: list[Entry] = [
         trigger=lambda arriving: arriving.taken(),
         covers=("adapters.queues.to_queue",),
     ),
-    blackbox("adapters.futures.to_future", _Completing, covers=("adapters.futures.to_future",)),
+    blackbox(
+        "adapters.futures.to_future",
+        lambda: FutureSubscriber("to_future()"),
+        covers=("adapters.futures.to_future",),
+    ),
     publisher(
         "adapters.reactivex.from_observable",
         _observed,
