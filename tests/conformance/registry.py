@@ -63,7 +63,6 @@ EXEMPT: dict[str, str] = {
     "Stream": "the operators are its methods",
     "set_element_hook": "sets a hook",
     "set_error_hook": "sets a hook",
-    "Stream.source": "the Publisher that is wrapped",
     "Stream.carries_context": "a marker attribute",
     "Stream.transform": "applies a user's function, which uses other operators",
     "sinks.EmitFailed": "an exception",
