@@ -203,7 +203,12 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         try:
             self._request_runs(n)
         except BaseException as error:
-            self._stage_raised(error, self._place_of(error, 0))
+            is_exit = hooks.is_exit(error)
+            if not is_exit or (self._live and (self._exit is None or error is not self._exit[0])):
+                self._cancel_upstream(0)
+                self._fail_runs(error)
+            if is_exit:
+                raise
 
     def _on_cancel(self) -> None:
         self._forget()
@@ -300,22 +305,12 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         if not is_exit or (self._live and (error is not exit_ or place > last)):
             if is_exit:
                 self._exit = error, place
-                blamed = self._place_of(error, place)  # on_cancel of a stage before this one may have raised it
-            self._stages[place if blamed is None else blamed].blame(error)
+            if not is_exit or not hasattr(error, "__notes__"):  # else on_cancel of a stage before this one raised it
+                self._stages[place if blamed is None else blamed].blame(error)
             self._cancel_upstream(place)
             self._runs[place].fail(error)
         if is_exit:
             raise error
-
-    def _place_of(self, error: BaseException, place: int) -> int:
-        """Return the place of the last stage in the traceback, or the given one without any."""
-        traceback = error.__traceback__
-        while traceback is not None:
-            run = traceback.tb_frame.f_locals.get("self")
-            if isinstance(run, StageRun) and run in self._runs:
-                place = self._runs.index(run)
-            traceback = traceback.tb_next
-        return place
 
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None

@@ -159,9 +159,9 @@ class Action(PushedStage):
         try:
             self.action(*arguments)
         except BaseException as error:
+            self.blame(error)
             if hooks.is_exit(error):
                 raise
-            self.blame(error)
             if failure is not None:
                 add_note(failure, f"{self!r} raised {type(error).__name__}: {error}")
             hooks.on_error_dropped(error, f"raised by the action of {self!r}")
