@@ -85,13 +85,20 @@ class DaemonExecutor:
             if self._idle:
                 self._idle -= 1
                 self._handed.put(task)
-            elif len(self._threads) < min(_EAGER_THREADS, self._max_threads):
-                thread = self._thread_for(task)
             else:
                 self._backlog.append(task)
-                watch, self._watched = not self._watched, True
+                if len(self._threads) < min(_EAGER_THREADS, self._max_threads):
+                    thread = self._new_thread()
+                elif self._max_threads > 1:
+                    watch, self._watched = not self._watched, True
         if thread is not None:
-            self._start(thread)
+            try:
+                self._start(thread)
+            except BaseException:
+                with self._lock:
+                    if task in self._backlog:  # else another thread has taken it
+                        self._backlog.remove(task)
+                        raise
         if watch:
             threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
 
@@ -113,9 +120,12 @@ class DaemonExecutor:
                     warn, self._warned = not self._warned, True
             for _ in range(more):
                 with self._lock:
-                    thread = self._thread_for(self._backlog.popleft()) if self._backlog else None
+                    thread = self._new_thread() if self._backlog else None
                 if thread is not None:
-                    self._start(thread)
+                    try:
+                        self._start(thread)
+                    except RuntimeError:
+                        break  # the system has no more threads now: the tasks wait
             if warn:
                 import logging
 
@@ -123,13 +133,14 @@ class DaemonExecutor:
                     "all %d threads of %s are busy: further work waits for one of them", self._max_threads, self._name
                 )
 
-    def _thread_for(self, task: Task) -> threading.Thread:
-        self._taken += 1
-        self._started += 1
+    def _new_thread(self) -> threading.Thread | None:
+        """Return a thread to start, or None if a finalizer has just started the last one. Under the lock."""
         # In an empty context: on a free-threaded Python it would inherit that of its starter.
-        thread = threading.Thread(
-            target=Context().run, args=(self._work, [task]), name=f"pyrs-{self._name}-{self._started}", daemon=True
-        )
+        name = f"pyrs-{self._name}-{self._started + 1}"
+        thread = threading.Thread(target=Context().run, args=(self._work,), name=name, daemon=True)
+        if len(self._threads) >= self._max_threads:
+            return None
+        self._started += 1
         self._threads.add(thread)
         return thread
 
@@ -142,22 +153,19 @@ class DaemonExecutor:
                 self._threads.discard(thread)
             raise
 
-    def _work(self, first: list[Task]) -> None:
-        # In a list: a thread keeps its arguments while it runs, and must not keep a finished task alive (§3.13).
-        task: Task | None = first.pop()
+    def _work(self) -> None:
         try:
-            while task is not None:
+            while (task := self._next_task()) is not None:
                 try:
                     task()
                 except BaseException as error:  # also SystemExit, which would end this thread silently
                     hooks.on_error_dropped(error, f"on thread {threading.current_thread().name}")
-                task = None
-                task = self._next_task()
+                del task  # a waiting thread must not keep a finished task alive (§3.13)
         finally:
             with self._lock:
                 self._threads.discard(threading.current_thread())
                 # A task that arrived since this thread found none may have no other thread.
-                heir = self._thread_for(self._backlog.popleft()) if self._backlog and not self._threads else None
+                heir = self._new_thread() if self._backlog and not self._threads else None
             if heir is not None:
                 self._start(heir)
             try:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from contextvars import Context
-from itertools import count
-from queue import Empty, SimpleQueue
-from threading import RLock, Thread, current_thread
 from time import monotonic
 from weakref import WeakSet
 
-from pyrs._core import hooks
-from pyrs._core.executor import DaemonExecutor, ended
+from pyrs._core.executor import DaemonExecutor
 from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 from pyrs.schedulers.delays import TimerThread
@@ -78,98 +73,17 @@ class Inline(ThreadScheduler):
         return "inline()"
 
 
-class SingleThread(ThreadScheduler):
-    """Runs tasks sequentially on one thread."""
+class Pool(ThreadScheduler):
+    """Runs tasks concurrently on several threads."""
 
-    _numbers = count(1)
-
-    def __init__(self, name: str, idle_seconds: float = 5.0) -> None:
+    def __init__(self, max_threads: int, name: str, idle_seconds: float = 5.0) -> None:
+        self._max_threads = checked_natural(max_threads, "max_threads", least=1)
         self._name = name
         self._idle_seconds = idle_seconds
         super().__init__()
 
     def after_fork(self) -> None:
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and submit a task
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._thread: Thread | None = None
-
-    def execute(self, task: Task) -> None:
-        checked_callable(task, "task")
-        with self._lock:
-            if self._closed:
-                raise closed(self)
-            thread = self._new_thread() if self._thread is None else None
-            self._tasks.put(task)
-        if thread is not None:
-            self._start(thread, task)
-
-    def _new_thread(self) -> Thread | None:
-        name = f"pyrs-{self._name}-{next(self._numbers)}"
-        # In an empty context: on a free-threaded Python it would inherit that of its starter.
-        thread = Thread(target=Context().run, args=(self._work, self._tasks), name=name, daemon=True)
-        if self._thread is not None:
-            return None  # a finalizer has started it
-        self._thread = thread
-        return thread
-
-    def _start(self, thread: Thread, task: Task) -> None:
-        """Start the thread outside the lock, which a finalizer on it may need."""
-        try:
-            thread.start()
-        except BaseException:
-            with self._lock:
-                self._thread = None
-                for _ in range(self._tasks.qsize()):  # remove the rejected task, keep those of other threads
-                    each = self._tasks.get()
-                    if each is not task:
-                        self._tasks.put(each)
-            raise
-
-    def _work(self, tasks: SimpleQueue[Task | None]) -> None:
-        while True:
-            try:
-                task = tasks.get(timeout=self._idle_seconds)
-            except Empty:
-                with self._lock:
-                    self._thread = None  # before the check: a task submitted later starts a new thread
-                    idle = tasks.empty()
-                    if idle or self._thread is not None:  # a finalizer may have started one
-                        return
-                    self._thread = current_thread()  # a task was submitted between the deadline and the lock
-                continue
-            if task is None:
-                return
-            try:
-                task()
-            except BaseException as error:  # also SystemExit, which would end this thread silently
-                hooks.on_error_dropped(error, f"on thread {current_thread().name}")
-            del task  # the thread must not keep a finished task alive (§3.13)
-
-    def close(self, timeout: float = 5.0) -> bool:
-        timeout = checked_seconds(timeout, "timeout")
-        with self._lock:
-            self._closed = True
-            thread = self._thread
-            if thread is not None:
-                self._tasks.put(None)
-        if thread is None or thread is current_thread():
-            return True
-        return ended(thread, timeout)
-
-    def __repr__(self) -> str:
-        return f"<single({self._name!r}): {'closed, ' if self._closed else ''}{self._tasks.qsize()} queued>"
-
-
-class Pool(ThreadScheduler):
-    """Runs tasks concurrently on several threads."""
-
-    def __init__(self, max_threads: int, name: str) -> None:
-        self._max_threads = checked_natural(max_threads, "max_threads", least=1)
-        self._name = name
-        super().__init__()
-
-    def after_fork(self) -> None:
-        self._executor = DaemonExecutor(self._name, self._max_threads)
+        self._executor = DaemonExecutor(self._name, self._max_threads, self._idle_seconds)
 
     @property
     def closed(self) -> bool:
@@ -196,6 +110,16 @@ class Pool(ThreadScheduler):
         executor = self._executor
         state = f"{'closed, ' if self._closed else ''}{executor.threads} threads, {executor.backlog} queued"
         return f"<pool({self._max_threads}, {self._name!r}): {state}>"
+
+
+class SingleThread(Pool):
+    """Runs tasks sequentially on one thread."""
+
+    def __init__(self, name: str, idle_seconds: float = 5.0) -> None:
+        super().__init__(1, name, idle_seconds)
+
+    def __repr__(self) -> str:
+        return f"<single({self._name!r}): {'closed, ' if self._closed else ''}{self._executor.backlog} queued>"
 
 
 _forkable: WeakSet[ThreadScheduler] = WeakSet()

@@ -183,7 +183,7 @@ def test_scheduling_under_the_schedulers_own_locks_does_not_deadlock() -> None:
     done = threading.Event()
 
     def work() -> None:
-        with scheduler._lock, many._executor._lock, threads._timer._queue.lock:
+        with scheduler._executor._lock, many._executor._lock, threads._timer._queue.lock:
             for each in (scheduler, many):
                 each.execute(int)
                 each.schedule(int, 60).cancel()

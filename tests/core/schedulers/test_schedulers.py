@@ -61,7 +61,7 @@ class TestSingle:
         scheduler = SingleThread("brief", idle_seconds=0.01)
         threads_used: list[threading.Thread] = []
         for _ in range(2):
-            assert scheduler._thread is None
+            assert scheduler._executor.threads == 0
             done = threading.Event()
             scheduler.execute(lambda done=done: (threads_used.append(threading.current_thread()), done.set()))  # type: ignore[misc]
             assert done.wait(30)
@@ -88,26 +88,7 @@ class TestSingle:
                     raise Empty
                 return super().get(block, timeout)
 
-        scheduler._tasks = LateSubmission()
-        scheduler.execute(int)
-        assert done.wait(30)
-        assert scheduler.close(30)
-
-    def test_task_submitted_by_a_finalizer_on_the_terminating_thread_is_run(self) -> None:
-        scheduler, done = SingleThread("left", idle_seconds=0.001), threading.Event()
-        submitted: list[threading.Thread] = []
-
-        class FinalizingQueue(SimpleQueue[Any]):
-            """Simulate a finalizer that runs after the thread found the queue empty."""
-
-            def empty(self) -> bool:
-                empty = super().empty()
-                if empty and not submitted:
-                    submitted.append(threading.current_thread())
-                    scheduler.execute(done.set)
-                return empty
-
-        scheduler._tasks = FinalizingQueue()
+        scheduler._executor._handed = LateSubmission()
         scheduler.execute(int)
         assert done.wait(30)
         assert scheduler.close(30)
@@ -405,7 +386,7 @@ inherited = []
 entered, leave = threading.Event(), threading.Event()
 
 def hold():
-    with threads._timer._queue.lock, every[0]._lock, every[1]._executor._lock:
+    with threads._timer._queue.lock, every[0]._executor._lock, every[1]._executor._lock:
         every[0].schedule(lambda: inherited.append(1), 0.2)  # cannot fire before the fork
         entered.set()
         leave.wait(30)
