@@ -1,4 +1,4 @@
-"""The engine that enforces the rules. Standard library only; it knows neither asyncio nor the JVM.
+"""The engine that enforces the rules, without asyncio and without the JVM.
 
 Towards the Subscriber:
 

@@ -1,15 +1,14 @@
-"""The engine of operators that switch sequentially from one source to the next: concat, retry, switch_if_empty, ..."""
+"""The engine of operators with one source at a time: concat, retry, ..."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.context import attach, capture
+from pyrs._core.context import attach_safely, capture
 from pyrs._core.demand import UNBOUNDED, non_positive
-from pyrs._core.downstream import DownstreamSubscription
 from pyrs._core.drain import DrainLoop
-from pyrs._core.operator import Operator
+from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
@@ -18,7 +17,7 @@ __all__ = ["ActiveSource", "SubscriptionArbiter"]
 T = TypeVar("T")
 
 
-class SubscriptionArbiter(DownstreamSubscription[T]):
+class SubscriptionArbiter(OperatorSubscription[T]):
     """One Subscriber's subscription to sources that follow each other.
 
     One source is active at a time. Its signals are serial and are forwarded without a queue. Demand that a source did
@@ -80,11 +79,7 @@ class SubscriptionArbiter(DownstreamSubscription[T]):
             self._raised(error)
 
     def _switch_to(self, source: Publisher[T]) -> bool:
-        """Subscribe to the source with the demand that was not served. The source before it has terminated.
-
-        Returns:
-            Whether it was subscribed to, which is not so if the stream is over.
-        """
+        """Subscribe to the next source, and return False if the stream is over."""
         upcoming: ActiveSource[T] = ActiveSource(self)
         with self._lock:
             if not self._live or self._illegal is not None:
@@ -96,18 +91,7 @@ class SubscriptionArbiter(DownstreamSubscription[T]):
         self._subscribing.add(source, upcoming)
         return True
 
-    def _raised(self, error: BaseException) -> None:
-        """Fail the stream because user code raised in this operator."""
-        self._operator.blame(error)
-        self._fail(error)
-        if hooks.is_exit(error):
-            raise error
-
     # The engine.
-
-    @property
-    def _call(self) -> str:
-        return self._operator.call
 
     def _on_request(self, n: int) -> None:
         if n > 0:
@@ -135,7 +119,7 @@ class SubscriptionArbiter(DownstreamSubscription[T]):
         self._release()
 
     def _answer(self, error: BaseException) -> None:
-        """Fail with the answer to an illegal request, unless the Subscriber has received it (§3.9)."""
+        """Fail with the answer to an illegal request, once (§3.9)."""
         if self._live:
             self._fail(error)
 
@@ -157,17 +141,11 @@ class _Subscribing(DrainLoop):
     def _work(self) -> None:
         upcoming, self._next = self._next, None
         if upcoming is not None:
-            source, subscriber = upcoming
-            try:
-                attach(source, subscriber)
-            except Exception as error:  # 1.9
-                if hooks.is_exit(error):
-                    raise
-                subscriber.on_error(error)
+            attach_safely(*upcoming)
 
 
 class ActiveSource(Subscriber[T]):
-    """The Subscriber of one source of an arbiter. A Subscriber serves one Publisher (§2.5, §2.12)."""
+    """The Subscriber of one source of an arbiter (§2.5, §2.12)."""
 
     def __init__(self, arbiter: SubscriptionArbiter[T]) -> None:
         self._arbiter = arbiter

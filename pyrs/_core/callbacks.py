@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.demand import UNBOUNDED, checked_count
+from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
-from pyrs._core.validation import checked_callable, checked_natural
+from pyrs._core.validation import checked_callable, checked_integer, checked_natural
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
@@ -100,7 +100,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_count(n), UNBOUNDED))  # §3.17: a Java long holds no more
+            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: a Java long holds no more
 
     def cancel(self) -> None:
         subscription = self._subscription

@@ -24,10 +24,11 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from pyrs._core import hooks
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Publisher, Subscriber, Subscription
 
-__all__ = ["attach", "bound", "bound_executor", "capture", "in_context"]
+__all__ = ["attach", "attach_safely", "bound", "bound_executor", "capture", "in_context"]
 
 T = TypeVar("T")
 Task = Callable[[], object]
@@ -78,6 +79,16 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
 def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
     """Subscribe, and propagate the caller's context to every signal of any Publisher."""
     source.subscribe(subscriber if getattr(source, "carries_context", False) else in_context(subscriber))
+
+
+def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
+    """Attach, and signal what ``subscribe`` raises as an error of the source (§1.9)."""
+    try:
+        attach(source, subscriber)
+    except Exception as error:
+        if hooks.is_exit(error):
+            raise
+        subscriber.on_error(error)
 
 
 class _SubscriberInContext(Subscriber[T]):

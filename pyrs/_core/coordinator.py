@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.fusion import IteratorConsumer, null_element
-from pyrs._core.operator import Operator
+from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs._core.serial import SerialSubscription
 from pyrs.api import Subscriber
 
@@ -20,7 +20,7 @@ __all__ = ["Coordinator"]
 R = TypeVar("R")
 
 
-class Coordinator(SerialSubscription[R]):
+class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     """One Subscriber's subscription to an operator.
 
     Inputs, timers and requests arrive on any thread. They store their signal in a thread-safe place and call
@@ -49,7 +49,7 @@ class Coordinator(SerialSubscription[R]):
         operator: Operator[Any],
         execute: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        super().__init__(subscriber, capture(), execute)
+        SerialSubscription.__init__(self, subscriber, capture(), execute)
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)
         self._posted: deque[tuple[Callable[[Any], object], Any]] = deque()
@@ -190,18 +190,7 @@ class Coordinator(SerialSubscription[R]):
         finally:
             self._emitted += taken
 
-    def _raised(self, error: BaseException) -> None:
-        """Fail the stream because user code raised in this operator. In the drain loop."""
-        self._operator.blame(error)
-        self._fail(error)
-        if hooks.is_exit(error):
-            raise error
-
     # The engine.
-
-    @property
-    def _call(self) -> str:
-        return self._operator.call
 
     def start(self) -> None:
         """Signal ``on_subscribe``, then begin. Called once, by ``subscribe``."""

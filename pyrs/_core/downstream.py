@@ -1,4 +1,4 @@
-"""The downstream side of every Publisher: the Subscription of one Subscriber, and the signals sent to it."""
+"""The downstream side of every Publisher: one Subscriber's Subscription."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from threading import RLock
 from typing import Generic, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.demand import UNBOUNDED, checked_count, in_words, non_positive
+from pyrs._core.demand import UNBOUNDED, in_words, non_positive
 from pyrs._core.display import kind_of
+from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
@@ -21,12 +22,7 @@ _SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
-    """Return the subscriber, after checking that it is one.
-
-    Raises:
-        NullSignal: it is None (§1.9).
-        TypeError: it lacks one of the four methods, or is a class.
-    """
+    """Return the subscriber; raise a NullSignal or TypeError if it is none (§1.9)."""
     if subscriber is None:
         raise NullSignal("subscribe(None): a Subscriber is needed", rule="1.9", party="Subscriber")
     if isinstance(subscriber, type):
@@ -38,7 +34,7 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 
 
 class DownstreamSubscription(Subscription, Generic[T]):
-    """Counts the demand of one Subscriber and sends it the terminal signal, at most once.
+    """Counts the demand of one Subscriber and sends it at most one terminal signal.
 
     Every source and every operator signals its Subscriber through a subclass of this class. The subclass decides what
     demand and cancellation mean upstream, and it signals serially (§1.3). It implements:
@@ -52,10 +48,6 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     ``_requested`` is written under the lock, ``_emitted`` by the thread that emits: that thread reads the demand
     without the lock. A Python int does not overflow (§3.17).
-
-    Args:
-        subscriber: receives the signals.
-        context: the context variables of the caller of ``subscribe``, None if there are none.
 
     Rules: 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
     """
@@ -75,11 +67,11 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     @abstractmethod
     def _on_request(self, n: int) -> None:
-        """Serve demand that grew by n, or answer an illegal request (n <= 0, ``_illegal`` is set)."""
+        """Serve demand that grew by n, or answer an illegal request (n <= 0)."""
 
     @abstractmethod
     def _on_cancel(self) -> None:
-        """Stop emitting and release, now or when the thread that emits is done with its element."""
+        """Stop emitting and release, now or after the element that is being emitted."""
 
     @abstractmethod
     def _release(self) -> None:
@@ -94,7 +86,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     def request(self, n: int, /) -> None:
         if n.__class__ is not int:
-            n = checked_count(n)
+            n = checked_integer(n, "n")
         with self._lock:
             if not self._live:
                 return  # 3.6
@@ -149,7 +141,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
                 self._subscriber_raised(error, "on_complete", subscriber)
 
     def _fail(self, error: BaseException) -> None:
-        """Signal ``on_error``. If the stream is over, report the error as dropped (§1.4, §1.7)."""
+        """Signal ``on_error`` (§1.4), or report the error as dropped (§1.7)."""
         subscriber = self._terminate()
         if subscriber is None:
             self._drop(error)
@@ -167,16 +159,12 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._fail(error)
 
     def _drop(self, error: BaseException | None) -> None:
-        """Report an error, if there is one, that cannot be signalled because the stream is over."""
+        """Report an error, if there is one, that comes after the terminal signal."""
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._call}: the stream was over")
 
     def _terminate(self) -> Subscriber[T] | None:
-        """Make the Subscription count as cancelled (§1.6) and release it.
-
-        Returns:
-            The Subscriber, if the stream was live until now (§1.7).
-        """
+        """Release (§1.6), and return the Subscriber if the stream was live (§1.7)."""
         with self._lock:
             if not self._live:
                 return None
@@ -195,11 +183,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[T] | None = None
     ) -> None:
-        """Treat the Subscription as cancelled, because the Subscriber raised, and report the error (§2.13).
-
-        Raises:
-            BaseException: the error itself, if it is an interrupt or an exit.
-        """
+        """Cancel because the Subscriber raised (§2.13); an interrupt or exit propagates."""
         who = self._terminate() or subscriber
         if hooks.is_exit(error):
             raise error

@@ -1,4 +1,4 @@
-"""The drain loop: many threads bring work, one thread at a time does it, and no thread waits."""
+"""The drain loop: many threads bring work, one at a time does it, none waits."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class DrainLoop(ABC):
         self._again = False  # something may have happened since the drain loop looked
 
     def _has_work(self) -> bool:
-        """Return whether ``_work`` would find something to do: by default ``_again``, which ``_work`` resets."""
+        """Return whether there is work: by default ``_again``, which ``_work`` resets."""
         return self._again
 
     @abstractmethod
     def _work(self) -> None:
-        """Do all the work there is. If it raises, which only an interrupt may cause, the loop stays usable."""
+        """Do all the work there is. If an interrupt leaves it, the loop stays usable."""
 
     def _after_drain(self) -> None:  # noqa: B027 - most loops have nothing to do there
         """Run by a thread that has drained, after it gave the turn back."""
@@ -92,12 +92,10 @@ class DrainLoop(ABC):
                 self._after_drain()
 
     def attempt(self, body: Callable[[A], R], argument: A) -> R | None:
-        """Run ``body(argument)`` in place of ``_work`` if the loop is idle, then drain what arrived in the meantime.
+        """Run ``body(argument)`` in place of ``_work``, or return None if it is busy.
 
-        This is the fast path of an element that needs no queue, in loops that set ``_again``.
-
-        Returns:
-            The result of the body, or None if another thread drains.
+        Drains what arrived in the meantime. This is the fast path of an element that needs no queue, in loops that set
+        ``_again``.
         """
         turn = self._turn
         try:

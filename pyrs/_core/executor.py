@@ -134,7 +134,7 @@ class DaemonExecutor:
                 )
 
     def _new_thread(self) -> threading.Thread | None:
-        """Return a thread to start, or None if a finalizer has just started the last one. Under the lock."""
+        """Return a thread, or None if a finalizer has started the last. Under the lock."""
         # In an empty context: on a free-threaded Python it would inherit that of its starter.
         name = f"pyrs-{self._name}-{self._started + 1}"
         thread = threading.Thread(target=Context().run, args=(self._work,), name=name, daemon=True)

@@ -49,7 +49,7 @@ class FusibleStage(Protocol):
 
 
 class IteratorConsumer(ABC, Generic[T_contra]):
-    """A Subscriber that takes many elements from an iterator instead of one ``on_next`` call for each.
+    """A Subscriber that takes elements from an iterator instead of ``on_next`` calls.
 
     A Subscriber opts in by inheritance and not by the method's name: a user's Subscriber may have its own ``consume``.
 
@@ -61,7 +61,7 @@ class IteratorConsumer(ABC, Generic[T_contra]):
 
     @abstractmethod
     def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
-        """Take up to ``limit`` elements, each as one ``on_next``, and return how many were taken.
+        """Take up to ``limit`` elements as ``on_next`` does, and return their number.
 
         Fewer than ``limit`` means that the iterator is exhausted or that this Subscriber cancelled. An implementation
         never takes more than ``limit`` (§1.1), checks its own cancellation after each element (§1.8) and raises
@@ -134,7 +134,7 @@ class Chain(Generic[T]):
         self.check_end()  # else the iterator behind this one would continue after a false end
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
-        """Return the first ``count`` elements of the iterator, like ``islice``, with an end that is known at once."""
+        """Return the first ``count`` elements, with an end that is known at once."""
         count = min(count, sys.maxsize)  # the most that these iterators can count
         ticks = repeat(True, count)
         self._gauges.append(ticks)
@@ -148,7 +148,7 @@ class Chain(Generic[T]):
         yield from ()
 
     def hold_back(self, holding: bool = True) -> Gauge:
-        """Return the gauge of a stage that may hold elements when its source has none left.
+        """Return the gauge of a stage that may hold elements after its source ended.
 
         Args:
             holding: whether the stage emits an element even if its source is empty.
@@ -198,7 +198,7 @@ class Chain(Generic[T]):
             stage.passed_by(error)
 
     def _suspects(self, error: BaseException) -> Sequence[int]:
-        """Return the places where the error may have arisen: one, if the traceback identifies it.
+        """Return the places where the error may have arisen: one, if it is known.
 
         A built-in iterator leaves no frame. The first foreign frame belongs to the source or to a user's function,
         whose code is known. A function written in C has no frame either; it is named if it is the only one.
@@ -223,9 +223,10 @@ class Chain(Generic[T]):
         return [n for n, code in codes if code is None]
 
     def _not_callable_with_one(self, message: str) -> Sequence[int]:
-        """Return the places of functions that a TypeError about a call names: it is raised before their frame exists.
+        """Return the places of the functions that a TypeError about a call names.
 
-        Several lambdas of one scope share a name. Those whose signature accepts the element are not meant.
+        It is raised before their frame exists. Several lambdas of one scope share a name. Those whose signature accepts
+        the element are not meant.
         """
         named = [
             (n, code)
@@ -251,7 +252,7 @@ class Chain(Generic[T]):
 def pull(
     iterable: Iterable[Any], stages: Sequence[FusibleStage], name: str = "the source", site: Site | None = None
 ) -> Generator[Any, None, None]:
-    """Iterate over the chain on the calling thread: each ``next`` is a request for one element."""
+    """Iterate over the chain: each ``next`` is a request for one element."""
     whole: Chain[Any] = Chain(iterable, stages, name, site)
     try:
         for element in whole.iterator:
@@ -269,7 +270,7 @@ def pull(
 
 
 def false_end() -> RuntimeError:
-    """Return the error for a function that raised StopIteration, which would look like completion."""
+    """Return the error for a StopIteration, which would look like completion."""
     return RuntimeError("a function of this stream raised StopIteration")
 
 

@@ -8,10 +8,11 @@ from weakref import WeakSet
 
 from pyrs._core import hooks
 from pyrs._core.context import attach
-from pyrs._core.demand import UNBOUNDED, add_demand, checked_count, non_positive
+from pyrs._core.demand import UNBOUNDED, add_demand, non_positive
 from pyrs._core.display import short
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.states import TRANSITIONS, Signal, State, Step
+from pyrs._core.validation import checked_integer
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import (
     ConcurrentSignals,
@@ -51,7 +52,7 @@ class GuardedPublisher(Publisher[T]):
             others = [other for other in self._guards if other is not guard]
             self._guards.add(guard)
         if any(other.serves(subscriber) for other in others):
-            guard.discard(f"Subscriber {type(subscriber).__name__} was subscribed again while its stream is live")
+            guard.discard("was subscribed again while its stream is live")
             return
         try:
             attach(self.source, guard)
@@ -111,7 +112,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         for method in ("request", "cancel"):
             if not callable(getattr(subscription, method, None)):
                 what = f"on_subscribe was called with a {type(subscription).__name__}, which has no {method}()"
-                self._fail_stream(self._breaks("1.9", what))
+                self._fail_stream(self._violation("Publisher", "1.9", what))
                 return
         if not self._enter():
             self._cancel(subscription)
@@ -156,10 +157,8 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             elif step.violation:
                 self._fail_stream(self._out_of_turn(step, "on_next"))
             elif deep and step.passes:
-                what = (
-                    f"{self._subscription} recurses in request() and on_next() without a bound: {DEEPEST} levels so far"
-                )
-                self._fail_stream(SpecViolation(what, rule="3.3", party="Subscription"))
+                what = f"recurses in request() and on_next() without a bound, {DEEPEST} levels so far"
+                self._fail_stream(self._violation("Subscription", "3.3", what))
             elif step.passes and subscriber is not None:
                 self._call(subscriber.on_next, "on_next", element)
         finally:
@@ -171,7 +170,8 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             raise self._null("on_error")
         given: object = error
         if not isinstance(given, BaseException):
-            error = self._breaks("1.4", f"on_error was called with {short(error)}, which is not an exception")
+            what = f"on_error was called with {short(error)}, which is not an exception"
+            error = self._violation("Publisher", "1.4", what)
         self._terminal(Signal.ON_ERROR, error)
 
     def on_complete(self) -> None:
@@ -180,7 +180,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     def source_raised(self, error: BaseException) -> None:
         """Report an exception of the Publisher's ``subscribe``. Rules: 1.9."""
-        self._fail_stream(_caused(self._breaks("1.9", f"subscribe() raised {error!r}"), error))
+        self._fail_stream(self._violation("Publisher", "1.9", "subscribe()", error))
 
     # From the Subscriber
 
@@ -189,7 +189,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
         Rules: 2.3, 2.7, 3.1, 3.6, 3.8, 3.9, 3.16, 3.17.
         """
-        n = checked_count(n)
+        n = checked_integer(n, "n")
         with self._lock:
             fault = self._begin_call(f"request({n})")
             step = self._advance(Signal.REQUEST)
@@ -209,8 +209,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         except BaseException as error:
             if hooks.is_exit(error):
                 raise
-            what = f"{self._subscription}: request({n}) raised {error!r}"
-            self._fail_stream(_caused(SpecViolation(what, rule="3.16", party="Subscription"), error))
+            self._fail_stream(self._violation("Subscription", "3.16", f"request({n})", error))
         finally:
             self._end_call()
 
@@ -242,7 +241,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     def discard(self, why: str) -> None:
         """Report the violation and send the Subscriber no signal. Rules: 1.10."""
         self._subscriber = None
-        self._drop(SpecViolation(why, rule="1.10", party="Subscriber"))
+        self._drop(self._violation("Subscriber", "1.10", why))
 
     # Implementation
 
@@ -261,15 +260,13 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         caller = self._caller
         self._caller = caller or thread
         if self._state is State.WAITING:
-            return SpecViolation(f"{self._name}: {what} before on_subscribe", rule="3.1", party="Subscriber")
+            return self._violation("Subscriber", "3.1", f"{what} before on_subscribe")
         if not self._checks_subscriber:
             return None
         if self._ending == thread:
-            what = f"{self._name}: {what} inside on_error or on_complete"
-            return SpecViolation(what, rule="2.3", party="Subscriber")
+            return self._violation("Subscriber", "2.3", f"{what} inside on_error or on_complete")
         if caller not in (0, thread) and self._state is State.ACTIVE:
-            what = f"{self._name}: {what} while another thread was inside request() or cancel()"
-            return SpecViolation(what, rule="2.7", party="Subscriber")
+            return self._violation("Subscriber", "2.7", f"{what} while another thread was inside request() or cancel()")
         return None
 
     def _end_call(self) -> None:
@@ -377,8 +374,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             self._cancel(upstream)  # 2.13
             if hooks.is_exit(error):
                 raise
-            what = f"{self._name}: {signal} raised {error!r}"
-            self._drop(_caused(SpecViolation(what, rule="2.13", party="Subscriber"), error))
+            self._drop(self._violation("Subscriber", "2.13", signal, error))
 
     def _cancel(self, upstream: Subscription | None) -> None:
         if upstream is not None:
@@ -387,48 +383,34 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             except BaseException as error:
                 if hooks.is_exit(error):
                     raise
-                what = f"Subscription {type(upstream).__name__}: cancel() raised {error!r}"
-                self._drop(_caused(SpecViolation(what, rule="3.15", party="Subscription"), error))
+                self._drop(self._violation("Subscription", "3.15", "cancel()", error))
 
     def _drop(self, error: BaseException) -> None:
         hooks.on_error_dropped(error, "strict")
 
-    def _breaks(self, rule: str, what: str) -> SpecViolation:
-        return SpecViolation(f"{self._source}: {what}", rule=rule, party="Publisher")
+    def _violation(self, party: str, rule: str, what: str, raised: BaseException | None = None) -> SpecViolation:
+        """Return the error for what a party did, or for its call that raised."""
+        name = {"Publisher": self._source, "Subscriber": self._name, "Subscription": self._subscription}[party]
+        what = what if raised is None else f"{what} raised {raised!r}"
+        violation = SpecViolation(f"{name}: {what}", rule=rule, party=party)
+        violation.__cause__ = raised
+        return violation
 
     def _out_of_turn(self, step: Step, signal: str) -> SpecViolation:
         if step.rule == "1.7":
             return SignalAfterTerminal(f"{self._source}: {signal} after the terminal signal")
-        return self._breaks(step.rule, f"{signal} before on_subscribe")
+        return self._violation("Publisher", step.rule, f"{signal} before on_subscribe")
 
 
-class GuardedProcessor(Processor[T, R]):
+class GuardedProcessor(GuardedSubscriber[T], Processor[T, R]):
     """A third-party Processor, guarded in both of its roles. Rules: 4.1."""
 
     def __init__(self, processor: Processor[T, R]) -> None:
-        self._processor = processor
-        self._front: GuardedSubscriber[T] = GuardedSubscriber(processor)
-        self._back: GuardedPublisher[R] = GuardedPublisher(processor)
+        super().__init__(processor)
+        self._publisher: GuardedPublisher[R] = GuardedPublisher(processor)
 
     def subscribe(self, subscriber: Subscriber[R], /) -> None:
-        self._back.subscribe(subscriber)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._front.on_subscribe(subscription)
-
-    def on_next(self, element: T, /) -> None:
-        self._front.on_next(element)
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._front.on_error(error)
-
-    def on_complete(self) -> None:
-        self._front.on_complete()
+        self._publisher.subscribe(subscriber)
 
     def __repr__(self) -> str:
-        return f"<strict Processor {type(self._processor).__name__}>"
-
-
-def _caused(violation: SpecViolation, cause: BaseException) -> SpecViolation:
-    violation.__cause__ = cause
-    return violation
+        return f"<strict Processor {type(self._publisher.source).__name__}>"

@@ -1,4 +1,4 @@
-"""The engine of multicast: one source of elements, many Subscribers, one thread at a time that signals them."""
+"""The engine of multicast: one thread at a time signals many Subscribers."""
 
 from __future__ import annotations
 
@@ -241,9 +241,13 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         if interrupt is not None:
             raise interrupt
 
-    def _collides(self) -> bool:
-        """Return whether another thread's push is being signalled."""
-        return self._guards and self._busy == EMITTING and self._owner != get_ident()
+    def _refusal(self) -> EmitResult | None:
+        """Return why nothing can be pushed, or None. Under the lock."""
+        if self._guards and self._busy == EMITTING and self._owner != get_ident():
+            return NON_SERIALIZED  # another thread's push is being signalled
+        if self._ended:
+            return EmitResult.TERMINATED
+        return EmitResult.CANCELLED if self._abandoned else None
 
     def _answer(self) -> None:
         self._accused = False
@@ -260,7 +264,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             self._interrupt = interrupt
 
     def _finish(self) -> None:
-        """Send every Subscriber the terminal signal, also those that come later. Runs with the turn."""
+        """Send every Subscriber the terminal signal. Runs with the turn."""
         with self._lock:
             self._over = True
             subscriptions = self._subscriptions
@@ -293,19 +297,15 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _end(self, error: BaseException | None) -> EmitResult:
         with self._lock:
-            if self._collides():
-                return NON_SERIALIZED
-            if self._ended:
-                return EmitResult.TERMINATED
-            if self._abandoned:
-                return EmitResult.CANCELLED
+            if (refusal := self._refusal()) is not None:
+                return refusal
             self._ended = True
             self._error = error
         self._wake()
         return OK
 
     def _subscriber_raised(self, subscription: HubSubscription[T], error: BaseException) -> None:
-        """Cancel the Subscription because ``on_next`` raised (§2.13). An interrupt waits until all were signalled."""
+        """Cancel because ``on_next`` raised (§2.13); raise an interrupt after all signals."""
         try:
             subscription._subscriber_raised(error, "on_next")
         except BaseException as interrupt:
@@ -314,7 +314,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
 
 class AlignedHub(Hub[T]):
-    """A hub whose Subscribers all receive each element at the same time: the slowest one sets the pace.
+    """A hub whose Subscribers receive each element together, at the slowest's pace.
 
     Elements that cannot be signalled at once are held, up to the capacity.
 
@@ -328,7 +328,7 @@ class AlignedHub(Hub[T]):
         self._buffer: deque[T] = deque()
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Signal the element to every Subscriber, or hold it until the slowest one demands it.
+        """Signal the element to every Subscriber, or hold it until all demand it.
 
         Returns:
             OK, or the reason why it was not taken.
@@ -388,12 +388,8 @@ class AlignedHub(Hub[T]):
     def _hold(self, element: T) -> EmitResult:
         """Buffer the element, if there is capacity."""
         with self._lock:
-            if self._collides():
-                return NON_SERIALIZED
-            if self._ended:
-                return EmitResult.TERMINATED
-            if self._abandoned:
-                return EmitResult.CANCELLED
+            if (refusal := self._refusal()) is not None:
+                return refusal
             if self._capacity is not None and len(self._buffer) >= self._capacity:
                 return self._overflowed(element)
             self._buffer.append(element)

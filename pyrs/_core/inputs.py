@@ -1,4 +1,4 @@
-"""The upstream side of an operator: Subscribers that receive its sources, with or without a bounded queue."""
+"""The upstream side of an operator: the Subscribers of its sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.context import attach
+from pyrs._core.context import attach_safely
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
@@ -64,13 +64,8 @@ class Input(Subscriber[T]):
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe to the source. What its ``subscribe`` raises counts as its error (§1.9)."""
-        try:
-            attach(source, self)
-        except Exception as error:
-            if hooks.is_exit(error):
-                raise
-            self.on_error(error)
+        """Subscribe to the source; what ``subscribe`` raises is its error (§1.9)."""
+        attach_safely(source, self)
 
     def request(self, n: int) -> None:
         """Request n more, now or as soon as there is a Subscription."""
@@ -119,14 +114,18 @@ class Input(Subscriber[T]):
         self._end(error)
 
     def _end(self, error: BaseException | None) -> None:
-        """Record the terminal signal and wake the owner. Called once at most, and not after a cancel."""
+        """Record the terminal signal. Called once at most, and not after a cancel."""
         self.error = error
         self.ended = True
+        self._notify()
+
+    def _notify(self) -> None:
+        """Wake the owner. From any thread."""
         if self._owner is not None:
             self._owner.wake()
 
     def _close(self) -> bool:
-        """Record a terminal signal (§2.4) and return whether it was the first one and came before a cancel."""
+        """Record a terminal signal (§2.4); return whether the input was open until now."""
         with self._guard:
             first, self._closed = not self._closed, True
             self._subscription = None
@@ -134,7 +133,7 @@ class Input(Subscriber[T]):
 
 
 class PrefetchingInput(Input[T]):
-    """Requests ``prefetch`` elements, and more when three quarters of them were consumed.
+    """Requests ``prefetch`` elements, and more after three quarters were consumed.
 
     Args:
         owner: as for ``Input``.
@@ -148,7 +147,7 @@ class PrefetchingInput(Input[T]):
         self.prefetch = Prefetch(prefetch, refill_at)
 
     def taken(self, n: int = 1) -> None:
-        """Count n consumed elements, and request more when it is time to. One thread at a time."""
+        """Count n consumed elements and request more when due. One thread at a time."""
         more = self.prefetch.consume(n)
         if more and not self._closed:
             self.request(more)
@@ -211,18 +210,9 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
             self._notify()
         return taken
 
-    def _end(self, error: BaseException | None) -> None:
-        self.error = error
-        self.ended = True
-        self._notify()
-
-    def _notify(self) -> None:
-        """Wake the drain loop. From any thread."""
-        self._owner.wake()
-
 
 class DirectInput(Input[T], Generic[T]):
-    """Posts each signal to the drain loop. At most as many elements arrive as were requested.
+    """Posts each signal to the drain loop, whose queue the demand bounds.
 
     Args:
         owner: the coordinator.

@@ -88,33 +88,22 @@ class IteratorSubscription(SourceSubscription[T]):
                     return produced
             else:
                 on_next = subscriber.on_next
-                # Two loops, since counting is a considerable part of the cost per element. The inner try separates an
-                # error of the source or of a function (§1.4) from a Subscriber that raises (§2.13).
-                if demand >= UNBOUNDED:
-                    for element in iterator:
-                        if element is None:
-                            raise null_element()
-                        try:
-                            on_next(element)
-                        except BaseException as error:
-                            self._subscriber_raised(error, "on_next")
-                        if self._interrupted:
-                            return 0
-                else:
-                    for element in iterator:
-                        if element is None:
-                            raise null_element()
-                        try:
-                            on_next(element)
-                        except BaseException as error:
-                            self._subscriber_raised(error, "on_next")
+                bounded = demand < UNBOUNDED  # else nothing is counted
+                for element in iterator:
+                    if element is None:
+                        raise null_element()
+                    try:  # separates a Subscriber that raises (§2.13) from a source or function that does (§1.4)
+                        on_next(element)
+                    except BaseException as error:
+                        self._subscriber_raised(error, "on_next")
+                    if bounded:
                         produced += 1
-                        if self._interrupted:
-                            return produced
                         if produced == demand:
                             demand = self._requested - self._emitted
                             if produced == demand:
                                 return produced  # before the loop pulls an element that was not requested (§1.1)
+                    if self._interrupted:
+                        return produced
             self._chain.check_end()
         except BaseException as error:
             self._failed(error)

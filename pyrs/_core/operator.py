@@ -1,17 +1,18 @@
-"""Operators that consist of a Publisher of their own: what the user called, on which source, and where."""
+"""Operators that are Publishers of their own, and their Subscriptions."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["Operator", "PublisherWrapper", "Startable"]
+__all__ = ["Operator", "OperatorSubscription", "PublisherWrapper", "Startable"]
 
+T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -23,7 +24,7 @@ class Startable(Protocol):
 
 
 class PublisherWrapper(Publisher[R_co]):
-    """A Publisher that signals exactly what its ``source`` signals, such as a ``Stream``."""
+    """A Publisher that signals what its ``source`` signals, such as a ``Stream``."""
 
     source: Publisher[R_co]
 
@@ -73,3 +74,20 @@ class Operator(Publisher[R_co]):
 
     def __repr__(self) -> str:
         return self.call if self.source is None else f"{self.source!r}.{self.call}"
+
+
+class OperatorSubscription(DownstreamSubscription[T]):
+    """One Subscriber's subscription to an operator."""
+
+    _operator: Operator[Any]
+
+    @property
+    def _call(self) -> str:
+        return self._operator.call
+
+    def _raised(self, error: BaseException) -> None:
+        """Fail because user code raised in this operator, where signals are serial."""
+        self._operator.blame(error)
+        self._fail(error)
+        if hooks.is_exit(error):
+            raise error

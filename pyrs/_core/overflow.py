@@ -34,18 +34,7 @@ class Overflow(Enum):
 
 
 def checked_overflow(value: Overflow | str, *allowed: Overflow, parameter: str = "overflow") -> Overflow:
-    """Return the strategy of a member or value, if it is one of those allowed.
-
-    All strategies are allowed if none are given.
-
-    Raises:
-        TypeError: ``value`` is neither an Overflow nor a string.
-        ValueError: ``value`` names no strategy, or one that is not allowed.
-
-    Examples:
-        >>> checked_overflow("error", Overflow.ERROR, Overflow.DROP)
-        <Overflow.ERROR: 'error'>
-    """
+    """Return the strategy of a member or value; by default, all are allowed."""
     if not isinstance(value, (Overflow, str)):
         raise TypeError(f"{parameter} must be an Overflow or its name, not {type(value).__name__}")
     choice = allowed or tuple(Overflow)

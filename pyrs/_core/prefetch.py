@@ -1,4 +1,4 @@
-"""The prefetch policy: how much a consumer with a bounded buffer requests, and when."""
+"""The prefetch policy: when a consumer with a bounded buffer requests how much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chain of synchronous stages as one Subscriber over any Publisher. The rules are kept here, not in the stages."""
+"""A chain of synchronous stages as one Subscriber, which keeps the rules for them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PushedChainPublisher(Publisher[Any]):
 
 
 class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
-    """The Subscriber of the source and the Subscription of the Subscriber in one object.
+    """The Subscriber of the source and the Subscription for downstream in one object.
 
     The source signals serially (§1.3) and answers an illegal request (§3.9), or a stage that emits after the source
     has ended does. Demand is kept element by element (§1.1). Each stage that runs user code is guarded: what it raises
@@ -60,7 +60,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._link()
 
     def _link(self) -> None:
-        """Connect the runs: signals from the source to the Subscriber, demand the other way."""
+        """Connect the runs: signals towards the Subscriber, demand the other way."""
         runs = self._runs
         plain = [run.plain() for run in runs]
         complete: Callable[[], None] = self._deliver_complete
@@ -88,7 +88,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _segment(
         self, plain: Sequence[tuple[int, Callable[[Any], Any]] | None], start: int, stop: int, *, first: bool = False
     ) -> Callable[[Any], None]:
-        """Return the function that passes an element through the plain stages from start to stop.
+        """Return a function that passes an element through the plain stages.
 
         Behind them comes the run at ``stop``, or the Subscriber. One frame serves a whole segment.
         """
@@ -139,7 +139,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> None:
-        """Fail the stream if the element is None, or if it is the first one and a coroutine."""
+        """Fail the stream if the element is None, or the first one and a coroutine."""
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -259,11 +259,11 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return f"<{self._call}: {state}>"
 
     def _forget(self) -> None:
-        """Drop the reference to the Subscriber (§3.13). The stages are released after the terminal signal."""
+        """Drop the Subscriber (§3.13); the stages are released after the terminal signal."""
         self._subscriber = self._exit = None
 
     def _release(self) -> None:
-        """Make the stages drop what they hold, in case the Subscriber keeps this Subscription (§3.13)."""
+        """Make the stages drop what they hold (§3.13)."""
         if not self._live:
             for run in reversed(self._runs):
                 run.release()
@@ -277,7 +277,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                     steps[index] = (place, STEP, dropped)
 
     def _cancel_upstream(self, place: int) -> None:
-        """Cancel on behalf of the stage at this place, or of the Subscriber after the last one (§2.6, §3.7)."""
+        """Cancel on behalf of the stage at this place or, after the last, downstream."""
         with self._lock:
             self._open = False
             upstream, self._upstream = self._upstream, None
@@ -287,7 +287,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             for run in reversed(runs):
                 run.on_cancel()
         finally:
-            hooks.cancel_safely(upstream)  # 3.15
+            hooks.cancel_safely(upstream)  # 2.6, 3.7, 3.15
             for run in runs:
                 run.release()
             self._disarm(place)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Generic, TypeVar
 
-from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, EmitResult, Hub, HubSubscription
+from pyrs._core.hub import EMITTING, IDLE, OK, EmitResult, Hub, HubSubscription
 from pyrs.errors import NullSignal
 
 __all__ = ["ReplayHub"]
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Node(Generic[T]):
-    """An element of the history. The position of a Subscriber is the last node that it received."""
+    """An element of the history. A Subscriber's position is the last one received."""
 
     def __init__(self, element: T, number: int, time: float) -> None:
         self.element = element
@@ -25,7 +25,7 @@ class _Node(Generic[T]):
 
 
 class ReplayHub(Hub[T]):
-    """A hub whose Subscribers receive the history first and continue at their own pace.
+    """A hub whose Subscribers receive the history first, each at its own pace.
 
     Elements that a slow Subscriber has not received are held for it, beyond the history.
 
@@ -33,8 +33,7 @@ class ReplayHub(Hub[T]):
         limit: the most elements of the history, None for all.
         seconds: how long an element belongs to the history, None for ever.
         now: the clock for that.
-        capacity: how many elements more than ``limit`` may be held for slow Subscribers. None if
-            elements are pushed serially and only as requested from the source.
+        capacity: how many elements more may be held for slow Subscribers; None as in ``AlignedHub``.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class ReplayHub(Hub[T]):
         return self._tail.number - self._head.number
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Append the element to the history, and signal it to every Subscriber that demanded it.
+        """Append the element to the history, and signal it where it is demanded.
 
         Returns:
             OK, or the reason why it was not taken.
@@ -87,14 +86,9 @@ class ReplayHub(Hub[T]):
 
     def _append(self, element: T) -> EmitResult:
         time = self._now() if self._seconds is not None else 0.0
-        before = None
         with self._lock:
-            if self._collides():
-                return NON_SERIALIZED
-            if self._ended:
-                return EmitResult.TERMINATED
-            if self._abandoned:
-                return EmitResult.CANCELLED
+            if (refusal := self._refusal()) is not None:
+                return refusal
             tail = self._tail
             if self._capacity is not None and self._limit is not None:
                 most = self._limit + self._capacity
@@ -108,7 +102,7 @@ class ReplayHub(Hub[T]):
         return OK
 
     def _trim(self, time: float) -> object:
-        """Remove expired elements from the history and return their first node. Under the lock."""
+        """Remove expired elements; return their first node. Under the lock."""
         limit, seconds = self._limit, self._seconds
         before = head = self._head
         while head.following is not None and (

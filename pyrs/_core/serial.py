@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
-    """Signals one Subscriber from its drain loop, so signals are serial, and no lock is held during a signal (§1.3).
+    """Signals one Subscriber from its drain loop: serially and without a lock (§1.3).
 
     Rules: 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """
@@ -33,7 +33,7 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
         DownstreamSubscription.__init__(self, subscriber, context)
 
     def _introduce_with_turn(self) -> None:
-        """Signal ``on_subscribe`` with the turn taken, so that no other signal can overtake it (§1.9)."""
+        """Signal ``on_subscribe`` with the turn, so that no signal overtakes it (§1.9)."""
         self._turn.clear()
         try:
             try:
@@ -47,7 +47,7 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
 
     @abstractmethod
     def _serve(self) -> None:
-        """Emit, complete or fail, as far as possible now. Runs in the drain loop of a live stream."""
+        """Emit, complete or fail, as far as possible now. Runs in the drain loop."""
 
     def _on_cancel(self) -> None:
         self.run_here()  # a busy loop sees it after its current element (1.8, 3.12)

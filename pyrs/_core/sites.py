@@ -64,7 +64,7 @@ def is_ours(file: str) -> bool:
 
 
 def blame(error: BaseException, call: str, site: Site | None) -> None:
-    """Add a note to the error with the operator call in which it was raised, and its site."""
+    """Note on the error the operator call in which it was raised, and its site."""
     add_note(error, f"in {call}" + (f", assembled at {site}" if site else ""))
 
 

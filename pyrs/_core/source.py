@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class SourceSubscription(SerialSubscription[T]):
-    """Drives a pulled source: the first thread that requests emits, and serves the demand of the others.
+    """Drives a pulled source: one thread that requests emits for all that request.
 
     Demand that is added from inside ``on_next`` or by other threads is served by the thread that emits, so the stack
     stays flat (§3.3).
@@ -27,7 +27,7 @@ class SourceSubscription(SerialSubscription[T]):
         super().__init__(subscriber, capture())
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then what was requested in it. Called once, by ``subscribe``."""
+        """Signal ``on_subscribe``, then what was requested. Called by ``subscribe``."""
         self._introduce_with_turn()
         self.run_here()
 
@@ -41,7 +41,7 @@ class SourceSubscription(SerialSubscription[T]):
 
     @abstractmethod
     def _look_for_end(self) -> None:
-        """Terminate the stream if its end is known without pulling. Called when all demand is served."""
+        """Terminate the stream if its end is known without pulling."""
 
     def _on_request(self, n: int) -> None:
         if self._turn:  # else the thread that emits finds the demand
@@ -61,7 +61,7 @@ class SourceSubscription(SerialSubscription[T]):
 
 
 class InertSubscription(SourceSubscription[T]):
-    """The Subscription of a stream without elements, which fails at once if it was given an error."""
+    """The Subscription of a stream without elements, which may fail at once."""
 
     def __init__(self, subscriber: Subscriber[T], error: BaseException | None = None) -> None:
         super().__init__(subscriber)

@@ -1,4 +1,4 @@
-"""Synchronous operators: what each does to an iterator, and what it does to pushed elements.
+"""Synchronous operators: what each does to an iterator and to pushed elements.
 
 Most operators are an ``ElementStage`` (one element in, at most one out) or a ``FoldStage`` (all elements in, one out at
 the end) and state their behaviour once. Any other one is a ``Stage`` with a ``StageRun``.
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
+from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.sites import Site, blame
 from pyrs.errors import NonPositiveRequest
@@ -82,7 +83,7 @@ class Stage(ABC):
 
     @abstractmethod
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """Return the iterator of this stage's output. It pulls no more than the requested element needs."""
+        """Return the output's iterator, which pulls no more than an element needs."""
 
     def run(self) -> StageRun:
         """Return this stage's state in one subscription to an asynchronous Publisher."""
@@ -94,7 +95,7 @@ class Stage(ABC):
         """Return what the user wrote, such as ``map(str)``."""
 
     def functions(self) -> tuple[object, ...]:
-        """Return the user's functions that ``over`` passes to a built-in iterator, which leaves no frame."""
+        """Return the functions that ``over`` passes to an iterator without a frame."""
         return ()
 
     def blame(self, error: BaseException) -> None:
@@ -102,7 +103,7 @@ class Stage(ABC):
         blame(error, repr(self), self.site)
 
     def passed_by(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
-        """React to an error of the iterator chain. A pushed error reaches ``StageRun.on_error`` instead."""
+        """React to an error of the iterator chain, as ``StageRun.on_error`` does."""
 
 
 class StageRun(ABC):
@@ -125,7 +126,7 @@ class StageRun(ABC):
     finish: Callable[[], None]
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
-        """Return ``MAP``, ``SELECT`` or ``STEP`` and the one function that the stage applies to an element.
+        """Return the kind (``MAP``, ``SELECT``, ``STEP``) and the stage's function.
 
         The chain calls the function itself, which saves a frame for each element. A dropped element leads to
         ``skip``. None: the chain calls ``on_next``.
@@ -136,13 +137,13 @@ class StageRun(ABC):
         """React to an element that the function of ``plain`` dropped."""
 
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Prepare, once, before ``on_subscribe`` is forwarded. An error raised here is signalled after it."""
+        """Prepare before ``on_subscribe`` is forwarded, after which errors are signalled."""
 
     def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Begin, once, after ``on_subscribe`` was forwarded."""
 
     def on_next(self, element: Any) -> None:
-        """Take an element, unless ``plain`` says how. An error raised here is signalled downstream."""
+        """Take an element, unless ``plain`` says how. Its errors go downstream."""
         raise NotImplementedError
 
     def on_complete(self) -> None:
@@ -154,7 +155,7 @@ class StageRun(ABC):
         self.fail(error)
 
     def on_cancel(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """React, once, to a cancel from downstream or to a later stage that ended the stream. Must not raise.
+        """React, once, to a cancel or to a later stage that ended. Must not raise.
 
         It runs before upstream is cancelled. It may run after this stage forwarded a terminal signal that a later
         stage holds back, and concurrently with it.
@@ -168,12 +169,12 @@ class StageRun(ABC):
         """
 
     def request(self, n: int) -> None:
-        """Take demand, from any thread. An illegal n is forwarded: the source answers it (§3.9), serially."""
+        """Take demand, from any thread. The source answers an illegal n (§3.9)."""
         self.request_upstream(n)
 
 
 class PushedStage(Stage):
-    """A stage that reacts to demand, cancels or errors: it takes pushed elements and is never fused."""
+    """A stage that reacts to demand, cancels or errors, and is never fused."""
 
     fuses = False
 
@@ -186,7 +187,7 @@ class ElementStage(Stage):
 
     @abstractmethod
     def begin(self) -> Callable[[Any], Any]:
-        """Return the function of one subscription: from an element to its result, ``DROP`` or ``END``."""
+        """Return a subscription's function of an element: a result, ``DROP`` or ``END``."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         function = self.begin()
@@ -243,13 +244,14 @@ def dropped(*_: Any) -> Any:
     return DROP
 
 
-class TailRun(StageRun):
-    """A run that emits elements after its source has ended, each as soon as it is demanded.
+class TailRun(DrainLoop, StageRun):
+    """A run that emits elements as they are demanded, also after its source ended.
 
     A subclass emits through ``forward``, which counts, and ends through ``end_with``.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels
         self._requested = 0
         self._emitted = 0
@@ -257,7 +259,6 @@ class TailRun(StageRun):
         self._tail: deque[Any] = deque()
         self._error: BaseException | None = None
         self._ending = False
-        self._draining = False  # one thread emits the tail and serves the demand of the others (1.3, 3.3)
         self._gone = False
 
     def forward(self, element: Any) -> None:
@@ -266,7 +267,7 @@ class TailRun(StageRun):
         self.emit(element)
 
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
-        """Emit these elements as they are demanded, then complete or fail. The source has ended."""
+        """Emit these elements as demanded, then complete or fail. The source has ended."""
         with self._lock:
             over = self._gone
             if not over:
@@ -274,7 +275,7 @@ class TailRun(StageRun):
                 self._error = error
                 self._ending = True
         if not over:
-            self._drain()
+            self._wake()
         elif error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, "the stream was over")
 
@@ -286,7 +287,7 @@ class TailRun(StageRun):
                 self._illegal = n
             ending = self._ending
         if ending:
-            self._drain()
+            self._wake()
         elif n > 0:
             self.request_more(n)
         else:
@@ -305,30 +306,27 @@ class TailRun(StageRun):
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, "the stream was over")
 
-    def _drain(self) -> None:
-        with self._lock:
-            if self._draining:
-                return
-            self._draining = True
+    def _wake(self) -> None:
+        self._again = True
+        self.run_here()
+
+    def _work(self) -> None:
+        self._again = False
         while True:
             with self._lock:
                 if self._gone:
-                    return  # the flag stays set, here and at the end
-                if self._illegal <= 0:  # 3.9: the source has ended, so the answer comes from here
-                    error, self._error = self._error, None
-                    if not isinstance(error, NonPositiveRequest):
-                        error = non_positive(self._illegal)
-                    break
-                tail = self._tail
-                if tail and self._requested <= self._emitted:
-                    self._draining = False
                     return
-                if not tail:
+                if self._illegal <= 0 or not self._tail:
+                    self._gone = True
                     error, self._error = self._error, None
                     break
-                element = tail.popleft()
+                if self._requested <= self._emitted:
+                    return
+                element = self._tail.popleft()
             self._emitted += 1
             self.emit(element)
+        if self._illegal <= 0 and not isinstance(error, NonPositiveRequest):
+            error = non_positive(self._illegal)  # 3.9: the source has ended, so the answer comes from here
         if error is None:
             self.complete()
         else:
@@ -336,7 +334,7 @@ class TailRun(StageRun):
 
 
 class GatherRun(TailRun):
-    """A run that needs elements before it emits: it requests them all with the first demand."""
+    """A run that needs several elements: it requests all with the first demand."""
 
     def __init__(self, needed: int = UNBOUNDED) -> None:
         super().__init__()
@@ -372,7 +370,7 @@ class _FoldRun(GatherRun):
 
 
 class FoldStage(Stage):
-    """All elements in, one out at the end. Requests everything and holds the result so far.
+    """All elements in, one out at the end. Holds the result so far.
 
     Attributes:
         needed: the number of elements to request.
@@ -385,7 +383,7 @@ class FoldStage(Stage):
 
     @abstractmethod
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
-        """Return two functions of one subscription: one takes each element, the other returns the result."""
+        """Return a subscription's functions: one takes elements, one returns the result."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return self._folded(iterator, whole, whole.hold_back(not self.fails_if_empty), *self.begin())

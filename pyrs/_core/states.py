@@ -1,4 +1,4 @@
-"""The life of a Subscription as a transition table: data, so that it can be read, tested and rendered.
+"""The life of a Subscription as a transition table.
 
 The hot path (``downstream``) keeps flags instead of a lookup here; a test compares it with this
 table. The guard and the test kit use the table itself.
@@ -45,36 +45,32 @@ class Step(NamedTuple):
     state: State
     passes: bool
     rule: str
-    violation: bool
-
-
-def _row(state: State, passes: bool, rule: str, violation: bool = False) -> Step:
-    return Step(state, passes, rule, violation)
+    violation: bool = False
 
 
 TRANSITIONS: dict[tuple[State, Signal], Step] = {
-    (State.WAITING, Signal.ON_SUBSCRIBE): _row(State.ACTIVE, True, "1.9"),
-    (State.WAITING, Signal.ON_NEXT): _row(State.ENDED, False, "1.9", violation=True),
-    (State.WAITING, Signal.ON_ERROR): _row(State.ENDED, False, "1.9", violation=True),
-    (State.WAITING, Signal.ON_COMPLETE): _row(State.ENDED, False, "1.9", violation=True),
-    (State.WAITING, Signal.REQUEST): _row(State.WAITING, False, "3.1", violation=True),
-    (State.WAITING, Signal.CANCEL): _row(State.CANCELLED, False, "3.1", violation=True),
-    (State.ACTIVE, Signal.ON_SUBSCRIBE): _row(State.ACTIVE, False, "2.12", violation=True),
-    (State.ACTIVE, Signal.ON_NEXT): _row(State.ACTIVE, True, "1.1"),
-    (State.ACTIVE, Signal.ON_ERROR): _row(State.ENDED, True, "1.4"),
-    (State.ACTIVE, Signal.ON_COMPLETE): _row(State.ENDED, True, "1.5"),
-    (State.ACTIVE, Signal.REQUEST): _row(State.ACTIVE, True, "3.8"),
-    (State.ACTIVE, Signal.CANCEL): _row(State.CANCELLED, True, "3.12"),
-    (State.CANCELLED, Signal.ON_SUBSCRIBE): _row(State.CANCELLED, False, "2.12", violation=True),
-    (State.CANCELLED, Signal.ON_NEXT): _row(State.CANCELLED, False, "2.8"),
-    (State.CANCELLED, Signal.ON_ERROR): _row(State.CANCELLED, False, "1.8"),
-    (State.CANCELLED, Signal.ON_COMPLETE): _row(State.CANCELLED, False, "1.8"),
-    (State.CANCELLED, Signal.REQUEST): _row(State.CANCELLED, False, "3.6"),
-    (State.CANCELLED, Signal.CANCEL): _row(State.CANCELLED, False, "3.7"),
-    (State.ENDED, Signal.ON_SUBSCRIBE): _row(State.ENDED, False, "2.12", violation=True),
-    (State.ENDED, Signal.ON_NEXT): _row(State.ENDED, False, "1.7", violation=True),
-    (State.ENDED, Signal.ON_ERROR): _row(State.ENDED, False, "1.7", violation=True),
-    (State.ENDED, Signal.ON_COMPLETE): _row(State.ENDED, False, "1.7", violation=True),
-    (State.ENDED, Signal.REQUEST): _row(State.ENDED, False, "1.6"),
-    (State.ENDED, Signal.CANCEL): _row(State.ENDED, False, "1.6"),
+    (State.WAITING, Signal.ON_SUBSCRIBE): Step(State.ACTIVE, True, "1.9"),
+    (State.WAITING, Signal.ON_NEXT): Step(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.ON_ERROR): Step(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.ON_COMPLETE): Step(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.REQUEST): Step(State.WAITING, False, "3.1", violation=True),
+    (State.WAITING, Signal.CANCEL): Step(State.CANCELLED, False, "3.1", violation=True),
+    (State.ACTIVE, Signal.ON_SUBSCRIBE): Step(State.ACTIVE, False, "2.12", violation=True),
+    (State.ACTIVE, Signal.ON_NEXT): Step(State.ACTIVE, True, "1.1"),
+    (State.ACTIVE, Signal.ON_ERROR): Step(State.ENDED, True, "1.4"),
+    (State.ACTIVE, Signal.ON_COMPLETE): Step(State.ENDED, True, "1.5"),
+    (State.ACTIVE, Signal.REQUEST): Step(State.ACTIVE, True, "3.8"),
+    (State.ACTIVE, Signal.CANCEL): Step(State.CANCELLED, True, "3.12"),
+    (State.CANCELLED, Signal.ON_SUBSCRIBE): Step(State.CANCELLED, False, "2.12", violation=True),
+    (State.CANCELLED, Signal.ON_NEXT): Step(State.CANCELLED, False, "2.8"),
+    (State.CANCELLED, Signal.ON_ERROR): Step(State.CANCELLED, False, "1.8"),
+    (State.CANCELLED, Signal.ON_COMPLETE): Step(State.CANCELLED, False, "1.8"),
+    (State.CANCELLED, Signal.REQUEST): Step(State.CANCELLED, False, "3.6"),
+    (State.CANCELLED, Signal.CANCEL): Step(State.CANCELLED, False, "3.7"),
+    (State.ENDED, Signal.ON_SUBSCRIBE): Step(State.ENDED, False, "2.12", violation=True),
+    (State.ENDED, Signal.ON_NEXT): Step(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.ON_ERROR): Step(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.ON_COMPLETE): Step(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.REQUEST): Step(State.ENDED, False, "1.6"),
+    (State.ENDED, Signal.CANCEL): Step(State.ENDED, False, "1.6"),
 }

@@ -40,16 +40,10 @@ MISSING: Final[Any] = _Missing()
 
 
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
-    """Return the function; reject one that cannot be called.
+    """Return the function, or raise a TypeError if it cannot be called.
 
-    Args:
-        function: the function.
-        parameter: the name of the parameter, for messages.
-        awaited: whether the function may be a coroutine function, because its result is awaited.
-
-    Raises:
-        TypeError: ``function`` is not callable, or is a coroutine function and ``awaited`` is False: its coroutine
-            would never run, and is truthy and unique as a key.
+    A coroutine function is rejected too, unless its result is awaited: its coroutine would never run, and is truthy and
+    unique as a key.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")
@@ -62,22 +56,14 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
 
 
 def checked_given(value: F, parameter: str) -> F:
-    """Return the value, which is to become an element; reject None.
-
-    Raises:
-        NullSignal: ``value`` is None.
-    """
+    """Return the value of a parameter, or raise a NullSignal if it is None."""
     if value is None:
         raise NullSignal(f"{parameter} must not be None: None is not an element")
     return value
 
 
 def checked_integer(n: int, parameter: str) -> int:
-    """Return ``n`` as an int.
-
-    Raises:
-        TypeError: ``n`` is not an integer.
-    """
+    """Return ``n`` as an int, or raise a TypeError if it is not an integer."""
     try:
         return index(n)
     except TypeError:
@@ -85,12 +71,7 @@ def checked_integer(n: int, parameter: str) -> int:
 
 
 def checked_natural(n: int, parameter: str, least: int = 0) -> int:
-    """Return ``n`` as an int of at least ``least``.
-
-    Raises:
-        TypeError: ``n`` is not an integer.
-        ValueError: ``n`` is less than ``least``.
-    """
+    """Return ``n`` as an int, or raise a ValueError if it is less than ``least``."""
     n = checked_integer(n, parameter)
     if n < least:
         raise ValueError(f"{parameter} must be at least {least}, not {n}")
@@ -98,12 +79,9 @@ def checked_natural(n: int, parameter: str, least: int = 0) -> int:
 
 
 def checked_number(value: object, parameter: str, what: str = "a number") -> float:
-    """Return a real number as a float; infinity if it is too large.
+    """Return a real number as a float, infinity if it is too large.
 
-    Decimals, Fractions and numpy scalars are numbers; strings are not.
-
-    Raises:
-        TypeError: ``value`` is not a number.
+    Decimals, Fractions and numpy scalars are numbers; strings are not, and raise a TypeError.
     """
     try:
         if hasattr(value, "as_integer_ratio") or hasattr(value, "__index__"):
@@ -118,14 +96,9 @@ def checked_number(value: object, parameter: str, what: str = "a number") -> flo
 def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
     """Return a duration in seconds, from a number of seconds or a timedelta.
 
-    Args:
-        value: the duration.
-        parameter: the name of the parameter, for messages.
-        positive: whether 0 is rejected too.
-
     Raises:
         TypeError: ``value`` is neither.
-        ValueError: ``value`` is negative or not finite.
+        ValueError: ``value`` is negative or not finite, or 0 if ``positive`` is set.
 
     Examples:
         >>> from datetime import timedelta
@@ -142,11 +115,7 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
 
 
 def checked_publisher(publisher: P, parameter: str) -> P:
-    """Return the publisher; reject other objects.
-
-    Raises:
-        TypeError: ``publisher`` has no ``subscribe``, or is a class.
-    """
+    """Return the publisher, or raise a TypeError if it is none."""
     if isinstance(publisher, type):
         raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
     if not callable(getattr(publisher, "subscribe", None)):
@@ -156,15 +125,7 @@ def checked_publisher(publisher: P, parameter: str) -> P:
 
 
 def checked_element(element: E | None, what: str) -> E:
-    """Return an element that user code produced; reject None.
-
-    Args:
-        element: the element.
-        what: the producer, for the message.
-
-    Raises:
-        NullSignal: ``element`` is None.
-    """
+    """Return an element that ``what`` produced, or raise a NullSignal if it is None."""
     if element is None:
         raise NullSignal(f"None is not an element: {what} returned None")
     return element

@@ -10,7 +10,8 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.demand import UNBOUNDED, checked_count
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.validation import checked_integer
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -89,7 +90,7 @@ class CoroutineSubscriber(QueueingSubscriber):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_count(n), UNBOUNDED))  # §3.17: a Java long holds no more
+            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: a Java long holds no more
 
     def cancel(self) -> None:
         if not self._over:

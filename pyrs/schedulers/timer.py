@@ -103,12 +103,8 @@ class Timer:
 
     def close(self) -> None:
         """Never call the action again. From any thread; idempotent."""
-        with self._lock:
-            self._closed = True
-            self._deadline = None
-            handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.cancel()
+        self._closed = True
+        self.cancel()
 
     def _next(self, time: float) -> int:
         self._scheduled = time

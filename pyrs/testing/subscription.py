@@ -7,10 +7,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.demand import UNBOUNDED, add_demand, checked_count, non_positive
+from pyrs._core.demand import UNBOUNDED, add_demand, non_positive
 from pyrs._core.display import short
 from pyrs._core.drain import DrainLoop
 from pyrs._core.states import Signal
+from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
@@ -83,7 +84,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
     # The Subscription
 
     def request(self, n: int, /) -> None:
-        n = checked_count(n)
+        n = checked_integer(n, "n")
         with self._changed:
             if self.over:
                 return  # 3.6

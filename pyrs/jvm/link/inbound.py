@@ -11,8 +11,9 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
+from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import batch_size, request
@@ -127,7 +128,7 @@ class InboundStream(DrainLoop, Subscription):
         if self._cancelled or self._ended:
             return
         if n.__class__ is not int:
-            n = checked_count(n)
+            n = checked_integer(n, "n")
         if n <= 0:
             if self._asked_nonpositive is None:
                 self._asked_nonpositive = n

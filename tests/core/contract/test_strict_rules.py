@@ -192,7 +192,7 @@ def test_rule_1_10_second_subscription_of_the_same_subscriber_is_reported(droppe
     guarded.subscribe(subscriber)
     guarded.subscribe(subscriber)
     (error,) = dropped.take()
-    assert_violation(error, "1.10", "Subscriber", "TestSubscriber was subscribed again")
+    assert_violation(error, "1.10", "Subscriber", "TestSubscriber: was subscribed again")
     publisher.assert_subscribers(1).emit(1)
     subscriber.assert_elements(1).assert_complete()
     guarded.subscribe(subscriber)  # allowed after the first has terminated; the Subscriber then reports 2.12
