@@ -7,6 +7,7 @@
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
     combining     concat, start_with, zip ...; latest: combine_latest, with_latest_from; until: take_until ...
+    racing        first_with_signal, first_with_value
     merging       merge and flat_map; flattening: concat_map and switch_map
     buffering     buffer; windowing and grouping, which are based on splitting
     timing        sample, throttle, debounce, delay, timeout
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         notification as notification,
         observing as observing,
         progress as progress,
+        racing as racing,
         recovering as recovering,
         retrying as retrying,
         scheduling as scheduling,

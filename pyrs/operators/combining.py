@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import gt, lt
 from typing import Any
 
 from pyrs._core.arbiter import SubscriptionArbiter
@@ -11,11 +12,21 @@ from pyrs._core.display import clipped, listed, name_of
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
-from pyrs._core.validation import checked_callable, checked_element, checked_publisher
+from pyrs._core.validation import MISSING, checked_callable, checked_element, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Then", "Zip", "as_tuple", "call_text", "checked_sources"]
+__all__ = [
+    "Concat",
+    "MergeComparing",
+    "StartWith",
+    "SwitchIfEmpty",
+    "Then",
+    "Zip",
+    "as_tuple",
+    "call_text",
+    "checked_sources",
+]
 
 
 _NAMED = 8  # the number of sources or elements that a repr shows
@@ -36,6 +47,11 @@ def call_text(operator: str, sources: Sequence[Publisher[Any]], combine: object 
     arguments += ["..."] if len(sources) > _NAMED else []
     arguments += [f"combine={name_of(combine)}"] if combine is not None else []
     return f"{operator}({', '.join(arguments)})"
+
+
+def same(element: Any) -> Any:
+    """Return the element."""
+    return element
 
 
 def as_tuple(*elements: Any) -> tuple[Any, ...]:
@@ -118,7 +134,7 @@ class SwitchIfEmpty(Operator[Any]):
 
 
 class _ZipRun(Coordinator[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Zip) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Zip | MergeComparing) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.sources
         self._combine = operator.combine
@@ -168,6 +184,51 @@ class _ZipRun(Coordinator[Any]):
             self._drop(each.error)
 
 
+class _MergeComparingRun(_ZipRun):
+    """Emits the smallest of the sources' first elements. Waits until each active source has one."""
+
+    _operator: MergeComparing
+
+    def __init__(self, subscriber: Subscriber[Any], operator: MergeComparing) -> None:
+        super().__init__(subscriber, operator)
+        self._keys: list[Any] = [MISSING] * len(self._inputs)  # the keys of the first elements
+
+    def _advance(self) -> None:
+        while self._live:
+            for each in self._inputs:
+                ended = each.ended  # read before the queue, which then has all elements before the end
+                if each.elements:
+                    continue
+                if each.error is not None:
+                    error, each.error = each.error, None
+                    self._fail(error)
+                if not ended or not self._live:
+                    return
+            try:
+                smallest = self._smallest()
+            except BaseException as error:
+                self._raised(error)
+                return
+            if smallest is None:
+                self._complete()
+            if smallest is None or not self._demand():
+                return
+            self._keys[smallest] = MISSING
+            self._emit(self._inputs[smallest].elements.popleft())
+            self._inputs[smallest].taken()
+
+    def _smallest(self) -> int | None:
+        """Return the place of the source whose element is next, or None if all have ended."""
+        keys, smallest = self._keys, None
+        for place, each in enumerate(self._inputs):
+            if each.elements:
+                if keys[place] is MISSING:
+                    keys[place] = self._combine(each.elements[0])
+                if smallest is None or self._operator.precedes(keys[place], keys[smallest]):
+                    smallest = place
+        return smallest
+
+
 class Zip(Operator[Any]):
     """``zip(a, b, ...)``: combines the n-th elements of all sources."""
 
@@ -177,4 +238,19 @@ class Zip(Operator[Any]):
         super().__init__(None, call_text("zip", sources, combine))
         self.sources = checked_sources(sources)
         self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
+        self.prefetch = prefetch
+
+
+class MergeComparing(Operator[Any]):
+    """``merge_comparing(a, b, ...)``: merges sorted sources."""
+
+    run_type = _MergeComparingRun
+
+    def __init__(
+        self, sources: Sequence[Publisher[Any]], key: Callable[[Any], Any] | None, reverse: bool, prefetch: int
+    ) -> None:
+        super().__init__(None, call_text("merge_comparing", sources))
+        self.sources = checked_sources(sources)
+        self.combine = same if key is None else checked_callable(key, "key")
+        self.precedes = gt if reverse else lt
         self.prefetch = prefetch

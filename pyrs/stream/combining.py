@@ -119,6 +119,87 @@ class Combining(Family[T_co]):
         ignoring = self._then(operators.filtering.IgnoreElements())
         return self._over(operators.combining.Then(ignoring.source, other))
 
+    def merge_comparing(
+        self,
+        *others: Publisher[R],
+        key: Callable[[Any], Any] | None = None,
+        reverse: bool = False,
+        prefetch: int = 32,
+    ) -> Stream[T_co | R]:
+        """Merge sorted streams into one sorted stream, like ``heapq.merge``.
+
+            ---1---4---5---|
+            -----2---3-----|
+            merge_comparing(others)
+            -----1-2-3-4---5|
+
+        Subscribes to all sources, requests ``prefetch`` elements of each and buffers them until each active source has
+        an element; then the smallest is emitted when it is demanded. The slowest source slows the others. Of equal
+        elements, that of the earlier source is first. Completes when all sources have completed. An error of a source
+        is emitted after its elements; the other sources are cancelled and their buffered elements are discarded.
+
+        Args:
+            others: the other Publishers.
+            key: returns the value to compare; None for the element.
+            reverse: whether the largest is emitted first. The sources then have to be sorted that way.
+            prefetch: the maximum number of buffered elements per source.
+
+        Raises:
+            TypeError: one of the others is not a Publisher, or ``key`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just(1, 4, 5).merge_comparing(pyrs.just(2, 3)).collect()
+            [1, 2, 3, 4, 5]
+        """
+        prefetch = checked_natural(prefetch, "prefetch", 1)
+        return self._over(operators.combining.MergeComparing(self._and(others), key, reverse, prefetch))
+
+    def first_with_signal(self, *others: Publisher[R]) -> Stream[T_co | R]:
+        """Emit the signals of the stream that signals first, and cancel the others.
+
+            -------1---2---|
+            ---a---b---c---|
+            first_with_signal(letters)
+            ---a---b---c---|
+
+        Also known as ``amb`` and ``race``. An element, completion and an error are signals. Requests the demand of each
+        stream until one has signalled, then of that one. Buffers nothing. Elements of the others are dropped and not
+        reported. Streams after one that signals inside ``subscribe`` are not subscribed to.
+
+        Raises:
+            TypeError: one of the others is not a Publisher.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.never().first_with_signal(pyrs.just("a", "b")).collect()
+            ['a', 'b']
+        """
+        return self._over(operators.racing.FirstWithSignal(self._and(others)))
+
+    def first_with_value(self, *others: Publisher[R]) -> Stream[T_co | R]:
+        """Emit the signals of the stream that emits an element first, and cancel the others.
+
+            --X
+            ---a---b---c---|
+            first_with_value(letters)
+            ---a---b---c---|
+
+        Like ``first_with_signal``, except that streams that fail or complete without an element are skipped. If all do,
+        the stream fails with ``NoElement``. Its cause is the first of their errors; further errors are reported to the
+        dropped-errors hook, as is the first if another stream emits an element.
+
+        Raises:
+            TypeError: one of the others is not a Publisher.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.empty().first_with_value(pyrs.just("a", "b")).collect()
+            ['a', 'b']
+        """
+        return self._over(operators.racing.FirstWithValue(self._and(others)))
+
     @overload
     def zip(self, b: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
     @overload

@@ -19,6 +19,35 @@ COMBINING = [
     ),
     Row(
         {
+            "merge_comparing": Sample(
+                lambda s: s.merge_comparing(some()), conformance=Conformance(lambda s: s.merge_comparing(pyrs.empty()))
+            )
+        },
+        demand="ahead: `prefetch` (32) of each",
+        slow="slows all",
+        holds="`prefetch` of each",
+    ),
+    Row(
+        {
+            "first_with_signal": Sample(
+                lambda s: s.first_with_signal(pyrs.never()),
+                conformance=Conformance(failed=lambda: pyrs.never().first_with_signal(failed_stream())),
+            ),
+            "first_with_value": Sample(
+                lambda s: s.first_with_value(pyrs.never()),
+                conformance=Conformance(
+                    lambda s: pyrs.empty().first_with_value(s),
+                    failed=lambda: pyrs.empty().first_with_value(failed_stream()),
+                    skips={EMPTY: "an empty stream does not win"},
+                ),
+            ),
+        },
+        demand="exact, of each until one has won",
+        slow="slows; drops elements of the others",
+        holds="nothing",
+    ),
+    Row(
+        {
             "concat": Sample(
                 lambda s: s.concat(some()),
                 conformance=Conformance(

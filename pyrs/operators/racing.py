@@ -1,0 +1,117 @@
+"""first_with_signal and first_with_value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.inputs import Input
+from pyrs._core.operator import Operator
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NoElement, NullSignal
+from pyrs.operators.combining import call_text, checked_sources
+
+__all__ = ["FirstWithSignal", "FirstWithValue"]
+
+
+class _RaceRun(Coordinator[Any]):
+    """Requests the demand of every source until one has won, and emits the signals of that one."""
+
+    _operator: FirstWithSignal
+
+    def __init__(self, subscriber: Subscriber[Any], operator: FirstWithSignal) -> None:
+        super().__init__(subscriber, operator)
+        self._inputs = [_Racer(self) for _ in operator.sources]
+        self._active = len(self._inputs)
+        self._error: BaseException | None = None  # the first error of a source that has lost
+        self.winner: _Racer | None = None  # set in the drain loop
+
+    def _begin(self) -> None:
+        for each, source in zip(self._inputs, self._operator.sources, strict=True):
+            if self.winner is not None or not self._live:
+                break
+            each.subscribe_to(source)
+
+    def _requested_more(self, n: int) -> None:
+        winner = self.winner
+        for each in self._inputs if winner is None else (winner,):
+            each.request(n)
+
+    def emit_of(self, racer: _Racer, element: Any) -> None:
+        """Emit an element of the winner; the first element decides. Called in the drain loop."""
+        if self._wins(racer):
+            self._emit(element)
+
+    def end_of(self, racer: _Racer, error: BaseException | None) -> None:
+        """Handle the terminal signal of a source. Called in the drain loop."""
+        if self.winner is None and self._operator.by_value:
+            self._lost(error)
+        elif self._wins(racer):
+            self._end_with(error)
+        else:
+            self._drop(error)
+
+    def _wins(self, racer: _Racer) -> bool:
+        if self.winner is None:
+            self.winner = racer
+            for each in self._inputs:
+                if each is not racer:
+                    each.cancel()
+        return self.winner is racer
+
+    def _lost(self, error: BaseException | None) -> None:
+        self._active -= 1
+        if error is not None and hooks.is_exit(error):
+            self._fail(error)
+        elif self._error is None:
+            self._error = error
+        elif error is not None:
+            hooks.on_error_dropped(error, f"{self._operator.call}: an earlier error is the cause of a failure")
+        if not self._active and self._live:
+            missing = NoElement(f"{self._operator.call}: no source emitted an element")
+            missing.__cause__, self._error = self._error, None
+            self._raised(missing)
+
+    def _release(self) -> None:
+        for each in self._inputs:
+            each.cancel()
+        self._drop(self._error)
+
+
+class _Racer(Input[Any]):
+    _owner: _RaceRun
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        owner = self._owner
+        if not self._closed and not (owner.winner is self and owner.try_emit(element)):
+            owner.post(self._emit, element)
+
+    def _emit(self, element: Any) -> None:
+        self._owner.emit_of(self, element)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._owner.post(self._finish, error)
+
+    def _finish(self, error: BaseException | None) -> None:
+        self._owner.end_of(self, error)
+
+
+class FirstWithSignal(Operator[Any]):
+    """``first_with_signal(a, b, ...)``: the source that signals first."""
+
+    name, by_value = "first_with_signal", False
+    run_type = _RaceRun
+
+    def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
+        super().__init__(None, call_text(self.name, sources))
+        self.sources = checked_sources(sources)
+
+
+class FirstWithValue(FirstWithSignal):
+    """``first_with_value(a, b, ...)``: the source that emits an element first."""
+
+    name, by_value = "first_with_value", True
