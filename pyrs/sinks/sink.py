@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from pyrs._core.hub import EmitResult, Hub
 from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.errors import EmitFailed
-from pyrs.stream.advice import missing_attribute
 from pyrs.stream.stream import Stream
 
 __all__ = ["FailureHandler", "Sink", "busy_looping"]
@@ -24,6 +23,19 @@ _OTHER_NAMES = {
     **dict.fromkeys(("as_flux", "as_mono", "as_observable"), "use stream"),
     "try_emit_next": "use try_emit()",
 }
+
+
+class _OtherName:
+    """A name of another library. A ``__getattr__`` would slow down every attribute of a sink."""
+
+    def __init__(self, name: str, advice: str) -> None:
+        self._name = name
+        self._advice = advice
+
+    def __get__(self, sink: object, owner: type) -> NoReturn:
+        message = f"{owner.__name__!r} object has no attribute {self._name!r}: {self._advice}"
+        raise AttributeError(message, name=self._name, obj=sink)
+
 
 FailureHandler = Callable[[EmitResult], object]
 """Called with a result that is not OK. A result of True means: retry immediately."""
@@ -57,12 +69,6 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             NullSignal: ``element`` is None.
         """
-
-    if not TYPE_CHECKING:  # a type checker would accept every attribute
-
-        def __getattr__(self, name: str) -> Any:
-            advice = {name: f"use sink.stream.{name}"} if hasattr(Stream, name) else _OTHER_NAMES
-            raise AttributeError(missing_attribute(type(self), name, advice), name=name, obj=self)
 
     @property
     def stream(self) -> Stream[T]:
@@ -157,3 +163,14 @@ def busy_looping(seconds: float) -> FailureHandler:
         return monotonic() < deadline
 
     return again
+
+
+def _name_alternatives() -> None:
+    advice = {name: f"use sink.stream.{name}" for name in dir(Stream) if not name.startswith("_")} | _OTHER_NAMES
+    for snake, text in advice.items():
+        for name in (snake, snake[0] + snake.title().replace("_", "")[1:]):
+            if not hasattr(Sink, name):
+                setattr(Sink, name, _OtherName(name, text))
+
+
+_name_alternatives()
