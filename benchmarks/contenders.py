@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Any
 
 import pyrs
@@ -13,6 +14,10 @@ from benchmarks import limits
 from benchmarks.consumer import DEADLINE_SECONDS, FOREVER, Consumer, Stalled
 from benchmarks.drivers import DEMAND, Driver
 from benchmarks.measure import Contender
+from pyrs.jvm.values.arrow import to_ipc
+
+_BATCHES = 8
+"""The demand for Arrow batches."""
 
 
 class Contenders:
@@ -103,6 +108,45 @@ class Contenders:
             return limits.send(int(port), source(count), lambda: _expect(subscriber, count))
 
         return Contender("limit", elements, run)
+
+    def arrow_to_python(self, elements: int) -> Sequence[Contender]:
+        """Subscribe to a Java Publisher of Arrow batches; the limit reads the same bytes from a bare socket."""
+        content = to_ipc(limits.arrow_batch())
+
+        def ours(count: int) -> float:
+            batch = self._driver.bridge.java_class("io.pyrs.value.ArrowBatch")(content)
+            publisher = self._driver.java("Sources").repeated(count, batch.java)
+            consumer = Consumer(_BATCHES)
+            start = time.perf_counter()
+            self._driver.bridge.from_jvm(publisher).subscribe(consumer)
+            consumer.wait(count)
+            return time.perf_counter() - start
+
+        def limit(count: int) -> float:
+            port = self._driver.java("RawFeeder").feed(str(self._files.repeated(content, count)))
+            return limits.receive_arrow(int(port), Consumer(_BATCHES), count)
+
+        return Contender("ours", elements, ours), Contender("limit", elements, limit)
+
+    def arrow_to_jvm(self, elements: int) -> Sequence[Contender]:
+        """Subscribe a Java Subscriber to a Publisher of Arrow batches; the limit sends the same bytes."""
+        batch = limits.arrow_batch()
+        content = to_ipc(batch)
+
+        def ours(count: int) -> float:
+            publisher = self._driver.bridge.to_jvm(pyrs.from_iterable(repeat(batch, count)))
+            subscriber = self._driver.java("CountingSubscriber")(_BATCHES, FOREVER)
+            start = time.perf_counter()
+            publisher.subscribe(subscriber)
+            _expect(subscriber, count)
+            return time.perf_counter() - start
+
+        def limit(count: int) -> float:
+            subscriber = self._driver.java("CountingSubscriber")(_BATCHES, FOREVER)
+            port = self._driver.java("RawSink").listen(subscriber)
+            return limits.send_arrow(int(port), content, count, lambda: _expect(subscriber, count))
+
+        return Contender("ours", elements, ours), Contender("limit", elements, limit)
 
     def many_streams(self, each: int, elements: int) -> Contender:
         """Subscribe concurrently to a Publisher of ``each`` elements."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from benchmarks.consumer import DEADLINE_SECONDS, Consumer, NoDemand
+from benchmarks.consumer import DEADLINE_SECONDS, Consumer, NoDemand, Stalled
 
 NEXT = 7
 FRAME_ELEMENTS = 1_024
@@ -67,6 +67,15 @@ class FrameFiles:
                 file.writelines(frames(source(count)))
         return self._files[key]
 
+    def repeated(self, content: bytes, count: int) -> Path:
+        """Write frames of the same element, one element in each."""
+        path = Path(self._directory.name) / f"repeated-{count}.frames"
+        if not path.exists():
+            with path.open("wb") as file:
+                for _ in range(count):
+                    file.write(_frame(content))
+        return path
+
     def close(self) -> None:
         self._directory.cleanup()
 
@@ -85,6 +94,47 @@ def receive(port: int, consumer: Consumer, elements: int) -> float:
     seconds = time.perf_counter() - start
     consumer.wait(elements)
     return seconds
+
+
+def receive_arrow(port: int, consumer: Consumer, elements: int) -> float:
+    """Read whole IPC streams, and call a bound method with the RecordBatch of each; return the seconds."""
+    import pyarrow
+
+    consumer.on_subscribe(NoDemand())
+    start = time.perf_counter()
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
+        peer.settimeout(None)  # MSG_WAITALL waits on a blocking socket only
+        while header := peer.recv(_HEADER.size, socket.MSG_WAITALL):
+            body = bytearray(_HEADER.unpack(header)[0] - 9)
+            if peer.recv_into(body, len(body), socket.MSG_WAITALL) != len(body):
+                raise Stalled("the limit's connection ended inside a batch")
+            with pyarrow.ipc.open_stream(pyarrow.py_buffer(body)) as reader:
+                consumer.on_next(reader.read_next_batch())
+    consumer.on_complete()
+    seconds = time.perf_counter() - start
+    consumer.wait(elements)
+    return seconds
+
+
+def send_arrow(port: int, content: bytes, elements: int, wait: Callable[[], Any]) -> float:
+    """Send the bytes of an IPC stream for each element, wait for the JVM's last, and return the seconds."""
+    header = _HEADER.pack(len(content) + 9, 0, 1)
+    start = time.perf_counter()
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
+        for _ in range(elements):
+            peer.sendall(header)
+            peer.sendall(content)
+    wait()
+    return time.perf_counter() - start
+
+
+def arrow_batch() -> Any:
+    """Return a RecordBatch of 65,536 rows of a long, a double and a string."""
+    import pyarrow
+
+    rows = range(65_536)
+    columns = [list(rows), [row * 0.5 for row in rows], [f"title {row}" for row in rows]]
+    return pyarrow.RecordBatch.from_arrays([pyarrow.array(column) for column in columns], ["id", "half", "title"])
 
 
 class Sender:

@@ -13,6 +13,8 @@ from benchmarks.measure import Contender
 
 MILLION = 1_000_000
 NAIVE = 8_000
+ARROW_BATCHES = 495
+"""Batches of 65,536 rows in 1 GB; as a rate, 1 GB a second."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,18 @@ ROWS = (
             make.ours_to_python("longs", MILLION, name="one stream"),
         ),
         (Within("one stream", 2),),
+    ),
+    Row(
+        "arrow-to-python",
+        "JVM to Python, Arrow batches of 65,536 rows, 1 GB",
+        lambda make: make.arrow_to_python(ARROW_BATCHES),
+        (Within("limit", 1.2), AtLeast(ARROW_BATCHES)),
+    ),
+    Row(
+        "arrow-to-jvm",
+        "Python to JVM, Arrow batches of 65,536 rows, 1 GB",
+        lambda make: make.arrow_to_jvm(ARROW_BATCHES),
+        (Within("limit", 1.2), AtLeast(ARROW_BATCHES)),
     ),
     Row("stalled-to-python", "A Subscriber in Python stops requesting", memory=memory.stalled_to_python),
     Row("stalled-megabytes", "The same, elements of 1 MB", memory=memory.stalled_with_megabytes),

@@ -35,6 +35,10 @@ public final class RawSink {
             while (true) {
                 byte[] rest = new byte[input.readInt()];
                 input.readFully(rest);
+                if (rest[0] == 0) { // one element, which needs no decoder
+                    subscriber.onNext(rest);
+                    continue;
+                }
                 ByteBuffer body = ByteBuffer.wrap(rest, 9, rest.length - 9);
                 for (int left = arraySize(body); left > 0; left--) {
                     subscriber.onNext(decode(body));

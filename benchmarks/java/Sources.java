@@ -41,6 +41,11 @@ public final class Sources {
         return new GeneratedPublisher(count, index -> new byte[size], Runnable::run);
     }
 
+    /** The same object again and again, such as an Arrow batch. */
+    public static GeneratedPublisher repeated(long count, Object element) {
+        return new GeneratedPublisher(count, index -> element, Runnable::run);
+    }
+
     private static Map<String, Object> newRecord(long index) {
         Map<String, Object> row = new LinkedHashMap<>(4);
         row.put("user", index);

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrs.errors import ProtocolError
-from pyrs.jvm.link.frames import FrameDecoder, FrameType, fragments
+from pyrs.jvm.link.frames import Fragments, FrameDecoder, FrameType
 from pyrs.jvm.link.window import Window
 
 MESSAGES = st.lists(
@@ -22,7 +22,7 @@ MESSAGES = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(messages=MESSAGES, cuts=st.lists(st.integers(1, 70_000), min_size=1, max_size=20))
 def test_messages_survive_every_cut(messages: list[tuple[int, int, bytes]], cuts: list[int]) -> None:
-    data = b"".join(part for message in messages for part in fragments(*message))
+    data = b"".join(part for message in messages for part in Fragments(*message))
     decoder = FrameDecoder()
     arrived = []
     start = turn = 0

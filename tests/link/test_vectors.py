@@ -12,7 +12,7 @@ from plain_session import PlainSession
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ProtocolError
-from pyrs.jvm.link.frames import MORE, FrameDecoder, fragments, frame
+from pyrs.jvm.link.frames import MORE, Fragments, FrameDecoder, frame
 from pyrs.jvm.link.handshake import proof
 from pyrs.jvm.link.window import Window
 
@@ -54,7 +54,7 @@ def test_frames(vector: dict[str, Any], cut: int) -> None:
 def test_a_body_of_any_size_crosses_in_fragments(size: int) -> None:
     body = bytes(i % 251 for i in range(size))
     decoder = FrameDecoder()
-    cut = list(fragments(7, 3, body))
+    cut = list(Fragments(7, 3, body))
     assert len(cut) == max(1, -(-size // 65_536))
     messages = [message for part in cut for message in decoder.feed(part)]
     assert [(7, 3, body)] == [tuple(message) for message in messages]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from pyrs._core.fusion import null_element
-from pyrs.jvm.link.frames import MAX_BODY, array_header
+from pyrs.jvm.link.frames import MAX_BODY
 from pyrs.jvm.link.interfaces import Encoder
 
 MAX_ELEMENTS = 1_024
@@ -29,11 +29,6 @@ class OutboundBatch(NamedTuple):
     size: int
     elements: bytes
     carried: list[object]
-
-    @property
-    def body(self) -> bytes:
-        """The body of the NEXT frame."""
-        return array_header(self.size) + self.elements
 
     @property
     def goes_home(self) -> bool:

@@ -69,16 +69,41 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """Return the bytes of one frame; ``fragments`` splits a body that is too large."""
+    """Return the bytes of one frame whose body fits into it. ``Fragments`` splits larger bodies."""
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
-def fragments(kind: int, identifier: int, body: bytes) -> Iterator[bytes]:
-    """Yield the frames of ``body``, in fragments if it is too large for one frame."""
-    last = max(0, len(body) - 1) // MAX_BODY * MAX_BODY
-    for start in range(0, last, MAX_BODY):
-        yield frame(kind | MORE, identifier, body[start : start + MAX_BODY])
-    yield frame(kind, identifier, body[last:] if last else body)
+class Fragments(Iterator[bytes]):
+    """The frames of one message: fragments if its body is too large for one frame.
+
+    Each frame is created when it is taken. All frames at once would be another copy of a large body.
+
+    Args:
+        prefix: bytes in front of ``body``, at most ``MAX_BODY``.
+    """
+
+    __slots__ = ("_body", "_identifier", "_kind", "_position", "_prefix")
+
+    def __init__(self, kind: int, identifier: int, body: bytes, prefix: bytes = b"") -> None:
+        self._kind = kind
+        self._identifier = identifier
+        self._prefix = prefix
+        self._body = memoryview(body)
+        self._position: int | None = 0
+
+    def __bool__(self) -> bool:
+        """Return True if frames are left."""
+        return self._position is not None
+
+    def __next__(self) -> bytes:
+        start = self._position
+        if start is None:
+            raise StopIteration
+        prefix, self._prefix = self._prefix, b""
+        end = start + MAX_BODY - len(prefix)
+        kind, self._position = (self._kind | MORE, end) if end < len(self._body) else (self._kind, None)
+        part = self._body[start:end]
+        return b"".join((HEADER.pack(_ID_AND_TYPE + len(prefix) + len(part), kind, self._identifier), prefix, part))
 
 
 def request(identifier: int, credit: int) -> bytes:
@@ -139,26 +164,30 @@ class FrameDecoder:
             ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
         """
         buffer = self._buffer
-        buffer += data
+        if buffer:
+            buffer += data
+            data = bytes(buffer)
+            buffer.clear()
+        view = memoryview(data)
         messages: list[Frame] = []
-        start, end = 0, len(buffer)
+        start, end = 0, len(view)
         while end - start >= 4:
             # The length is checked before the rest of the frame has arrived.
-            length = int.from_bytes(buffer[start : start + 4], "big")
+            length = int.from_bytes(view[start : start + 4], "big")
             if not _ID_AND_TYPE <= length <= self.max_length:
                 raise ProtocolError(
                     f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
                 )
             if end - start < 4 + length:
                 break
-            _, kind, identifier = HEADER.unpack_from(buffer, start)
-            body = bytes(buffer[start + HEADER.size : start + 4 + length])
+            _, kind, identifier = HEADER.unpack_from(view, start)
+            body = bytes(view[start + HEADER.size : start + 4 + length])
             start += 4 + length
             message = self._assemble(kind, identifier, body)
             if message is not None:
                 messages.append(message)
-        if start:
-            del buffer[:start]
+        if start < end:
+            buffer += view[start:]
         return messages
 
     def _assemble(self, kind: int, identifier: int, body: bytes) -> Frame | None:
@@ -173,13 +202,14 @@ class FrameDecoder:
         if more and kind not in _FRAGMENTABLE:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} must not be split into pieces")
         parts = self._parts.get((kind, identifier))
-        if len(body) + (len(parts) if parts else 0) > MAX_MESSAGE:
-            raise ProtocolError(f"malformed frame: a {FrameType(kind).name} of more than {MAX_MESSAGE} bytes")
-        if more:
-            self._parts.setdefault((kind, identifier), bytearray()).extend(body)
-            return None
         if parts is None:
-            return Frame(kind, identifier, body)
+            if not more:
+                return Frame(kind, identifier, body)
+            parts = self._parts[kind, identifier] = bytearray()
+        if len(parts) + len(body) > MAX_MESSAGE:
+            raise ProtocolError(f"malformed frame: a {FrameType(kind).name} of more than {MAX_MESSAGE} bytes")
         parts += body
+        if more:
+            return None
         del self._parts[kind, identifier]
         return Frame(kind, identifier, bytes(parts))

@@ -16,7 +16,7 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
-from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, fragments, frame
+from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
 
 if TYPE_CHECKING:
     from pyrs.jvm.link.session import Session
@@ -62,7 +62,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._batches = Batches(session.codec.encoder())
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
-        self._large: deque[bytes] = deque()
+        self._large: Fragments | None = None
         self._large_carries: list[object] = []
         self._granted = 0
         self._emitted = 0
@@ -315,7 +315,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def take(self) -> tuple[bytes, bool]:
         """Return the next frame of this stream, and whether more follow."""
         if self._large:
-            return self._large.popleft(), bool(self._large or self._batches or self._terminal is not None)
+            return next(self._large), bool(self._large or self._batches or self._terminal is not None)
         # One turn after the last fragment: until that is written, RELEASE must not overtake it.
         self._large_carries = []
         if self._cancelled:
@@ -327,24 +327,25 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if batch is not None:
             self._session.count_out(batch.size)
             kind = FrameType.NEXT_HOME if batch.goes_home else FrameType.NEXT
-            body = batch.body
-            if len(body) > MAX_MESSAGE:
-                self._fail(ConversionError(f"an element of {len(body)} bytes is too large: a message is 1 GiB at most"))
+            header, elements = array_header(batch.size), batch.elements
+            size = len(header) + len(elements)
+            if size > MAX_MESSAGE:
+                self._fail(ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most"))
                 return b"", True
             more = bool(self._batches) or terminal is not None
-            if len(body) <= MAX_BODY:
-                return frame(kind, self.id, body), more
-            self._large.extend(fragments(kind, self.id, body))
+            if size <= MAX_BODY:
+                return frame(kind, self.id, header + elements), more
+            self._large = Fragments(kind, self.id, elements, header)
             self._large_carries = batch.carried
-            return self._large.popleft(), bool(self._large) or more
+            return next(self._large), bool(self._large) or more
         if terminal is None or self._sent_terminal:
             return b"", False
         self._sent_terminal = True
         self._session.ended_outbound(self)
         if not terminal:
             return frame(FrameType.COMPLETE, self.id), False
-        self._large.extend(fragments(FrameType.ERROR, self.id, terminal))
-        return self._large.popleft(), bool(self._large)
+        self._large = Fragments(FrameType.ERROR, self.id, terminal)
+        return next(self._large), bool(self._large)
 
     @property
     def in_flight(self) -> int:

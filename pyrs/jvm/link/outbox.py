@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from pyrs.jvm.link.frames import MAX_BODY
@@ -176,8 +176,8 @@ class Message:
 
     __slots__ = ("_carried", "_fragments", "queued")
 
-    def __init__(self, fragments: Iterable[bytes], carried: list[object]) -> None:
-        self._fragments = deque(fragments)
+    def __init__(self, fragments: Iterator[bytes], carried: list[object]) -> None:
+        self._fragments = fragments
         self._carried = carried
         self.queued = False
 
@@ -186,7 +186,8 @@ class Message:
 
         There is one more turn than fragments: the references are held until the last fragment is written.
         """
-        if not self._fragments:
+        part = next(self._fragments, None)
+        if part is None:
             self._carried = []
             return b"", False
-        return self._fragments.popleft(), True
+        return part, True

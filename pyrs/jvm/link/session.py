@@ -17,7 +17,7 @@ from pyrs._core.context import capture
 from pyrs._core.drain import DrainLoop
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
-from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, batch_size, fragments, frame
+from pyrs.jvm.link.frames import CREDIT, RELEASED, Fragments, Frame, FrameType, GoAway, batch_size, frame
 from pyrs.jvm.link.handles import Handles, MissingHandle
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.interfaces import Codec
@@ -382,7 +382,7 @@ class Session:
         try:
             self._calls[identifier] = answer
             body, carried = self.codec.encode_carrying([handle, list(arguments)])
-            self.outbox.ready(Message(fragments(FrameType.CALL, identifier, body), carried))
+            self.outbox.ready(Message(Fragments(FrameType.CALL, identifier, body), carried))
             self.outbox.flush()
             if not self.open:  # ``lost`` may have read the table before
                 raise self.why_over()
@@ -419,7 +419,7 @@ class Session:
                 body, carried = self.codec.encode_carrying([True, result])
             except BaseException as error:
                 body, carried = self.codec.encode_failure(error), []
-            self.outbox.ready(Message(fragments(FrameType.RETURN, identifier, body), carried))
+            self.outbox.ready(Message(Fragments(FrameType.RETURN, identifier, body), carried))
             self.outbox.flush()
 
         self.execute(answer)

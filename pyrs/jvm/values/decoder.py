@@ -21,6 +21,9 @@ _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
 _OBJECT_SIZE = 12
 _REFERENCE_SIZE = 9
+_ONE_LARGE = b"\x91\xc9"  # an array of one element, an extension with a length of four bytes
+_LARGE_SIZE = 7
+_ARROW = bytes([types.ARROW])
 _NIL = b"\xc0"
 _MAY_BE_TIMESTAMP = b"\xff"
 _CONTAINERS = {list, tuple, dict, set, frozenset}
@@ -107,6 +110,8 @@ class ValueDecoder:
             ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
+        if body[:2] == _ONE_LARGE and body[6:7] == _ARROW:
+            return self._one_arrow_batch(body)
         if _OBJECT in body[1:9]:
             objects = self._only_objects(body)
             if objects is not None:
@@ -118,6 +123,13 @@ class ValueDecoder:
                 if element is None:
                     return elements[:index], NullSignal("the Publisher in the JVM sent null, which is not an element")
         return elements, error
+
+    def _one_arrow_batch(self, body: bytes) -> tuple[list[Any], Exception | None]:
+        """Read a NEXT of one large Arrow batch. The searches of ``decode_batch`` would cost more than the decoding."""
+        if len(body) != _LARGE_SIZE + int.from_bytes(body[2:6], "big"):
+            raise ProtocolError("an Arrow batch with a wrong length")
+        batch = self._value(types.ARROW, body[_LARGE_SIZE:])
+        return ([], self._failed.pop()) if self._failed else ([batch], None)
 
     def _only_objects(self, body: _Body) -> list[Any] | None:
         """Read a batch that contains only references to plain objects of the sender.

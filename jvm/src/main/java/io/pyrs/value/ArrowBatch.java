@@ -16,11 +16,16 @@ public final class ArrowBatch {
 
     /** Creates a batch from a copy of the bytes of an Arrow IPC stream. */
     public ArrowBatch(byte[] stream) {
-        this(stream, stream.length);
+        this(stream.clone(), true);
     }
 
-    ArrowBatch(byte[] stream, int length) {
-        content = Arrays.copyOf(stream, length);
+    private ArrowBatch(byte[] content, boolean owned) {
+        this.content = content;
+    }
+
+    /** Wraps bytes that nobody else holds. */
+    static ArrowBatch of(byte[] content) {
+        return new ArrowBatch(content, true);
     }
 
     /** Returns a copy of the bytes of the IPC stream. */

@@ -56,7 +56,8 @@ final class ExtensionDecoder {
             case ExtensionTypes.UUID:
                 return new UUID(bytes.getLong(), bytes.getLong());
             case ExtensionTypes.ARROW:
-                return new ArrowBatch(rest(bytes));
+                bytes.position(bytes.limit());
+                return ArrowBatch.of(payload); // without a copy: it may have megabytes
             default:
                 throw new MalformedValueException("unknown extension type " + type);
         }

@@ -58,7 +58,7 @@ public final class FrameDecoder {
             int type = buffer[start + 4] & 0xff;
             long id = view.getLong(start + 5);
             int next = start + 4 + frameLength;
-            take(type, id, Arrays.copyOfRange(buffer, start + Frames.HEADER, next), messages);
+            take(type, id, start + Frames.HEADER, frameLength + 4 - Frames.HEADER, messages);
             start = next;
         }
         if (start == end) {
@@ -81,7 +81,7 @@ public final class FrameDecoder {
         end += length;
     }
 
-    private void take(int typeAndMore, long id, byte[] body, List<Frame> messages) {
+    private void take(int typeAndMore, long id, int offset, int length, List<Frame> messages) {
         boolean more = (typeAndMore & Frames.MORE) != 0;
         FrameType type = FrameType.ofCode(typeAndMore & ~Frames.MORE);
         if (type == null) {
@@ -97,18 +97,18 @@ public final class FrameDecoder {
         Map<Long, ByteArrayOutputStream> ofType = fragments.get(type);
         ByteArrayOutputStream earlier = ofType == null ? null : ofType.get(id);
         if (earlier == null && !more) {
-            messages.add(new Frame(type, id, body));
+            messages.add(new Frame(type, id, Arrays.copyOfRange(buffer, offset, offset + length)));
             return;
         }
-        if (earlier != null && (long) earlier.size() + body.length > Frames.MAX_MESSAGE) {
+        if (earlier != null && (long) earlier.size() + length > Frames.MAX_MESSAGE) {
             throw new ProtocolException(
                     "malformed frame: a " + type + " of more than " + Frames.MAX_MESSAGE + " bytes");
         }
         if (earlier == null) {
-            earlier = new ByteArrayOutputStream(2 * body.length + 32);
+            earlier = new ByteArrayOutputStream(2 * length + 32);
             fragments.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
         }
-        earlier.write(body, 0, body.length);
+        earlier.write(buffer, offset, length);
         if (!more) {
             fragments.get(type).remove(id);
             messages.add(new Frame(type, id, earlier.toByteArray()));
