@@ -90,18 +90,11 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def try_emit(self, element: R) -> bool:
-        """Emit the element at once if the drain loop is idle and the element was demanded.
-
-        Returns:
-            True if it was emitted.
-        """
+        """Emit the element if it was demanded and the loop is idle; return whether."""
         return bool(self.attempt(self._emit_if_demanded, element))
 
     def _emit_if_demanded(self, element: R) -> bool:
-        """Emit the element if it was demanded and nothing is posted.
-
-        Runs in the drain loop, called by ``attempt``.
-        """
+        """Emit the element if it was demanded and nothing is posted. For ``attempt``."""
         subscriber = self._subscriber
         if self._requested <= self._emitted or self._posted or subscriber is None or self._interrupted:
             return False

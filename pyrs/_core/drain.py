@@ -22,8 +22,7 @@ class DrainLoop(ABC):
     calls, so a KeyboardInterrupt can strike between a lock's ``acquire`` and the ``try`` that would release it. There
     is no call between ``del turn[0]`` and the ``try`` that follows it.
 
-    Args:
-        execute: passes a task to another thread or to an asyncio loop. None drains on the calling thread.
+    ``execute`` passes a task to another thread or to an asyncio loop. Without it, the calling thread drains.
     """
 
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None = None) -> None:

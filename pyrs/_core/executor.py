@@ -29,8 +29,6 @@ class DaemonExecutor:
 
     Args:
         name: the threads are named ``pyrs-<name>-<number>``.
-        max_threads: the maximum number of threads.
-        idle_seconds: the time after which an idle thread ends.
         thread_ends: called by each thread at its end, for example to detach it from a foreign runtime.
     """
 
@@ -196,10 +194,9 @@ class DaemonExecutor:
                         return None
 
     def shutdown(self, deadline_seconds: float = 5.0) -> bool:
-        """Accept no more tasks, finish the others, and wait for the threads.
+        """Accept no more tasks, finish the others, and wait for the other threads.
 
-        Returns:
-            True if every thread ended within the deadline. The calling thread, if it is one of them, is not waited for.
+        Returns whether every thread ended within the deadline.
         """
         with self._lock:
             self._closed = True

@@ -73,9 +73,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     emitted to the Subscriber is reported to the dropped-errors hook: those after termination, and those of the
     Subscriber itself.
 
-    Args:
-        subscriber: receives the legal signals.
-        source: the Publisher to check. Without one, the Subscriber is checked too (2.3, 2.7).
+    Without a source, the Subscriber is checked too (2.3, 2.7).
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.6, 3.7, 3.9, 3.13, 3.15, 3.16.
     """

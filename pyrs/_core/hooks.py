@@ -97,10 +97,7 @@ def on_error_dropped(error: BaseException, where: str = "") -> None:
 def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False) -> None:
     """Report elements that no Subscriber receives; never raise an Exception.
 
-    Args:
-        count: the number of elements.
-        where: a description of the place.
-        cancelled: whether the Subscriber has cancelled. Without a hook, this writes a debug record.
+    If the Subscriber has cancelled, the default hook writes a debug record.
     """
     if count <= 0:
         return

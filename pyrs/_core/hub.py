@@ -59,10 +59,6 @@ def _ignore(element: Any) -> None:
 class HubSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to a hub.
 
-    Args:
-        hub: signals the Subscriber.
-        subscriber: the Subscriber.
-
     Attributes:
         position: where the Subscriber stands in the history of a replaying hub.
     """

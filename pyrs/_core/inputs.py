@@ -135,10 +135,6 @@ class Input(Subscriber[T]):
 class PrefetchingInput(Input[T]):
     """Requests ``prefetch`` elements, and more after three quarters were consumed.
 
-    Args:
-        owner: as for ``Input``.
-        prefetch: how many elements are requested and not yet consumed, at most.
-
     Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
     """
 
@@ -160,7 +156,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
 
     Args:
         owner: the coordinator.
-        prefetch: how many elements are requested and queued, at most.
+        prefetch: the capacity of the queue.
         passes: whether an element may bypass the queue, straight to the Subscriber, when the drain loop is idle, the
             queue empty and an element demanded: for operators that forward elements unchanged.
 
@@ -214,11 +210,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
 class DirectInput(Input[T], Generic[T]):
     """Posts each signal to the drain loop, whose queue the demand bounds.
 
-    Args:
-        owner: the coordinator.
-        on_element: called in the drain loop with each element.
-        on_end: called in the drain loop with None at ``on_complete``. None ignores the completion.
-        on_failure: called in the drain loop with the error. By default the stream fails with it.
+    ``on_end`` is called with None; without it, completion is ignored. Without ``on_failure``, the stream fails.
     """
 
     def __init__(

@@ -29,17 +29,7 @@ called functions.
 
 
 class IterablePublisher(Publisher[T]):
-    """An iterable with synchronous stages: one iterator chain per Subscriber.
-
-    Args:
-        iterable: the source.
-        stages: the stages after it.
-        name: the call that created it.
-        site: the line of user code of that call.
-
-    Raises:
-        RecursionError: there are more than ``MOST_STAGES`` stages.
-    """
+    """An iterable with up to ``MOST_STAGES`` stages, as an iterator chain each time."""
 
     carries_context = True  # all signals run on the threads that subscribe and request
 

@@ -30,17 +30,13 @@ class PublisherWrapper(Publisher[R_co]):
 
 
 class Operator(Publisher[R_co]):
-    """A Publisher made of others: what the user called, and where.
-
-    A subclass holds the operator's arguments. Its ``run_type`` serves one Subscriber: usually a ``Coordinator`` or a
-    ``SubscriptionArbiter``.
-
-    Args:
-        source: the Publisher that the operator was called on, None for an operator without one.
-        call: what the user wrote, such as ``flat_map(load, concurrency=4)``.
+    """A Publisher that holds the arguments of an operator.
 
     Attributes:
+        source: the Publisher that the operator was called on, None for an operator without one.
+        call: what the user wrote, such as ``flat_map(load, concurrency=4)``.
         site: the line of user code that assembled the operator.
+        run_type: serves one Subscriber, usually a ``Coordinator`` or a ``SubscriptionArbiter``.
     """
 
     carries_context = True

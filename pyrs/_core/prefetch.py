@@ -10,10 +10,6 @@ class Prefetch:
 
     The buffer never receives more than it can hold, and refills in batches instead of element by element. The caller
     sends the requests; this class only counts. One thread at a time calls it.
-
-    Args:
-        size: the capacity of the buffer: the first request.
-        refill_at: how many consumed elements trigger the next request. Three quarters of the size by default.
     """
 
     def __init__(self, size: int, refill_at: int | None = None) -> None:
@@ -29,9 +25,7 @@ class Prefetch:
     def consume(self, n: int = 1, *, at_once: bool = False) -> int:
         """Count n consumed elements and return how many to request now.
 
-        Args:
-            n: how many.
-            at_once: whether to request below the threshold too.
+        With ``at_once``, the consumed elements are requested below the threshold too.
         """
         self.consumed += n
         if self.consumed < self.refill_at and not at_once:

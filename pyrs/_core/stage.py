@@ -39,20 +39,11 @@ __all__ = [
 ]
 
 
-class _Marker:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-DROP: Final = _Marker("DROP")
+DROP: Final = object()
 """The result of an ``ElementStage``'s function for an element that does not pass."""
 
-END: Final = _Marker("END")
+END: Final = object()
 """The result that completes the stream instead of emitting the element."""
-
 
 MAP: Final = 0
 """The function of a plain run returns the element to emit."""

@@ -102,24 +102,15 @@ class TaskHandle:
 class OwnedTask:
     """A delayed task whose owner is notified if a closed scheduler will not run it.
 
-    Args:
-        task: the task.
-        refused: called with the ``SchedulerClosed``, on a thread of the default pool, when the task is due.
+    ``refused`` is called with the ``SchedulerClosed``, on a thread of the default pool, when the task is due.
     """
-
-    __slots__ = ("_refused", "_task")
 
     def __init__(self, task: Task, refused: Callable[[BaseException], object]) -> None:
         self._task = task
-        self._refused = refused
+        self.refused = refused
 
     def __call__(self) -> None:
         self._task()
-
-    def refuse(self, error: BaseException, execute: Callable[[Task], object]) -> None:
-        """Notify the owner, through ``execute``, that the task will not run."""
-        refused = self._refused
-        execute(lambda: refused(error))
 
 
 def run_reporting(task: Task, where: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
@@ -38,13 +39,10 @@ class Delayed(TaskHandle):
         self._queue.cancelled(self)
 
     def refuse(self, error: BaseException, execute: Callable[[Task], object]) -> None:
-        """Report that a closed scheduler will not run the task.
-
-        The task's owner is notified, else the dropped-errors hook.
-        """
+        """Notify the owner, or the hook, that a closed scheduler will not run the task."""
         task, self._task = self._task, None
         if isinstance(task, OwnedTask):
-            task.refuse(error, execute)
+            execute(partial(task.refused, error))
         elif task is not None:
             hooks.on_error_dropped(error, "a delayed task, when its time had come")
 
@@ -55,8 +53,6 @@ class DelayQueue:
     All methods except ``cancelled`` require the lock. Cancelled entries stay until they are more than half of all
     entries: a cancel needs no search, and a million timeouts that were started and cancelled use no memory.
     """
-
-    __slots__ = ("_dead", "_heap", "_number", "lock")
 
     def __init__(self) -> None:
         self.lock = RLock()  # reentrant: a finalizer may run under it, and arm or cancel
@@ -104,10 +100,8 @@ class DelayQueue:
 class TimerThread:
     """Passes each task to its scheduler when it is due.
 
-    It runs on a daemon thread, which ends after five idle seconds.
-
-    Args:
-        execute_refusal: runs a task that notifies the owner of a task whose scheduler was closed.
+    It runs on a daemon thread, which ends after five idle seconds. ``execute_refusal`` runs a task that notifies the
+    owner of a task whose scheduler was closed.
     """
 
     def __init__(self, execute_refusal: Callable[[Task], object]) -> None:
@@ -131,10 +125,7 @@ class TimerThread:
         return len(self._queue)
 
     def arm(self, task: Task, delay: float, execute: Callable[[Task], object]) -> Delayed:
-        """Call ``execute`` with the task after the delay, on the timer's thread.
-
-        It must not block there.
-        """
+        """Call ``execute``, which must not block, with the task after the delay."""
         queue = self._queue
         entry = Delayed(task, queue, execute)
         due = monotonic() + delay

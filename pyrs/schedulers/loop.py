@@ -111,8 +111,6 @@ class LoopScheduler(Scheduler):
 class _TimedTask(TaskHandle):
     """A delayed task on the loop, whose timer may be used on the loop's thread only."""
 
-    __slots__ = ("_scheduler", "_timer")
-
     def __init__(self, task: Task, scheduler: LoopScheduler) -> None:
         super().__init__(task)
         self._scheduler = scheduler

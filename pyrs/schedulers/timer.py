@@ -19,16 +19,12 @@ __all__ = ["Timer", "waking_timer"]
 
 
 class Timer:
-    """Calls an action when a deadline has passed.
+    """Calls an action on the scheduler when a deadline has passed.
 
     Moving the deadline to a later time costs no new task: the task that is scheduled checks the deadline and schedules
     itself again. So at most one task waits, however often the deadline moves. The timer captures the context variables
-    and the current scheduler where it is created, which is in ``subscribe``.
-
-    Args:
-        scheduler: has the clock; the current one if None.
-        action: called without arguments, on the scheduler.
-        refused: called with the error if the scheduler is closed before the deadline.
+    and the current scheduler where it is created, which is in ``subscribe``. ``refused`` is called with the error if
+    the scheduler is closed before the deadline.
 
     Attributes:
         fired: whether the deadline has passed, until it is set, cleared or claimed.

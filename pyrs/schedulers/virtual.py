@@ -81,8 +81,7 @@ class VirtualTime(Scheduler):
         Raises:
             RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
         """
-        with self._move():
-            self._run_until(self._now)
+        self.advance_by(0.0)
 
     @contextmanager
     def _move(self) -> Iterator[None]:
