@@ -1,4 +1,4 @@
-"""concat_map and switch_map."""
+"""concat_map, filter_when, delay_until and switch_map."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input, PrefetchingInput, QueuedInput
-from pyrs.api import Subscriber
+from pyrs._core.pushed_chain import PushedChainPublisher
+from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
+from pyrs.operators.filtering import Filter, IgnoreElements
+from pyrs.operators.folding import DefaultIfEmpty, First
 from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
+from pyrs.operators.transforming import Map
 
-__all__ = ["ConcatMap", "SwitchMap"]
+__all__ = ["ConcatMap", "DelayUntil", "FilterWhen", "SwitchMap"]
 
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
@@ -92,7 +96,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         except BaseException as error:
             self._raised(error)
             return
-        if not self._switch_to(inner):
+        if not self._switch_to(self._operator.emitted_of(inner, element)):
             discard_inner(inner)
 
     def _release(self) -> None:
@@ -110,6 +114,28 @@ class ConcatMap(Flattening):
 
     name = "concat_map"
     run_type = _ConcatMapRun
+
+    def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
+        """Return the Publisher to emit for an element and its inner stream."""
+        return inner
+
+
+class FilterWhen(ConcatMap):
+    """``filter_when(predicate)``: the elements for which the inner stream emits true first."""
+
+    name = "filter_when"
+
+    def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
+        return PushedChainPublisher(inner, (First(False), Filter(bool), Map(lambda _: element)))
+
+
+class DelayUntil(ConcatMap):
+    """``delay_until(function)``: each element, when its inner stream has completed."""
+
+    name = "delay_until"
+
+    def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
+        return PushedChainPublisher(inner, (IgnoreElements(), DefaultIfEmpty(element)))
 
 
 class _ConcatMapInput(PrefetchingInput[Any]):

@@ -1,4 +1,4 @@
-"""retry and retry_when: subscribe again after an error."""
+"""retry, retry_when and repeat_when: subscribe to the source again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import Timer
 
-__all__ = ["Retry", "RetryWhen"]
+__all__ = ["RepeatWhen", "Retry", "RetryWhen"]
 
 
 class _RetryRun(SubscriptionArbiter[Any]):
@@ -84,7 +84,7 @@ class Retry(Operator[Any]):
 
 
 class _RetryWhenRun(SubscriptionArbiter[Any]):
-    """Emits each error to the Subscribers of the errors, and requests one signal.
+    """Emits each outcome of the source to the Subscribers of the outcomes, and requests one signal.
 
     The signal subscribes to the source again. A signal, or the end of the signals, has an effect only while no source
     is active, so signals downstream stay serial (§1.3).
@@ -94,33 +94,44 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: RetryWhen) -> None:
         super().__init__(subscriber, operator)
-        self._failures = _Failures(f"the errors of {operator.call}")
+        self._outcomes = _Outcomes(f"the {operator.outcomes} of {operator.call}")
         self._signals = _Signals(self)
-        self._waiting = False  # the source has failed and no signal has arrived; under the lock, like _end
+        self._waiting = False  # an outcome was emitted and no signal has arrived; under the lock, like _end
+        self._emitted_before = 0  # the number of elements of earlier runs
         self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
 
     def _begin(self) -> None:
-        signals = self._operator.function(self._operator.wrap(self._failures))
+        signals = self._operator.function(self._operator.wrap(self._outcomes))
         checked_publisher(signals, "the result of function").subscribe(self._signals)
         super()._begin()
 
     def _source_completed(self) -> None:
+        if self._operator.repeats:
+            emitted, self._emitted_before = self._emitted - self._emitted_before, self._emitted
+            self._ask(emitted)
+        else:
+            self._finish(None)
+
+    def _source_failed(self, error: BaseException) -> None:
+        if self._operator.repeats or hooks.is_exit(error):
+            self._finish(error)
+        else:
+            self._ask(error)
+
+    def _finish(self, error: BaseException | None) -> None:
         end = self._end
-        self._complete()
+        self._end_with(error)
         if end is not None and end[0] is not None:
             hooks.on_error_dropped(end[0], f"{self._operator.call}: the stream has terminated")
 
-    def _source_failed(self, error: BaseException) -> None:
-        if hooks.is_exit(error):
-            self._fail(error)
-            return
+    def _ask(self, outcome: BaseException | int) -> None:
         with self._lock:
             end = self._end
             self._waiting = end is None
         if end is not None:
             self._end_with(end[0])
             return
-        self._failures.push(error)  # before the request, which may make the signals request the error
+        self._outcomes.push(outcome)  # before the request, which may make the signals request the outcome
         self._signals.request(1)
 
     def signalled(self) -> None:
@@ -128,7 +139,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         with self._lock:
             waiting, self._waiting = self._waiting, False
         if waiting:
-            self._failures.forget()
+            self._outcomes.forget()
             super()._begin()
 
     def signals_ended(self, error: BaseException | None) -> None:
@@ -141,23 +152,30 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
 
     def _release(self) -> None:
         self._signals.cancel()
-        self._failures.end()
+        self._outcomes.end()
 
 
 class RetryWhen(Operator[Any]):
     """``retry_when(function)``: subscribes again when another Publisher emits."""
 
+    name, outcomes, repeats = "retry_when", "errors", False
     run_type = _RetryWhenRun
 
     def __init__(
         self,
         source: Publisher[Any],
         function: Callable[[Any], Publisher[Any]],
-        wrap: Callable[[Publisher[BaseException]], Publisher[BaseException]],
+        wrap: Callable[[Publisher[Any]], Publisher[Any]],
     ) -> None:
         self.function = checked_callable(function, "function")
         self.wrap = wrap
-        super().__init__(source, f"retry_when({name_of(function)})")
+        super().__init__(source, f"{self.name}({name_of(function)})")
+
+
+class RepeatWhen(RetryWhen):
+    """``repeat_when(function)``: subscribes again after completion when another Publisher emits."""
+
+    name, outcomes, repeats = "repeat_when", "completions", True
 
 
 class _Signals(Input[Any]):
@@ -174,12 +192,12 @@ class _Signals(Input[Any]):
         self._run.signals_ended(error)
 
 
-class _FailuresRun(Coordinator[BaseException]):
-    _operator: _Failures
+class _OutcomesRun(Coordinator[Any]):
+    _operator: _Outcomes
 
-    def __init__(self, subscriber: Subscriber[Any], operator: _Failures) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: _Outcomes) -> None:
         super().__init__(subscriber, operator)
-        self.slot: deque[BaseException] = deque(maxlen=1)
+        self.slot: deque[Any] = deque(maxlen=1)
         self.ended = False
 
     def _begin(self) -> None:
@@ -201,34 +219,34 @@ class _FailuresRun(Coordinator[BaseException]):
         self.slot.clear()
 
 
-class _Failures(Operator[BaseException]):
+class _Outcomes(Operator[Any]):
     """The stream of errors for the function of ``retry_when``.
 
     It emits each unanswered error to all its Subscribers.
     """
 
-    run_type = _FailuresRun
+    run_type = _OutcomesRun
 
     def __init__(self, call: str) -> None:
         super().__init__(None, call)
         self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
-        self._runs: list[_FailuresRun] | None = []
+        self._runs: list[_OutcomesRun] | None = []
 
-    def add(self, run: _FailuresRun) -> bool:
+    def add(self, run: _OutcomesRun) -> bool:
         """Add a Subscriber; return whether there will be more errors."""
         with self._lock:
             if self._runs is not None:
                 self._runs.append(run)
             return self._runs is not None
 
-    def remove(self, run: _FailuresRun) -> None:
+    def remove(self, run: _OutcomesRun) -> None:
         with self._lock:
             if self._runs is not None and run in self._runs:
                 self._runs.remove(run)
 
-    def push(self, error: BaseException) -> None:
+    def push(self, outcome: BaseException | int) -> None:
         for run in self._present():
-            run.slot.append(error)
+            run.slot.append(outcome)
             run.wake()
 
     def forget(self) -> None:
@@ -243,6 +261,6 @@ class _Failures(Operator[BaseException]):
             run.ended = True
             run.wake()
 
-    def _present(self) -> tuple[_FailuresRun, ...]:
+    def _present(self) -> tuple[_OutcomesRun, ...]:
         with self._lock:
             return tuple(self._runs or ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pyrs import operators
 from pyrs._core.validation import checked_natural
@@ -153,6 +153,70 @@ class Flattening(Family[T_co]):
         """
         prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.flattening.ConcatMap(self.source, function, prefetch, delay_errors))
+
+    def filter_when(self, predicate: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> Stream[T_co]:
+        """Emit the elements for which an asynchronous predicate is true.
+
+            ---1---2---3---|
+            filter_when(asynchronous lambda n: n != 2)
+            -----1-------3--|
+
+        Calls the predicate with one element at a time and decides by the first element that its stream emits; an empty
+        stream rejects the element. Requests ``prefetch`` elements of this stream, buffers them, and replenishes at
+        75 %; requests one element of the predicate's stream. Slow Subscribers slow both; nothing else is dropped.
+
+        An error of the predicate or its stream fails the stream at once. An error of this stream is emitted after the
+        elements before it.
+
+        Args:
+            predicate: called with an element when it is next; returns a Publisher, or is a coroutine function.
+            prefetch: the maximum number of buffered elements of this stream.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> async def is_odd(n):
+            ...     return n % 2 == 1
+            >>> pyrs.range(5).filter_when(is_odd).collect()
+            [1, 3]
+        """
+        prefetch = checked_natural(prefetch, "prefetch", 1)
+        return self._over(operators.flattening.FilterWhen(self.source, predicate, prefetch))
+
+    def delay_until(self, function: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> Stream[T_co]:
+        """Emit each element when the stream of a function has completed.
+
+            ---1---2-----------|
+            delay_until(a stream that completes after 3)
+            ------1------2-----|
+
+        Calls the function with one element at a time and ignores the elements of its stream, of which it requests
+        unbounded demand when the element is demanded. Requests ``prefetch`` elements of this stream, buffers them, and
+        replenishes at 75 %. Slow Subscribers slow both; no element of this stream is dropped.
+
+        An error of the function or its stream fails the stream at once. An error of this stream is emitted after the
+        elements before it.
+
+        Args:
+            function: called with an element when it is next; returns a Publisher, or is a coroutine function.
+            prefetch: the maximum number of buffered elements of this stream.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just("a", "b").delay_until(lambda s: pyrs.timer(0.01).do_on_next(lambda _: print(s))).collect()
+            a
+            b
+            ['a', 'b']
+        """
+        prefetch = checked_natural(prefetch, "prefetch", 1)
+        return self._over(operators.flattening.DelayUntil(self.source, function, prefetch))
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Map each element to a stream, and switch to it from the previous one.

@@ -117,6 +117,29 @@ class Recovering(Family[T_co]):
         """
         return self._over(operators.recovering.Repeat(self.source, times, until))
 
+    def repeat_when(self, function: Callable[[Stream[int]], Publisher[Any]]) -> Stream[T_co]:
+        """Subscribe to this stream again each time another Publisher emits.
+
+            ---1---2---|           ---3---|
+            repeat_when(lambda counts: counts.delay(3).take(1))
+                          ...s|
+            ---1---2--------------3---|
+
+        Calls ``function`` once per Subscriber, with a stream of the number of elements of each completed round. One
+        element of the returned Publisher is requested for each; any element it emits starts the next round. When that
+        Publisher completes or fails, this stream does the same, after the current round has completed. An error of this
+        stream fails it. Remaining demand is requested from the next round. One number is buffered at most.
+
+        Raises:
+            TypeError: ``function`` is not callable. On subscribe: it did not return a Publisher.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just("poll").repeat_when(lambda counts: counts.take(2)).collect()
+            ['poll', 'poll', 'poll']
+        """
+        return self._over(operators.retrying.RepeatWhen(self.source, function, self._over))
+
     def on_error_resume(
         self, fallback: Publisher[R] | Callable[[Any], Publisher[R]], kind: Kind = Exception
     ) -> Stream[T_co | R]:

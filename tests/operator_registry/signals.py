@@ -91,6 +91,17 @@ RECOVERING = [
     ),
     Row(
         {
+            "repeat_when": Sample(
+                lambda s: s.repeat_when(lambda counts: counts.take(2)),
+                conformance=Conformance(lambda s: s.repeat_when(lambda counts: pyrs.empty())),
+            )
+        },
+        demand=REMAINING,
+        slow="slows",
+        holds="one number",
+    ),
+    Row(
+        {
             "on_error_resume": Sample(
                 lambda s: s.on_error_resume(lambda error: some()),
                 over=failing,

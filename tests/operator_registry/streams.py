@@ -168,6 +168,18 @@ FLATTENING = [
     ),
     Row(
         {
+            "filter_when": Sample(
+                lambda s: s.filter_when(lambda n: pyrs.just(True)),
+                conformance=Conformance(lambda s: s.filter_when(lambda n: pyrs.just(True))),
+            ),
+            "delay_until": Sample(lambda s: s.delay_until(lambda n: some())),
+        },
+        demand="ahead: `prefetch` (32)",
+        slow="slows both",
+        holds="`prefetch`",
+    ),
+    Row(
+        {
             "switch_map": Sample(
                 lambda s: s.switch_map(lambda n: some()),
                 conformance=Conformance(lambda s: pyrs.just(0).switch_map(lambda _: s)),
