@@ -28,9 +28,14 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(_LARGE_DEMAND + 1)
     def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
-        """After a demand of 1,500 elements, exactly 1,500 must arrive (§1.1)."""
+        """After a demand of 1,500 elements, by one request or by 1,500, exactly 1,500 must arrive (§1.1)."""
+        self._publishes_a_large_demand(publisher, by=_LARGE_DEMAND)
+        self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), by=1)
+
+    def _publishes_a_large_demand(self, publisher: Publisher[T], by: int) -> None:
         subscriber = self.subscribe(publisher, Watching[T](self.env, _LARGE_DEMAND))
-        subscriber.request(_LARGE_DEMAND)
+        for _ in range(0, _LARGE_DEMAND, by):
+            subscriber.request(by)
         if not subscriber.all_received.closes_while(lambda: subscriber.elements):
             arrived = subscriber.elements
             self.env.flop(f"{_LARGE_DEMAND} elements were requested, but {arrived} arrived (rule 1.2)")
@@ -38,7 +43,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
         subscriber.cancel()
         if subscriber.elements > _LARGE_DEMAND:
             arrived = subscriber.elements
-            self.env.flop(f"{arrived} elements arrived, but {_LARGE_DEMAND} were requested (rule 1.1)")
+            self.env.flop_and_fail(f"{arrived} elements arrived, but {_LARGE_DEMAND} were requested (rule 1.1)")
 
     @publisher_test(3, completes=True)
     def beyond_spec103_mustNotCompleteDuringOnNext(self, publisher: Publisher[T]) -> None:
@@ -47,6 +52,15 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
         subscriber.request(LONG_MAX)
         subscriber.ended.expect_close("the Publisher did not signal on_complete after its 3 elements (rule 1.5)")
         self.env.verify_no_async_errors()
+
+    @publisher_test(3)
+    def beyond_spec103_mustNotFailDuringOnNext(self, publisher: Publisher[T]) -> None:
+        """on_error after ``request(0)`` must not be called while another thread is inside on_next (§1.3, §3.9)."""
+        subscriber = self._held(publisher)
+        Thread(target=subscriber.request, args=(0,), name="pyrs-tck-request", daemon=True).start()
+        self.env.verify_no_async_errors()
+        subscriber.released.set()
+        subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
 
     @failed_publisher_test
     def beyond_spec104_mustSignalAnException(self, publisher: Publisher[T]) -> None:
@@ -63,27 +77,48 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
         The test is skipped if the Publisher does not support two Subscribers at the same time.
         """
-        first = self.subscribe(publisher, Watching[T](self.env))
+        self._separates(publisher, first_leaves=True)
+        self._separates(self.new_publisher(3), first_leaves=False)
+
+    def _separates(self, publisher: Publisher[T], *, first_leaves: bool) -> None:
+        first = self.subscribe(publisher, Watching[T](self.env, 1))
         try:
             second = self.subscribe(publisher, Watching[T](self.env, 1))
         except Exception as error:
             raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
         if first.subscription.value is second.subscription.value:
             self.env.flop_and_fail("two Subscribers received the same Subscription (rule 3.1)")
-        first.cancel()
+        first.request(1)
+        self.env.verify_no_async_errors()
+        self._assert_demanded(second, 0)
+        # Both request before the cancel, because a Publisher may emit only after all its Subscribers have requested.
         second.request(1)
-        received = second.all_received.closes_while(lambda: second.signals)
-        if second.error is not None and not second.elements:
-            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {second.error}")
-        if not received:
+        served = [each.all_received.closes_while(lambda: each.signals) for each in (first, second)]  # noqa: B023
+        self._assert_demanded(first, 1)
+        self._assert_demanded(second, 1)
+        if second.error is not None or not all(served):
+            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {second.error or 'one of two Subscribers received no element'}")
+        leaving, staying = (first, second) if first_leaves else (second, first)
+        leaving.cancel()
+        staying.expect(2)
+        staying.request(1)
+        if not staying.all_received.closes_while(lambda: staying.signals):
+            signalled = f", but {staying.last}" if staying.ended.is_closed else ""
             self.env.flop(
                 "a Subscriber did not receive the requested element after another Subscriber had cancelled "
-                f"{milliseconds(self.env.timeout)} (rule 3.12)"
+                f"{milliseconds(self.env.timeout)}{signalled} (rule 3.12)"
             )
-        if first.signals:
-            self.env.flop(f"{first.last} arrived at a Subscriber that had not requested anything (rule 1.1)")
-        self.env.verify_no_async_errors_no_delay()
-        second.cancel()
+        self.env.verify_no_async_errors()
+        self._assert_demanded(leaving, 1)
+        self._assert_demanded(staying, 2)
+        staying.cancel()
+
+    def _assert_demanded(self, subscriber: Watching[T], requested: int) -> None:
+        if subscriber.elements > requested:
+            self.env.flop_and_fail(
+                f"{subscriber.elements} elements arrived at a Subscriber that had requested {requested}, "
+                "next to another Subscriber (rule 1.1)"
+            )
 
     @publisher_test(4)
     def beyond_spec302_everyRequestInsideOnSubscribeMustCount(self, publisher: Publisher[T]) -> None:
@@ -97,12 +132,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     @publisher_test(3)
     def beyond_spec305_cancelMustReturnDuringOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` must return in time while another thread is inside on_next (§3.5)."""
-        subscriber: _Held[T] = _Held(self.env)
-        self.env.on_close(subscriber.released.set)
-        self.subscribe(publisher, subscriber)
-        requesting = Thread(target=subscriber.request, args=(1,), name="pyrs-tck-request", daemon=True)
-        requesting.start()
-        subscriber.inside.expect_close("the Publisher did not publish the requested element")
+        subscriber = self._held(publisher)
         cancelling = Thread(target=subscriber.cancel, name="pyrs-tck-cancel", daemon=True)
         cancelling.start()
         cancelling.join(self.env.timeout)
@@ -113,7 +143,16 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
                 f"cancel did not return {milliseconds(self.env.timeout)} while another thread was inside on_next "
                 "(rule 3.5)"
             )
-        requesting.join(self.env.timeout)
+
+    def _held(self, publisher: Publisher[T]) -> _Held[T]:
+        """Return a Subscriber that stays inside on_next, on another thread, until it is released."""
+        subscriber = _Held[T](self.env)
+        self.env.on_close(subscriber.released.set)
+        self.subscribe(publisher, subscriber)
+        Thread(target=subscriber.request, args=(1,), name="pyrs-tck-request", daemon=True).start()
+        subscriber.inside.expect_close("the Publisher did not publish the requested element")
+        self.env.verify_no_async_errors_no_delay()
+        return subscriber
 
     @publisher_test(3)
     def beyond_spec313_mustDropTheSubscriberAfterOnError(self, publisher: Publisher[T]) -> None:
@@ -123,6 +162,18 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
             subscriber = self.subscribe(publisher, Watching[T](self.env))
             subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
             subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
+            return subscriber
+
+        self.must_drop(publisher, used, "on_error (rules 1.6, 3.13)")
+
+    @failed_publisher_test
+    def beyond_spec313_failedPublisherMustDropTheSubscriber(self, publisher: Publisher[T]) -> None:
+        """After its on_error, a failed Publisher must release the Subscriber (§1.6, §3.13)."""
+
+        def used() -> Failing[T]:
+            subscriber = Failing[T](self.env, self.name_of(publisher))
+            self.call_subscribe(publisher, subscriber)
+            subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
             return subscriber
 
         self.must_drop(publisher, used, "on_error (rules 1.6, 3.13)")
@@ -141,10 +192,14 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     @publisher_test(3, completes=True)
     def beyond_spec317_demandAboveTheMaximumMustNotStall(self, publisher: Publisher[T]) -> None:
         """A demand that exceeds 2**63 - 1 must still lead to all elements and on_complete (§3.17)."""
-        subscriber = self.subscribe(publisher, _ExceedsDemand[T](self.env))
+        self._exceeds(publisher, "on_next")
+        self._exceeds(self.new_publisher(3), "on_subscribe")
+
+    def _exceeds(self, publisher: Publisher[T], signal: str) -> None:
+        subscriber = self.subscribe(publisher, _ExceedsDemand[T](self.env, signal))
         subscriber.request(2)
         subscriber.ended.expect_close(
-            "the Publisher did not complete its 3 elements after a demand above 2**63 - 1 (rule 3.17)"
+            f"the Publisher did not complete its 3 elements after a demand above 2**63 - 1 inside {signal} (rule 3.17)"
         )
 
 
@@ -180,7 +235,7 @@ class _RequestsInOnSubscribe(ManualSubscriber[T]):
             subscription.request(1)
 
 
-class _Held(ManualSubscriber[T]):
+class _Held(Watching[T]):
     """Stays in on_next until it is released."""
 
     def __init__(self, env: TestEnvironment) -> None:
@@ -189,15 +244,29 @@ class _Held(ManualSubscriber[T]):
         self.released = Event()
 
     def on_next(self, element: T, /) -> None:
-        self.inside.close()
-        self.released.wait(10 * self.env.timeout)
+        with self._guard.during("on_next"):
+            super().on_next(element)
+            self.inside.close()
+            self.released.wait(10 * self.env.timeout)
 
 
 class _ExceedsDemand(Watching[T]):
-    """Requests 2**63 - 1 elements twice inside the first on_next."""
+    """Requests 2**63 - 1 elements twice, inside on_subscribe or inside the first on_next."""
+
+    def __init__(self, env: TestEnvironment, signal: str) -> None:
+        super().__init__(env)
+        self._inside = signal
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        super().on_subscribe(subscription)
+        self._exceed("on_subscribe")
 
     def on_next(self, element: T, /) -> None:
         super().on_next(element)
         if self.elements == 1:
+            self._exceed("on_next")
+
+    def _exceed(self, signal: str) -> None:
+        if signal == self._inside:
             self.subscription.value.request(LONG_MAX)
             self.subscription.value.request(LONG_MAX)

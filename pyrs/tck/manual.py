@@ -212,6 +212,13 @@ class Watching(ManualSubscriber[T]):
             if self.elements == self._total:
                 self.all_received.close()
 
+    def expect(self, total: int) -> None:
+        """Open ``all_received`` again until this number of elements has arrived."""
+        self._total = total
+        self.all_received = Latch(self.env)
+        if self.elements >= total:
+            self.all_received.close()
+
     def on_error(self, error: BaseException, /) -> None:
         with self._signal(f"on_error({error!r})"):
             self._assert_not_ended("on_error")

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from pyrs.tck.beyond_demand import BeyondDemandTests
 from pyrs.tck.beyond_publisher import BeyondPublisherTests
 from pyrs.tck.expected import PUBLISHER
+from pyrs.tck.interleaving import InterleavingTests
 from pyrs.tck.multicast_tests import MulticastTests
 from pyrs.tck.publisher_tests import PublisherTests
 from pyrs.tck.races import RaceTests
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 class PublisherVerification(
     RaceTests[T],
+    InterleavingTests[T],
     BeyondDemandTests[T],
     BeyondPublisherTests[T],
     SubscriptionTests[T],

@@ -209,3 +209,47 @@ class StartsThreads(Made):
                 while self.demand > 0 and not self.cancelled:
                     self.demand -= 1
                     self.subscriber.on_next(next(self.numbers))
+
+
+class ExceedsAfterAThousandRequests(RightPublisher):
+    """Registers two elements for the request that follows a total demand of 1,000."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        total = 0
+
+        def request(self, n: int, /) -> None:
+            self.total += n
+            super().request(n + 1 if n > 0 and self.total == 1_001 else n)
+
+
+class CountsTheLastRequestInOnSubscribe(RightPublisher):
+    """Replaces the demand by each request inside on_subscribe."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if self.busy and not self.sent and n > 0:
+                self.demand = n
+            else:
+                super().request(n)
+
+
+class WrapsDemandInOnSubscribe(RightPublisher):
+    """Counts the demand in 64 bits until the first element."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if self.busy and not self.sent and n > 0:
+                self.demand = max(0, (self.demand + n + 2**63) % 2**64 - 2**63)
+            else:
+                super().request(n)
+
+
+class FailsAndKeeps(Made):
+    """Keeps the Subscribers that it has rejected with on_error."""
+
+    rejected: ClassVar[list[Any]] = []
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self.rejected.append(subscriber)
+        subscriber.on_subscribe(Inert())
+        subscriber.on_error(RuntimeError("no connection"))

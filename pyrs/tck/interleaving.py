@@ -1,0 +1,140 @@
+"""An additional test of §1.3: a second request at every line of a request, so that no window is missed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import Event, Thread, current_thread
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+from pyrs.tck.environment import TestEnvironment, is_machinery, named
+from pyrs.tck.manual import Watching
+from pyrs.tck.publisher_hooks import PublisherHooks
+
+__all__ = ["InterleavingTests"]
+
+T = TypeVar("T")
+
+_MOST_LINES = 500
+_BLOCKED = 0.02  # seconds after which a thread that has made no progress is taken to wait for the other one
+
+
+class InterleavingTests(PublisherHooks[T], Generic[T]):
+    """Two requests in every order of their lines."""
+
+    def beyond_spec103_mustSignalSeriallyAtEveryInterleaving(self) -> None:
+        """A thread requests at every line of another thread's request: signals must be serial, and none is lost (§1.3).
+
+        The test traces the requesting thread. It covers the code that runs inside ``request``.
+        """
+        self.needs(4, completion=False)
+        for held in (False, True):
+            for line in self.env.rounds(_MOST_LINES):
+                if not self._interleaves(line, held):
+                    break
+
+    def _interleaves(self, line: int, held: bool) -> bool:
+        """Test one interleaving; return whether the request has so many lines."""
+        subscriber = self.subscribe(self.new_publisher(4), _Interleaved[T](self.env, held))
+        reached = subscriber.interleave(line)
+        if not reached:
+            subscriber.request(1)
+        if not subscriber.all_received.closes_while(lambda: subscriber.elements):
+            requested, arrived = 2 + held, subscriber.elements
+            self.env.flop(f"{requested} threads requested {requested} elements, but {arrived} arrived (rules 1.2, 1.3)")
+        self.env.verify_no_async_errors_no_delay()
+        subscriber.cancel()
+        return reached
+
+
+class _Interleaved(Watching[T]):
+    """Requests on a second thread at a line of its first request, and holds the second thread inside on_next.
+
+    Args:
+        env: records the errors.
+        held: whether a third thread, which has requested before, is inside on_next meanwhile.
+    """
+
+    def __init__(self, env: TestEnvironment, held: bool) -> None:
+        super().__init__(env, 2 + held)
+        self._held = held
+        self._inside = Event()
+        self._released = Event()
+        self._second: Thread | None = None
+        self._second_waits = Event()  # it is inside on_next or has returned
+        self._first_returned = Event()
+
+    def interleave(self, line: int) -> bool:
+        """Request on two threads; return whether the first request has so many lines."""
+        threads = [_start("pyrs-tck-third", self._request)] if self._held else []
+        if self._held:
+            self._inside.wait(self.env.timeout)
+        threads.insert(0, _start("pyrs-tck-first", self._request_first, line))
+        for thread in threads:
+            thread.join(10 * self.env.timeout)
+            if self._second is not None:
+                self._second.join(10 * self.env.timeout)
+            self._released.set()
+        if any(thread.is_alive() for thread in (*threads, self._second) if thread is not None):
+            self.env.flop_and_fail("one of several concurrent calls of request did not return (rule 3.16)")
+        return self._second is not None
+
+    def on_next(self, element: T, /) -> None:
+        with self._guard.during(f"on_next({named(element)})"):
+            super().on_next(element)
+            if self._held and self.elements == 1:
+                self._inside.set()
+                self._released.wait(5 * _BLOCKED)
+            elif current_thread() is self._second:
+                self._second_waits.set()
+                self._first_returned.wait(_BLOCKED)
+
+    def _request_first(self, line: int) -> None:
+        tracer = _AtLine(line, self._intrude)
+        sys.settrace(tracer.enter)
+        try:
+            self._request()
+        finally:
+            sys.settrace(None)
+            self._first_returned.set()
+
+    def _intrude(self) -> None:
+        self._second = _start("pyrs-tck-second", self._request_second)
+        self._second_waits.wait(_BLOCKED)
+
+    def _request_second(self) -> None:
+        self._request()
+        self._second_waits.set()
+
+    def _request(self) -> None:
+        try:
+            self.request(1)
+        except BaseException as error:  # also SystemExit, which ends a thread silently
+            self.env.flop(f"a concurrent call raised {type(error).__name__}: {error}", error)
+
+
+class _AtLine:
+    """Calls a function at the n-th line of the code under test that runs on this thread."""
+
+    def __init__(self, line: int, intrude: Callable[[], None]) -> None:
+        self._left = line
+        self._intrude = intrude
+
+    def enter(self, frame: FrameType, event: str, argument: object) -> Any:
+        """Trace the calls of the code under test."""
+        return None if self._left < 0 or is_machinery(frame.f_code.co_filename) else self._at
+
+    def _at(self, frame: FrameType, event: str, argument: object) -> Any:
+        if event == "line":
+            self._left -= 1
+            if self._left == -1:
+                sys.settrace(None)
+                self._intrude()
+        return self._at if self._left >= 0 else None
+
+
+def _start(name: str, target: Callable[..., None], *arguments: object) -> Thread:
+    thread = Thread(target=target, args=arguments, name=name, daemon=True)
+    thread.start()
+    return thread

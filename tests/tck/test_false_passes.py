@@ -1,0 +1,78 @@
+"""Publishers that the official TCK accepts although they violate a rule; an additional test must reject each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tck import wrong_concurrency, wrong_demand, wrong_sharing
+from tests.tck import wrong_publishers as wrong
+from tests.tck.judging import Case, assert_says, judge_failed_publisher, judge_publisher
+
+LARGE = "beyond_spec101_mustNotExceedALargeDemand"
+INTERLEAVED = "beyond_spec103_mustSignalSeriallyAtEveryInterleaving"
+COMPLETES = "beyond_spec103_mustNotCompleteDuringOnNext"
+SEPARATE = "beyond_spec111_mustSeparateItsSubscribers"
+FLAT = "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext"
+ABOVE = "beyond_spec317_demandAboveTheMaximumMustNotStall"
+CANCELLED = "did not receive the requested element after another Subscriber had cancelled within 1000 ms"
+
+CASES = [
+    Case(COMPLETES, wrong_concurrency.CompletesOnATimer, "on_complete was called before on_next of the last element"),
+    Case(
+        "beyond_spec103_mustNotFailDuringOnNext",
+        wrong_concurrency.FailsDuringOnNext,
+        "called on_error(ValueError('3.9: request(n) needs a positive n')) before pyrs-tck-request had returned from",
+    ),
+    Case(INTERLEAVED, wrong_concurrency.BusyWithoutALock, "1.3"),
+    Case(INTERLEAVED, wrong_concurrency.LosesTheWakeup, "2 threads requested 2 elements, but 1 arrived"),
+    Case(INTERLEAVED, wrong_concurrency.LosesAnAddition, "3 threads requested 3 elements, but 2 arrived"),
+    Case(INTERLEAVED, wrong.Unguarded, "illegal concurrent access (rule 1.3)"),
+    Case(LARGE, wrong_demand.ExceedsAfterAThousandRequests, "1501 elements arrived, but 1500 were requested"),
+    Case(SEPARATE, wrong_sharing.CompletesTheOthers, f"{CANCELLED}, but on_complete() (rule 3.12)"),
+    Case(SEPARATE, wrong_sharing.FailsTheOthers, f"{CANCELLED}, but on_error(RuntimeError('another Subscriber"),
+    Case(SEPARATE, wrong_sharing.DropsTheOthers, f"{CANCELLED} (rule 3.12)"),
+    Case(SEPARATE, wrong_sharing.LastCancelsTheEarlier, f"{CANCELLED} (rule 3.12)"),
+    Case(SEPARATE, wrong_sharing.SecondGetsOneMore, "2 elements arrived at a Subscriber that had requested 1, next to"),
+    Case(SEPARATE, wrong_sharing.FirstFeedsTheOthers, "1 elements arrived at a Subscriber that had requested 0"),
+    Case(SEPARATE, wrong_sharing.SecondFeedsTheFirst, "2 elements arrived at a Subscriber that had requested 1"),
+    Case(SEPARATE, wrong_sharing.SharesTheDemand, "2 elements arrived at a Subscriber that had requested 1"),
+    Case(
+        "beyond_spec302_everyRequestInsideOnSubscribeMustCount",
+        wrong_demand.CountsTheLastRequestInOnSubscribe,
+        "the Publisher ignored a request inside on_subscribe (rule 3.2) (element 2 of 3)",
+    ),
+    Case(FLAT, wrong_concurrency.RecursesInItsDrain, "RecursionError: maximum recursion depth exceeded"),
+    Case(FLAT, wrong_concurrency.RecursesAfterAHundred, "2 nested on_next calls after 101 elements"),
+    Case(
+        "beyond_spec305_cancelMustReturnDuringOnNext",
+        wrong_concurrency.CancelAwaitsTheSignal,
+        "cancel did not return within 1000 ms while another thread was inside on_next (rule 3.5)",
+    ),
+    Case(ABOVE, wrong_demand.WrapsDemandInOnSubscribe, "above 2**63 - 1 inside on_subscribe (rule 3.17)"),
+]
+FAILED_CASES = [
+    Case(
+        "beyond_spec313_failedPublisherMustDropTheSubscriber",
+        wrong_demand.FailsAndKeeps,
+        "did not release the Subscriber after on_error (rules 1.6, 3.13)",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_wrong_publisher_fails(case: Case) -> None:
+    assert_says(judge_publisher(case), case)
+
+
+@pytest.mark.parametrize("case", FAILED_CASES, ids=str)
+def test_a_wrong_failed_publisher_fails(case: Case) -> None:
+    assert_says(judge_failed_publisher(case), case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_only_an_additional_test_detects_the_violation(case: Case) -> None:
+    """So the object has no other fault, by which the test could fail it."""
+    if case.make in (wrong.Unguarded,):
+        pytest.skip("the stochastic test may detect it")
+    name = "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements"
+    assert judge_publisher(Case(name, case.make, "")).status.value == "passed"

@@ -1,0 +1,134 @@
+"""Publishers whose violation needs two threads or a deep stack."""
+
+from __future__ import annotations
+
+from threading import Condition, Timer, get_ident
+from typing import Any
+
+from pyrs.api import Subscriber
+from tests.tck.right import LONG_MAX, RightPublisher, RightSubscription
+
+
+class CompletesOnATimer(RightPublisher):
+    """Completes on a timer's thread, which it starts before on_next of the last element."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            if self.illegal or not self.demand or self.sent + 1 != self.elements:
+                super().emit(subscriber)
+                return
+            self.cancel()
+            self.sent += 1
+            Timer(0.01, subscriber.on_complete).start()
+            subscriber.on_next(self.sent)
+
+
+class FailsDuringOnNext(RightPublisher):
+    """Signals on_error inside request(0), also while another thread is inside on_next."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            subscriber = self.subscriber
+            if n > 0 or subscriber is None:
+                super().request(n)
+            else:
+                self.cancel()
+                subscriber.on_error(ValueError("3.9: request(n) needs a positive n"))
+
+
+class CancelAwaitsTheSignal(RightPublisher):
+    """Waits in cancel until the signal of another thread has returned."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.emitting = 0
+            self.returned = Condition()
+
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            self.emitting = get_ident()
+            super().emit(subscriber)
+            with self.returned:
+                self.emitting = 0
+                self.returned.notify_all()
+
+        def cancel(self) -> None:
+            with self.returned:
+                self.returned.wait_for(lambda: self.emitting in (0, get_ident()), 30)
+            super().cancel()
+
+
+class BusyWithoutALock(RightPublisher):
+    """Checks and sets its flag in two steps."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def drain(self) -> None:
+            if self.busy:
+                return
+            self.busy = True
+            while True:
+                subscriber = self.subscriber
+                if subscriber is not None:
+                    self.emit(subscriber)
+                if self.over or not (self.illegal or self.demand):
+                    self.busy = False
+                    return
+
+
+class LosesTheWakeup(RightPublisher):
+    """Clears its flag after its last look at the demand, outside the lock."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def drain(self) -> None:
+            with self.lock:
+                if self.busy:
+                    return
+                self.busy = True
+            while (self.demand or self.illegal or self.sent == self.elements) and self.subscriber is not None:
+                self.emit(self.subscriber)
+            self.busy = False
+
+
+class LosesAnAddition(RightPublisher):
+    """Adds to the demand without a lock."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if n <= 0:
+                self.illegal = True
+            else:
+                before = self.demand
+                self.demand = min(LONG_MAX, before + n)
+            self.drain()
+
+
+class RecursesInItsDrain(RightPublisher):
+    """Calls its drain method again after each element, so that the stack grows although on_next does not nest."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def drain(self) -> None:
+            with self.lock:
+                if self.busy:
+                    return
+                self.busy = True
+            self.step()
+
+        def step(self) -> None:
+            if self.subscriber is not None:
+                self.emit(self.subscriber)
+            with self.lock:
+                if self.over or not (self.illegal or self.demand):
+                    self.busy = False
+                    return
+            self.step()
+
+
+class RecursesAfterAHundred(RightPublisher):
+    """Emits inside request from the 101st element on."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def drain(self) -> None:
+            if self.sent < 100 or self.over or not self.demand or self.subscriber is None:
+                super().drain()
+            else:
+                self.emit(self.subscriber)
