@@ -57,7 +57,9 @@ def build_parser() -> argparse.ArgumentParser:
     argument("--jvm", default="jpype", help=where + "your Spark session or Py4J gateway or a function that returns one")
     families = "the interfaces that the Java TCK tests: org.reactivestreams (the default) or java.util.concurrent.Flow"
     argument("--family", choices=("reactive-streams", "flow"), default="reactive-streams", help=families)
-    argument("--junit", metavar="FILE", type=Path, help="also write the results as JUnit XML")
+    argument("-k", metavar="WORDS", help="run only the tests whose names contain one of these words")
+    argument("--junitxml", "--junit", dest="junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    argument("--json", metavar="FILE", type=Path, help="also write JSON")
     jars = command(
         run_jars,
         "fetch jars by Maven coordinates, and print the class path",

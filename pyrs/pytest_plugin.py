@@ -30,7 +30,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption(
         "--tck-jvm",
         default="jpype",
-        help="the JVM of the official TCK: jpype (this process; needs -p no:faulthandler), spark, or MODULE:NAME",
+        help="the JVM of the official TCK: jpype (this process; disables faulthandler), spark, or MODULE:NAME",
     )
     group.addoption(
         "--tck-family",

@@ -14,6 +14,7 @@ from pyrs.tck.publisher_hooks import (
     failed_publisher_test,
     publisher_test,
 )
+from pyrs.tck.trace import original
 from pyrs.tck.waiting import Latch
 
 __all__ = ["BeyondDemandTests"]
@@ -86,7 +87,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
             second = self.subscribe(publisher, Watching[T](self.env, 1))
         except Exception as error:
             raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
-        if first.subscription.value is second.subscription.value:
+        if original(first.subscription.value) is original(second.subscription.value):
             self.env.flop_and_fail("two Subscribers received the same Subscription (rule 3.1)")
         first.request(1)
         self.env.verify_no_async_errors()

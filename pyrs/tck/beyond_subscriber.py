@@ -14,6 +14,7 @@ from pyrs.tck.environment import TestEnvironment, milliseconds, remaining
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
+from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, Promise
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
@@ -137,11 +138,11 @@ class Driven(Generic[T]):
         probe: WhiteboxProbe[T] | None = None,
     ) -> None:
         self._env = env
-        self.subscriber = subscriber
+        self.subscriber = RecordedSubscriber(env.trace, subscriber)
         self.trigger = trigger
         self.probe = probe
         self.subscription = RecordingSubscription(env)
-        subscriber.on_subscribe(self.subscription)
+        self.subscriber.on_subscribe(self.subscription)
         if probe is not None:
             probe.expect_puppet()
 

@@ -1,24 +1,29 @@
-"""``python -m pyrs tck module:Class``: run a verification, print the verdicts and write JUnit XML."""
+"""``python -m pyrs tck module:Class``: run a verification, print the verdicts, write JUnit XML or JSON."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 from pyrs.errors import JvmError
-from pyrs.tck.referees import chosen, compared
+from pyrs.tck.advice import rule_of
+from pyrs.tck.referees import Referee, chosen, compared
 from pyrs.tck.verdicts import Report, Status, Verdict
 from pyrs.tck.verification import Verification
 
-__all__ = ["UsageError", "as_junit", "as_text", "find", "run"]
+__all__ = ["UsageError", "as_json", "as_junit", "as_text", "find", "run"]
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_COLOURS = {Status.PASSED: 32, Status.FAILED: 31, Status.SKIPPED: 33, Status.UNTESTED: 90}  # of ANSI terminals
 
 
 class UsageError(Exception):
@@ -28,8 +33,9 @@ class UsageError(Exception):
 def run(arguments: argparse.Namespace) -> int:
     """Run the verifications; return 0 if all passed, 1 if a test failed, 2 if they could not be run."""
     try:
-        if arguments.junit is not None:
-            _remove_old(arguments.junit)
+        for path in (arguments.junit, arguments.json):
+            if path is not None:
+                _remove_old(path)
         verifications = [find(name) for name in arguments.verifications]
         referees = chosen(arguments.referee, arguments.jvm, arguments.family)
     except (UsageError, JvmError, ValueError) as error:
@@ -37,26 +43,47 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     reports = []
     for verification in verifications:
-        found = [referee.verify(verification) for referee in referees]
-        if len(found) > 1:
-            found[1] = compared(*found)
-        for report in found:
-            print(as_text(report))
-        reports += found
+        found = [_verified(referee, verification, arguments.k) for referee in referees]
+        reports += found[:1] + [compared(found[0], each) for each in found[1:]]
+    for report in reports:
+        print(as_text(report))
     if arguments.junit is not None:
         arguments.junit.write_bytes(as_junit(reports))
-    return 0 if all(report.passed for report in reports) else 1
+    if arguments.json is not None:
+        arguments.json.write_text(as_json(reports), encoding="utf-8")
+    return 0 if all(report.passed for report in reports) and any(report.verdicts for report in reports) else 1
 
 
-def _remove_old(junit: Path) -> None:
+def _verified(referee: Referee, verification: type[Verification], words: str | None) -> Report:
+    """Run a verification and print each verdict with the time that has passed."""
+    began = time.monotonic()
+    print(f"{verification.__module__}:{verification.__qualname__} ({referee})", flush=True)
+
+    def selected(name: str) -> bool:
+        return any(word.lower() in name.lower() for word in (words or "").split())
+
+    def show(verdict: Verdict) -> None:
+        status = _coloured(verdict.status, f"{verdict.status.value:<8}")
+        print(f"  {status}  {verdict.name} ({time.monotonic() - began:.1f} s)", flush=True)
+
+    return referee.verify(verification, only=None if words is None else selected, on_verdict=show)
+
+
+def _coloured(status: Status, text: str) -> str:
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return f"\033[{_COLOURS[status]}m{text}\033[0m"
+
+
+def _remove_old(path: Path) -> None:
     """Remove the file of an earlier run, which must not remain if this run fails to start."""
-    if not junit.absolute().parent.is_dir():
-        raise UsageError(f"the folder {junit.parent} does not exist")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"the folder {path.parent} does not exist")
     try:
-        if junit.is_file() or junit.is_dir():  # not a device or a pipe; unlink refuses a folder
-            junit.resolve().unlink()  # a symbolic link stays
+        if path.is_file() or path.is_dir():  # not a device or a pipe; unlink refuses a folder
+            path.resolve().unlink()  # a symbolic link stays
     except OSError as error:
-        raise UsageError(f"cannot write {junit}: {error.strerror}") from error
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def find(name: str) -> type[Verification]:
@@ -88,9 +115,8 @@ def find(name: str) -> type[Verification]:
 
 
 def as_text(report: Report) -> str:
-    """Return a line for each test, then the failures and skips with their reasons, then the summary."""
-    lines = [report.verification]
-    lines += [f"  {verdict.status.value:<8}  {verdict.name}" for verdict in report.verdicts]
+    """Return the failures and skips with their reasons, then the summary."""
+    lines: list[str] = []
     for verdict in report.verdicts:
         if verdict.status in (Status.FAILED, Status.SKIPPED):
             lines += ["", f"{verdict.status.value}: {verdict.name}", f"  {verdict.reason}"]
@@ -98,6 +124,34 @@ def as_text(report: Report) -> str:
     if report.problems:
         lines += ["", "the run is void:", *(f"  {problem}" for problem in report.problems)]
     return "\n".join([*lines, "", str(report)])
+
+
+def as_json(reports: Sequence[Report]) -> str:
+    """Return the verdicts as JSON: a list of reports, each with its verdicts and problems."""
+    return json.dumps(
+        [
+            {
+                "verification": report.verification,
+                "referee": report.referee,
+                "passed": report.passed,
+                "problems": report.problems,
+                "verdicts": [
+                    {
+                        "name": verdict.name,
+                        "kind": verdict.kind.value,
+                        "status": verdict.status.value,
+                        "rule": rule_of(verdict.name, verdict.reason),
+                        "reason": verdict.reason,
+                        "details": verdict.details,
+                        "seconds": round(verdict.seconds, 3),
+                    }
+                    for verdict in report.verdicts
+                ],
+            }
+            for report in reports
+        ],
+        indent=1,
+    )
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:

@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Condition, Event, get_ident
 from typing import NamedTuple, NoReturn, TypeVar
 
+from pyrs.tck.trace import Trace
+
 __all__ = ["INT_MAX", "LONG_MAX", "TEST_BUFFER_SIZE", "Call", "Flop", "Skipped", "TestEnvironment", "named"]
 
 R = TypeVar("R")
@@ -117,6 +119,8 @@ class TestEnvironment:
         self.calls: dict[int, Call] = {}  # the calls that have not returned
         self.returned: dict[str, float] = {}  # the longest duration of the calls that have returned, by name
         self.alive_at = time.monotonic()
+        self.trace = Trace(printed=self.debug_enabled)
+        self.signals = ""  # the trace when the first error was recorded
         self._errors: list[BaseException] = []
         self._changed = Condition()
         self._closing: list[Callable[[], None]] = []
@@ -158,6 +162,7 @@ class TestEnvironment:
             if at and time.monotonic() > until:
                 return
             self.progress()
+            self.trace = Trace(printed=self.debug_enabled)
             yield at
 
     def timed(self, text: str, function: Callable[[], R]) -> R:
@@ -190,6 +195,7 @@ class TestEnvironment:
     def _record(self, error: BaseException) -> None:
         self.debug(f"flop: {error}")
         with self._changed:
+            self.signals = self.signals or str(self.trace)
             if len(self._errors) < _MOST_ERRORS:
                 self._errors.append(error)
             self._changed.notify_all()

@@ -9,6 +9,7 @@ from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.tck.environment import TestEnvironment, milliseconds, named
 from pyrs.tck.serial import SerialGuard
+from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 
 __all__ = ["Failing", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber", "Watching"]
@@ -85,7 +86,6 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
     # Called by the Publisher.
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.env.debug(f"{self}.on_subscribe({named(subscription)})")
         self._refuse_none("on_subscribe", subscription)
         if self.subscription.is_completed:
             self.env.flop("on_subscribe was called twice on one Subscriber (rule 2.12)")
@@ -93,7 +93,6 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
             self.subscription.complete(subscription)
 
     def on_next(self, element: T, /) -> None:
-        self.env.debug(f"{self}.on_next({named(element)})")
         self._refuse_none("on_next", element)
         if not self.subscription.is_completed:
             self.env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
@@ -110,7 +109,6 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
             raise ProbeOverflow(message) from overflow
 
     def on_error(self, error: BaseException, /) -> None:
-        self.env.debug(f"{self}.on_error({error!r})")
         self._refuse_none("on_error", error)
         if self.subscription.is_completed:
             super().on_error(error)
@@ -118,7 +116,6 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
             self.env.flop(f"on_error({error!r}) was called before on_subscribe (rule 1.9)")
 
     def on_complete(self) -> None:
-        self.env.debug(f"{self}.on_complete()")
         if self.subscription.is_completed:
             self.received.complete()
         else:
@@ -256,8 +253,9 @@ class ManualPublisher(Publisher[T], Generic[T]):
         if self.subscriber.is_completed:
             self.env.flop("the test's Publisher supports one Subscriber only")
         else:
-            self.subscriber.complete(subscriber)
-            subscriber.on_subscribe(_ManualSubscription(self))
+            recorded = RecordedSubscriber(self.env.trace, subscriber)
+            self.subscriber.complete(recorded)
+            recorded.on_subscribe(_ManualSubscription(self))
 
     @property
     def sub(self) -> Subscriber[T]:
@@ -287,9 +285,7 @@ class _ManualSubscription(Subscription):
         return "the test's Subscription"
 
     def request(self, n: int, /) -> None:
-        self._publisher.env.debug(f"request({n})")
         self._publisher.requests.add(n)
 
     def cancel(self) -> None:
-        self._publisher.env.debug("cancel()")
         self._publisher.cancelled.close()

@@ -7,6 +7,7 @@ any test class.
 
 from __future__ import annotations
 
+import faulthandler
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +81,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     from pyrs.errors import JvmError
     from pyrs.tck.referees import chosen
 
+    if config.option.tck_referee != "python" and config.option.tck_jvm == "jpype":
+        faulthandler.disable()  # it and the JVM both handle SIGSEGV
     try:
         referees = chosen(config.option.tck_referee, config.option.tck_jvm, config.option.tck_family)
     except (JvmError, ValueError) as error:
@@ -121,6 +124,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if len(verdicts) > 1:
         failures.append(disagreement(*verdicts))
     if any(failures):
+        pyfuncitem.repr_failure = _message_of  # type: ignore[method-assign]  # pytest would report hidden frames
         pytest.fail("\n\n".join(filter(None, failures)), pytrace=False)
     for verdict in verdicts:
         if verdict.status is not Status.PASSED:
@@ -211,6 +215,10 @@ def _void(tallies: dict[tuple[str, str], _Tally]) -> set[tuple[str, str]]:
         for key, tally in idle.items()
         if len(tally.verdicts) + len(tally.left_out) == tally.due and (not tally.left_out or len(idle) == len(tallies))
     }
+
+
+def _message_of(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+    return str(excinfo.value)
 
 
 def _run_and_name(nodeid: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from pyrs.tck.publisher_verification import PublisherVerification
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, tck_error
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
 from pyrs.tck.subscriber_verification import SubscriberWhiteboxVerification
+from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Promise
 
 __all__ = ["IdentityProcessorVerification"]
@@ -69,7 +70,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def create_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
         """Create a Processor with a Subscriber that reports to the probe."""
         processor = self.new_processor()
-        processor.subscribe(_Downstream(self.env, probe))
+        processor.subscribe(RecordedSubscriber(self.env.trace, _Downstream(probe)))
         return processor
 
     # The tests of Processors only.
@@ -190,13 +191,11 @@ class _KeepsError(ManualSubscriber[T]):
 class _Downstream(Subscriber[T], Generic[T]):
     """Reports its signals to the probe and gives it a puppet."""
 
-    def __init__(self, env: TestEnvironment, probe: WhiteboxProbe[T]) -> None:
-        self._env = env
+    def __init__(self, probe: WhiteboxProbe[T]) -> None:
         self._probe = probe
         self._subscribed = False
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._env.debug(f"downstream: on_subscribe({named(subscription)})")
         if self._subscribed:
             subscription.cancel()
             return
@@ -204,15 +203,12 @@ class _Downstream(Subscriber[T], Generic[T]):
         self._probe.register_on_subscribe(_DownstreamPuppet(subscription))
 
     def on_next(self, element: T, /) -> None:
-        self._env.debug(f"downstream: on_next({named(element)})")
         self._probe.register_on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        self._env.debug(f"downstream: on_error({error!r})")
         self._probe.register_on_error(error)
 
     def on_complete(self) -> None:
-        self._env.debug("downstream: on_complete()")
         self._probe.register_on_complete()
 
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from pyrs.api import Publisher
 from pyrs.tck.environment import LONG_MAX, Skipped, named, remaining
 from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
+from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verification import Verification
 
 __all__ = ["OPTIONAL_NOT_IMPLEMENTED", "PublisherHooks", "failed_publisher_test", "publisher_test"]
@@ -71,8 +72,9 @@ class PublisherHooks(Verification, Generic[T]):
         return made
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
-        """Call ``subscribe``; a late call is reported by its name."""
-        self.env.timed("subscribe()", lambda: publisher.subscribe(subscriber))
+        """Call ``subscribe`` with a Subscriber whose signals are recorded; a late call is reported by its name."""
+        given = None if subscriber is None else RecordedSubscriber(self.env.trace, subscriber)
+        self.env.timed("subscribe()", lambda: publisher.subscribe(given))  # type: ignore[arg-type]  # None (§1.9)
 
     def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:
         """Subscribe, wait for on_subscribe and return the Subscriber."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -39,8 +39,15 @@ KNOWN_FALSE_PASSES: Mapping[str, str] = MappingProxyType(
 class Referee(Protocol):
     """Runs the tests of a verification."""
 
-    def verify(self, verification: type[Verification], /) -> Report:
-        """Run all tests of a verification."""
+    def verify(
+        self,
+        verification: type[Verification],
+        /,
+        *,
+        only: Callable[[str], bool] | None = None,
+        on_verdict: Callable[[Verdict], object] | None = None,
+    ) -> Report:
+        """Run the tests of a verification; see ``pyrs.tck.verify``."""
 
     def judge(self, verification: type[Verification] | Verification, name: str, /) -> Verdict:
         """Run one test."""

@@ -11,6 +11,7 @@ from enum import Enum
 from threading import Event, Thread, active_count
 from typing import NamedTuple
 
+from pyrs.tck.advice import explain
 from pyrs.tck.environment import Flop, Skipped, TestEnvironment, is_machinery, milliseconds
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.lateness import Lateness, forget, lateness_of
@@ -44,7 +45,7 @@ class Verdict(NamedTuple):
         reason: why the test did not pass; empty if it passed.
         seconds: the duration.
         error: the exception behind a failure, or None.
-        details: the stack frames of the code under test, as text.
+        details: the expectation, the rule, the signals, the likely cause and the stack frames of the code under test.
     """
 
     name: str
@@ -103,10 +104,20 @@ class Report(NamedTuple):
         return "; ".join(lines)
 
 
-def verify(verification: type[Verification]) -> Report:
-    """Run every test of a verification.
+def verify(
+    verification: type[Verification],
+    *,
+    only: Callable[[str], bool] | None = None,
+    on_verdict: Callable[[Verdict], object] | None = None,
+) -> Report:
+    """Run the tests of a verification.
 
     The names and kinds of the tests are compared with those of the official TCK; a difference voids the run.
+
+    Args:
+        verification: the verification.
+        only: selects tests by their names; None runs all.
+        on_verdict: called with each verdict.
 
     Examples:
         >>> import pyrs
@@ -119,9 +130,26 @@ def verify(verification: type[Verification]) -> Report:
         pyrs.tck.verdicts:EmptyVerification (python): 38 TCK tests: 31 skipped, 7 untested; ...
     """
     forget(verification)
-    verdicts = tuple(judge(verification, name) for name in verification.test_names())
-    name = f"{verification.__module__}:{verification.__qualname__}"
-    return Report(name, "python", verdicts, tuple(verification.problems() + unexpected(verification, verdicts)))
+    verdicts = judge_all(judge, verification, verification.test_names(), only, on_verdict)
+    problems = verification.problems() + (unexpected(verification, verdicts) if only is None else [])
+    return Report(f"{verification.__module__}:{verification.__qualname__}", "python", verdicts, tuple(problems))
+
+
+def judge_all(
+    judge: Callable[[type[Verification], str], Verdict],
+    verification: type[Verification],
+    names: Iterable[str],
+    only: Callable[[str], bool] | None,
+    on_verdict: Callable[[Verdict], object] | None,
+) -> tuple[Verdict, ...]:
+    """Run the selected tests sequentially; the other arguments are those of ``verify``."""
+    verdicts = []
+    for name in names:
+        if only is None or only(name):
+            verdicts.append(judge(verification, name))
+            if on_verdict is not None:
+                on_verdict(verdicts[-1])
+    return tuple(verdicts)
 
 
 def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) -> list[str]:
@@ -172,7 +200,8 @@ def judge(
         reason = str(error) or type(error).__name__
         if not isinstance(error, AssertionError):
             reason = f"{type(error).__name__}: {reason}"
-        return Verdict(name, kind, Status.FAILED, reason, time.monotonic() - began, error, details_of(error))
+        details = f"{explain(subject, name, reason)}\n{details_of(error)}".rstrip()
+        return Verdict(name, kind, Status.FAILED, reason, time.monotonic() - began, error, details)
     return Verdict(name, kind, Status.PASSED, "", time.monotonic() - began)
 
 

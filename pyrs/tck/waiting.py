@@ -126,7 +126,7 @@ class Receptacle(Generic[T]):
         Raises:
             ProbeOverflow: the queue is full.
         """
-        self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed")
+        self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed (rule 1.7)")
         self._put(value)
 
     def complete(self) -> None:

@@ -69,10 +69,9 @@ def test_a_wrong_failed_publisher_fails(case: Case) -> None:
     assert_says(judge_failed_publisher(case), case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+# A stochastic test may detect Unguarded, too.
+@pytest.mark.parametrize("case", [case for case in CASES if case.make is not wrong.Unguarded], ids=str)
 def test_only_an_additional_test_detects_the_violation(case: Case) -> None:
     """So the object has no other fault, by which the test could fail it."""
-    if case.make in (wrong.Unguarded,):
-        pytest.skip("the stochastic test may detect it")
     name = "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements"
     assert judge_publisher(Case(name, case.make, "")).status.value == "passed"

@@ -15,7 +15,7 @@ from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
 from pyrs.tck.helper import HelperPublisher
 from pyrs.tck.publisher_verification import PublisherVerification
-from pyrs.tck.verdicts import Report, Verdict, judge, unexpected
+from pyrs.tck.verdicts import Report, Verdict, judge, judge_all, unexpected
 from pyrs.tck.verification import Verification
 
 if TYPE_CHECKING:
@@ -69,12 +69,18 @@ class JavaReferee:
     def __str__(self) -> str:
         return "java" if self.family is Family.REACTIVE_STREAMS else "java flow"
 
-    def verify(self, verification: type[Verification]) -> Report:
-        """Run every test of the official TCK for a verification."""
-        verdicts = tuple(self.judge(verification, name) for name in verification.expected)
-        name = f"{verification.__module__}:{verification.__qualname__}"
-        problems = verification.problems() + unexpected(verification, verdicts) + self._other_tests(verification)
-        return Report(name, str(self), verdicts, tuple(problems))
+    def verify(
+        self,
+        verification: type[Verification],
+        *,
+        only: Callable[[str], bool] | None = None,
+        on_verdict: Callable[[Verdict], object] | None = None,
+    ) -> Report:
+        """Run the tests of the official TCK for a verification; see ``pyrs.tck.verify``."""
+        verdicts = judge_all(self.judge, verification, verification.expected, only, on_verdict)
+        problems = verification.problems() + self._other_tests(verification)
+        problems += unexpected(verification, verdicts) if only is None else []
+        return Report(f"{verification.__module__}:{verification.__qualname__}", str(self), verdicts, tuple(problems))
 
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
         """Run one test of the official TCK within its deadline."""
