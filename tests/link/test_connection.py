@@ -123,6 +123,33 @@ def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
     assert connection.close(DEADLINE), "closing again does nothing"
 
 
+def test_a_request_that_meets_the_end_of_the_link_loses_no_terminal_signal(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread has taken the turn of the drain loop, and the executor is shut down before it gets the task."""
+    connection = peer.connect()
+    recorder = recording()
+    connection.session.subscribe(export(peer, pyrs.never()), recorder)
+    inside, leave = threading.Event(), threading.Event()
+    requester = threading.Thread(target=lambda: recorder.request(1), daemon=True)
+    execute = connection.executor.execute
+
+    def execute_late(task: Any) -> None:
+        if threading.current_thread() is requester:
+            inside.set()
+            assert leave.wait(DEADLINE)
+        execute(task)
+
+    monkeypatch.setattr(connection.executor, "execute", execute_late)
+    requester.start()
+    assert inside.wait(DEADLINE)
+    assert connection.close(DEADLINE)
+    leave.set()
+    recorder.await_error(LinkClosed)
+    requester.join(DEADLINE)
+    assert not requester.is_alive()
+
+
 @pytest.mark.parametrize(
     "garbage",
     [

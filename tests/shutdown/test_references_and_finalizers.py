@@ -189,3 +189,16 @@ def test_a_java_object_of_a_closed_bridge_says_that_it_is_closed(shared_jvm: Any
         with pytest.raises(LinkClosed, match="closed"):
             use(thing)
     assert repr(thing).startswith("<JavaObject")
+
+
+def test_a_bridge_whose_end_the_jvm_noticed_first_is_broken(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A control call may reach the JVM after the link has ended there and before Python has read that."""
+    with jvm.connect(shared_jvm.gateway) as bridge:
+        bridge._control.close()
+        eventually(lambda: bridge.closed, "Python did not notice the end")
+        monkeypatch.setattr(bridge._session, "open", True)
+        with pytest.raises(LinkBroken, match="the link to the JVM is broken: "):
+            bridge.to_jvm(pyrs.range(3))
+        with pytest.raises(LinkBroken, match="the link to the JVM is broken: "):
+            bridge.from_jvm(shared_jvm.parties.Range(3))
+        monkeypatch.undo()

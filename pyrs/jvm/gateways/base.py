@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar, Protocol, TypeVar, cast
 
+from pyrs.errors import JavaError, LinkBroken
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.loading import load_entry
 from pyrs.jvm.gateways.shield import Shield
 
 T = TypeVar("T")
+_ENDED = ("io.pyrs.LinkClosedException", "io.pyrs.LinkBrokenException")
+"""Thrown by a bridge of which the JVM noticed the end first."""
 
 
 class Java(Protocol):
@@ -120,7 +123,12 @@ class Control:
         self._call("close")
 
     def _call(self, method: str, *args: object) -> object:
-        return self._shield.run(lambda: self._java.call(self._bridge, method, *map(self._in_java, args)))
+        try:
+            return self._shield.run(lambda: self._java.call(self._bridge, method, *map(self._in_java, args)))
+        except JavaError as error:
+            if error.java_class in _ENDED and method not in ("invoke", "command"):  # these two run foreign code
+                raise LinkBroken(f"the link to the JVM is broken: {error.java_message}") from error
+            raise
 
     def _in_java(self, argument: object) -> object:
         if isinstance(argument, Mapping):

@@ -93,8 +93,11 @@ class LinkConnection:
     def _execute(self, task: Callable[[], None]) -> None:
         try:
             self.executor.execute(task)
+            return
         except RuntimeError:
             _log.debug("a task came after the link had ended", exc_info=True)
+        if not self.session.open:
+            task()  # it may be a drain loop, whose turn the terminal signal of its stream needs
 
     def _send(self, data: bytes) -> None:
         try:

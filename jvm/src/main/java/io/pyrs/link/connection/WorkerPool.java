@@ -61,13 +61,12 @@ public final class WorkerPool implements Executor {
         }
     }
 
-    /** Stops the growth of the pool. Waiting tasks still run. */
+    /** Ends the threads that become idle. Waiting tasks still run: they include the terminal signals of streams. */
     public void close() {
         lock.lock();
         try {
             closed = true;
             work.signalAll();
-            stuck.signalAll();
         } finally {
             lock.unlock();
         }
@@ -144,7 +143,7 @@ public final class WorkerPool implements Executor {
         lock.lock();
         try {
             int more = 1;
-            while (!tasks.isEmpty() && !closed) {
+            while (!tasks.isEmpty()) {
                 long before = taken;
                 stuck.awaitNanos(TimeUnit.MILLISECONDS.toNanos(STUCK_MILLIS));
                 if (taken != before || tasks.isEmpty()) {
