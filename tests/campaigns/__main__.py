@@ -1,4 +1,4 @@
-"""Run the fault campaigns: ``python -m tests.campaigns [fuzz|soak] [--minutes N] [--frames N] [--seed S]``."""
+"""Run the fault campaigns: ``python -m tests.campaigns [fuzz|soak|chaos] [--minutes N] [--frames N] [--seed S]``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import secrets
 import sys
 from collections.abc import Sequence
 
-from tests.campaigns import fuzz, soak
+from tests.campaigns import chaos, fuzz, soak
 from tests.campaigns.reporting import Violation, say
 
-CAMPAIGNS = ("fuzz", "soak")
+CAMPAIGNS = ("fuzz", "soak", "chaos")
 
 
 def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) -> str | None:
@@ -20,8 +20,10 @@ def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) 
     try:
         if name == "fuzz":
             fuzz.run(seed, minutes, frames)
-        else:
+        elif name == "soak":
             soak.run(seed, minutes, threads)
+        else:
+            chaos.run(seed, minutes)
     except Violation as violation:
         return str(violation)
     return None
