@@ -15,9 +15,8 @@ from pyrs import jvm
 spark = (
     SparkSession.builder.master("local[1]")
     .config("spark.ui.enabled", "false")
-    .config(
-        "spark.jars.packages", "io.projectreactor:reactor-core:3.7.12"
-    )  # downloaded from Maven Central on first use
+    # Downloaded from Maven Central on first use.
+    .config("spark.jars.packages", "io.projectreactor:reactor-core:3.7.12")
     .getOrCreate()
 )
 
