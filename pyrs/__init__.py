@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pyrs.operators.backoff import Backoff
     from pyrs.operators.metrics import Metrics
     from pyrs.operators.notification import Notification
-    from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
+    from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future, using_when
     from pyrs.publishers.combining import combine_latest, concat, merge
     from pyrs.publishers.combining import zip as zip
     from pyrs.publishers.creating import Emitter, create
@@ -105,6 +105,7 @@ __all__ = [
     "strict",
     "timer",
     "using",
+    "using_when",
 ]
 
 # Imported on first access: each module costs a part of a millisecond, and most programs use few of them.
@@ -115,6 +116,7 @@ _LAZY_NAMES = {
     "from_async_iterable": "pyrs.publishers.asynchronous",
     "from_awaitable": "pyrs.publishers.asynchronous",
     "from_future": "pyrs.publishers.asynchronous",
+    "using_when": "pyrs.publishers.asynchronous",
     "combine_latest": "pyrs.publishers.combining",
     "concat": "pyrs.publishers.combining",
     "merge": "pyrs.publishers.combining",

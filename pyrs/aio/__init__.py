@@ -6,6 +6,7 @@
     waking        lets a task wait for other threads, on asyncio and on trio
     iteration     a Publisher as an asynchronous iterator; the terminal operations that are awaited
     sources       an asynchronous iterable as a Publisher
+    resources     a stream within an asynchronous context manager
     subscribers   a Subscriber whose methods are coroutines
     tasks         a coroutine function that runs as a task of a stream
 """

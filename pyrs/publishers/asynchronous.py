@@ -1,4 +1,4 @@
-"""Asynchronous sources: from_async_iterable, from_awaitable, from_future."""
+"""Asynchronous sources: from_async_iterable, from_awaitable, from_future, using_when."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element
-from pyrs.api import Subscriber
+from pyrs.api import Publisher, Subscriber
 from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
     import asyncio
     import concurrent.futures
+    from contextlib import AbstractAsyncContextManager
 
-__all__ = ["from_async_iterable", "from_awaitable", "from_future"]
+__all__ = ["from_async_iterable", "from_awaitable", "from_future", "using_when"]
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -108,6 +110,43 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
         if not callable(getattr(future, name, None)):
             raise TypeError(f"future must be a future of concurrent.futures or asyncio, not {type(future).__name__}")
     return Single(_FuturePublisher(future, cancel))
+
+
+def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:
+    """Return a stream that holds an asynchronous resource from ``subscribe`` to termination.
+
+        using_when(connect, rows)
+        subscribe -> await enter ---1---2---| -> await exit
+
+    For each Subscriber, ``resource`` is called and its asynchronous context manager is entered by a task, on the loop
+    that is running at ``subscribe``, else on a background loop. It is exited exactly once. The terminal signal waits
+    for the exit; a cancel does not. It receives the error of a failed stream, and cannot suppress it. If the exit of a
+    completed stream raises, the stream fails with that error; otherwise the error is reported to the dropped-errors
+    hook. A cancel before the resource is entered cancels that task. Forwards demand unchanged.
+
+    Args:
+        resource: returns the asynchronous context manager; see ``contextlib.asynccontextmanager``.
+        use: receives the entered value, on the loop, and returns a Publisher.
+
+    Raises:
+        TypeError: ``resource`` or ``use`` is not callable.
+
+    Examples:
+        >>> from contextlib import asynccontextmanager
+        >>> @asynccontextmanager
+        ... async def connect():
+        ...     print("open")
+        ...     yield [1, 2]
+        ...     print("closed")
+        >>> from pyrs import from_iterable
+        >>> using_when(connect, from_iterable).collect()
+        open
+        closed
+        [1, 2]
+    """
+    from pyrs.aio.resources import UsingWhen
+
+    return Stream(UsingWhen(resource, use))
 
 
 def _checked(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop | None:

@@ -133,6 +133,12 @@ COLD: list[Entry] = [
         covers=("using",),
     ),
     publisher(
+        "using_when",
+        lambda n: pyrs.using_when(lambda: nullcontext(n), numbers),
+        failed=lambda: pyrs.using_when(lambda: nullcontext(0), lambda _: failed_stream()),
+        covers=("using_when",),
+    ),
+    publisher(
         "from_callable",
         lambda n: pyrs.from_callable(lambda: 7),
         failed=None,

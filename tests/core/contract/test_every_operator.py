@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, nullcontext
 from io import StringIO
 from typing import Any
 
@@ -76,6 +76,7 @@ SOURCES: dict[str, Factory] = {
     "never": pyrs.never,
     "range": lambda: pyrs.range(10),
     "timer": lambda: pyrs.timer(0.001),
+    "using_when": lambda: pyrs.using_when(lambda: nullcontext(3), pyrs.range),
     "using": lambda: pyrs.using(lambda: closing(StringIO("ab")), lambda text: pyrs.from_iterable(text.read())),
     "zip": lambda: pyrs.zip(some(), some()),
     "unicast": lambda: filled(sinks.unicast()),

@@ -1,0 +1,134 @@
+"""using_when: a stream within an asynchronous context manager. Imported on first use, because asyncio is slow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.display import name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable, checked_publisher
+from pyrs.aio.loops import loop_for, run_on
+from pyrs.api import Publisher, Subscriber
+
+__all__ = ["UsingWhen"]
+
+Task = asyncio.Task[Any]
+
+
+class _UsingWhenRun(SubscriptionArbiter[Any]):
+    """Enters and exits the context manager in tasks of the loop. Between them the Publisher of ``use`` is active."""
+
+    _operator: UsingWhen
+
+    def __init__(self, subscriber: Subscriber[Any], operator: UsingWhen) -> None:
+        super().__init__(subscriber, operator)
+        self._loop = loop_for()
+        self._manager: AbstractAsyncContextManager[Any] | None = None
+        self._entering: Task | None = None  # on the loop
+        self._inside: list[AbstractAsyncContextManager[Any]] = []  # the manager, from its entry to its exit
+
+    def _begin(self) -> None:
+        self._manager = self._operator.resource()
+        run_on(self._loop, self._context, self._enter, self._manager)
+
+    def _enter(self, manager: AbstractAsyncContextManager[Any]) -> None:
+        if self._live:
+            self._entering = self._start(_awaited(manager.__aenter__), self._entered)
+
+    def _start(self, coroutine: Coroutine[Any, Any, Any], done: Callable[[Task], object]) -> Task:
+        task = self._loop.create_task(coroutine)
+        task.add_done_callback(done)
+        return task
+
+    def _entered(self, task: Task) -> None:
+        self._entering = None
+        failure = _error_of(task, self._operator.call)
+        if failure is not None:
+            if self._live or not task.cancelled():
+                self._operator.blame(failure)
+                self._fail(failure)
+            return
+        assert self._manager is not None
+        self._inside.append(self._manager)
+        if not self._live:  # cancelled while it was entered
+            self._exit(None, self._exited_quietly)
+            return
+        try:
+            source = checked_publisher(self._operator.use(task.result()), "the result of use")
+        except BaseException as error:
+            self._operator.blame(error)
+            self._source_failed(error)
+            if hooks.is_exit(error):
+                raise
+        else:
+            self._switch_to(source)
+
+    def _source_completed(self) -> None:
+        self._exit(None, self._exited)
+
+    def _source_failed(self, error: BaseException) -> None:
+        self._exit(error, partial(self._exited_after, error))
+
+    def _exit(self, error: BaseException | None, done: Callable[[Task], object]) -> None:
+        """Exit the context manager, unless it was exited."""
+        try:
+            manager = self._inside.pop()  # atomic: of a terminal signal and a cancel, only one exits the manager
+        except IndexError:
+            return
+        details = (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        try:
+            run_on(self._loop, self._context, lambda: self._start(_awaited(manager.__aexit__, *details), done))
+        except RuntimeError as closed:  # the loop is closed
+            self._fail(closed if error is None else error)
+
+    def _exited(self, task: Task) -> None:
+        error = _error_of(task, self._operator.call)
+        if error is not None:
+            self._operator.blame(error)
+        self._end_with(error)
+
+    def _exited_after(self, failure: BaseException, task: Task) -> None:
+        self._fail(failure)
+        self._exited_quietly(task)
+
+    def _exited_quietly(self, task: Task) -> None:
+        error = _error_of(task, self._operator.call)
+        if error is not None and not hooks.is_exit(error):
+            hooks.on_error_dropped(error, f"leaving the resource of {self._operator.call}")
+
+    def _release(self) -> None:
+        self._exit(None, self._exited_quietly)
+        if not self._loop.is_closed():
+            run_on(self._loop, None, self._cancel_entry)
+
+    def _cancel_entry(self) -> None:
+        if self._entering is not None:
+            self._entering.cancel()
+
+
+async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
+    return await function(*arguments)
+
+
+def _error_of(task: Task, call: str) -> BaseException | None:
+    """Return the error of a finished task. A CancelledError would look like the consumer's own."""
+    return RuntimeError(f"a task of {call} was cancelled") if task.cancelled() else task.exception()
+
+
+class UsingWhen(Operator[Any]):
+    """``using_when(resource, use)``: a stream within an asynchronous context manager."""
+
+    run_type = _UsingWhenRun
+
+    def __init__(
+        self, resource: Callable[[], AbstractAsyncContextManager[Any]], use: Callable[[Any], Publisher[Any]]
+    ) -> None:
+        super().__init__(None, f"using_when({name_of(resource)}, {name_of(use)})")
+        self.resource = checked_callable(resource, "resource")
+        self.use = checked_callable(use, "use")
