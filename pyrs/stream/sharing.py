@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyrs import operators
 from pyrs._core.validation import checked_natural, checked_seconds
-from pyrs.schedulers import checked_scheduler
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -175,6 +174,8 @@ class Sharing(Family[T_co]):
         prefetch: int,
         scheduler: Scheduler | None,
     ) -> operators.sharing.Replay:
+        from pyrs.schedulers import checked_scheduler  # loads threads, which most programs do not need
+
         history = None if limit is None else checked_natural(limit, "limit", 1)
         age = None if seconds is None else checked_seconds(seconds, "seconds", positive=True)
         given = [] if history is None else [str(history)]
