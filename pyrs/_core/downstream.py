@@ -98,12 +98,12 @@ class DownstreamSubscription(Subscription, Generic[T]):
             else:
                 return
             demand_to = self._demand_to
-        if self._context is not None:
-            self._context.copy().run(self._on_request if demand_to is None else demand_to.request, min(n, UNBOUNDED))
-        elif demand_to is None:
+        if demand_to is not None:  # it has its own context, and its signals have theirs
+            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: a foreign long holds no more
+        elif self._context is None:
             self._on_request(n)
         else:
-            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: a foreign long holds no more
+            self._context.copy().run(self._on_request, n)
 
     def cancel(self) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TypeVar
 
-from pyrs._core.context import capture
+from pyrs._core.context import bound, capture
 from pyrs._core.serial import SerialSubscription
 from pyrs.api import Subscriber
 
@@ -24,7 +24,8 @@ class SourceSubscription(SerialSubscription[T]):
     """
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
-        super().__init__(subscriber, capture())
+        super().__init__(subscriber, None)
+        self._source_context = capture()
 
     def start(self) -> None:
         """Signal ``on_subscribe``, then what was requested. Called by ``subscribe``."""
@@ -44,8 +45,8 @@ class SourceSubscription(SerialSubscription[T]):
         """Terminate the stream if its end is known without pulling."""
 
     def _on_request(self, n: int) -> None:
-        if self._turn:  # else the thread that emits finds the demand
-            self.run_here()
+        if self._turn:  # else the thread that emits finds the demand, in the context that it runs in
+            bound(self.run_here, self._source_context)()
 
     def _has_work(self) -> bool:
         return self._subscriber is not None and (self._interrupted or self._requested != self._emitted)
