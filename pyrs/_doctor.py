@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib import metadata, resources
+from importlib import import_module, metadata, resources, util
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,12 +50,9 @@ def run(as_json: bool) -> int:
 
 def _python() -> Iterator[Finding]:
     found = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}, {sys.executable}"
-    untested = sys.implementation.name != "cpython" or sys.platform != "linux" or _is_free_threaded()
+    free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    untested = sys.implementation.name != "cpython" or sys.platform != "linux" or free_threaded
     yield Finding("Python", NOTE if untested else OK, found, "pyrs is tested on CPython and Linux" if untested else "")
-
-
-def _is_free_threaded() -> bool:
-    return not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def _packages() -> Iterator[Finding]:
@@ -74,7 +71,9 @@ def _version_of(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return ""
+        # Spark's own copies, as of spark-submit, are not installed as packages.
+        name = "jpype" if package == "jpype1" else package
+        return str(getattr(import_module(name), "__version__", "unknown version")) if util.find_spec(name) else ""
 
 
 def _java() -> Iterator[Finding]:
@@ -99,7 +98,7 @@ def _java() -> Iterator[Finding]:
     if version is None:
         yield Finding("Java", PROBLEM, f"{java} -version printed {printed.strip()!r}", _INSTALL_JAVA)
         return
-    needed = 17 if int(_version_of("pyspark").partition(".")[0] or 0) >= 4 else 11
+    needed = 17 if re.match(r"[4-9]\.", _version_of("pyspark")) else 11
     old = int(version[1]) < needed
     reason = f"{'PySpark 4' if needed == 17 else 'the jar'} needs {needed}: {_INSTALL_JAVA}"
     yield Finding("Java", PROBLEM if old else OK, f"{version[0]}, {java}", reason if old else "")

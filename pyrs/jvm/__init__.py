@@ -15,7 +15,7 @@ try:
 except ImportError as _missing:
     raise ImportError(
         "pyrs.jvm needs msgpack and a gateway: pip install 'pyrs-streams[spark]' for a Spark driver, "
-        "'pyrs-streams[jpype]' for a JVM in this process"
+        "'pyrs-streams[jpype]' for a JVM in this process. `python -m pyrs doctor` checks all that the bridge needs"
     ) from _missing
 
 from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, Bridge

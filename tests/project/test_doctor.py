@@ -104,6 +104,16 @@ def test_core_without_a_gateway_names_the_extras(
     assert found["jpype1"]["fix"] == "pip install 'pyrs-streams[jpype]'"
 
 
+def test_packages_of_spark_submit_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are on PYTHONPATH, without the metadata of an installed package."""
+    for name, content in (("pyspark_copy", '__version__ = "4.9.0"'), ("py4j_copy", "")):
+        (tmp_path / f"{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert _doctor._version_of("pyspark_copy") == "4.9.0"
+    assert _doctor._version_of("py4j_copy") == "unknown version"
+    assert _doctor._version_of("absent_copy") == ""
+
+
 def test_spark_connect_is_noted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     found = findings(capsys)["Spark"]
