@@ -20,6 +20,7 @@ from pyrs.api import Subscription
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.gateways.shield import Shield
 from pyrs.jvm.java_objects import JavaFuture
+from pyrs.jvm.link.batches import Batches
 from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import (
     CREDIT,
@@ -32,6 +33,7 @@ from pyrs.jvm.link.frames import (
     frame,
 )
 from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.jvm.values.errors import Originals, exception_to_wire
 from pyrs.testing import TestSubscriber
 from tests.forking import status_of_a_child
@@ -506,3 +508,32 @@ def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
             entries, at = entries + 1, at.tb_next  # type: ignore[assignment]
         assert entries <= 2
     assert session.over.__traceback__ is None
+
+
+def test_a_cancel_inside_a_batch_is_not_reported_as_stop_iteration() -> None:
+    """A source that is pulled takes an incomplete batch for its end, unless it is cancelled by then."""
+    failures: list[BaseException] = []
+
+    class Recording(PlainCodec):
+        def encode_error(self, error: BaseException) -> bytes:
+            failures.append(error)
+            return super().encode_error(error)
+
+    def attempt(interrupted: Interrupted) -> bool:
+        session = Stepped(Recording())
+        stream = session.subscribe_peer(7)
+        pyrs.range(40).map(abs).subscribe(stream)
+        stream._granted = 40  # as if the source emitted on a thread of its own, and not inside request()
+        with interrupted(lambda: session.receive(Frame(FrameType.CANCEL, stream.id, b""))) as line:
+            assert stream._subscription is not None
+            stream._subscription.request(40)
+        session.run()
+        assert stream._subscription is None
+        return line.reached
+
+    before = pyrs.set_error_hook(lambda error, where: failures.append(error))
+    try:
+        at_every_line((OutboundStream.consume, Batches.fill), attempt)
+    finally:
+        pyrs.set_error_hook(before)
+    assert failures == []

@@ -50,6 +50,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "_session",
         "_subscription",
         "_terminal",
+        "_upstream",
         "id",
         "queued",
     )
@@ -67,6 +68,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._granted = 0
         self._emitted = 0
         self._subscription: Subscription | None = None
+        self._upstream: Subscription | None = None  # the same, until its cancel has returned
         self._requesting: int | None = None
         self._illegal_credit: int | None = None
         self._terminal: bytes | None = None
@@ -82,7 +84,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if self._subscription is not None or self._terminal is not None or self._cancelled:
             subscription.cancel()
             return
-        self._subscription = subscription
+        self._subscription = self._upstream = subscription
         if self._has_work():
             self._session.schedule(self)
 
@@ -162,6 +164,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         finally:
             outbox.unwatch(self)
             self._gate.release()
+        # The drain loop may not have cancelled yet, and the source takes an incomplete count for its end otherwise.
+        upstream = self._upstream
+        if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
+            upstream.cancel()
         return taken
 
     def on_error(self, error: BaseException) -> None:
@@ -177,7 +183,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if self._terminal is not None:
             hooks.on_error_dropped(error)  # no signal follows a terminal signal (§1.7)
             return
-        self._subscription = None
+        self._subscription = self._upstream = None
         self._terminate(self._session.codec.encode_error(error))
 
     def _no_error(self, given: object) -> None:
@@ -193,7 +199,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if self._terminal is not None:
             _log.warning("rule 1.7: stream %d: on_complete after a terminal signal was ignored", self.id)
             return
-        self._subscription = None
+        self._subscription = self._upstream = None
         self._terminate(b"")
 
     def _exceeded(self) -> DemandExceeded:
@@ -309,6 +315,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 subscription.cancel()
             except BaseException as error:
                 hooks.on_error_dropped(error, "raised by cancel")
+            self._upstream = None
 
     # Called by the thread with the writer's role.
 
