@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
+from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
@@ -46,8 +47,9 @@ class Bridge:
         call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
         name: str | None = None,
     ) -> None:
-        if max_prefetch < 1 or max_threads < 1 or call_timeout_seconds <= 0:
-            raise ValueError("max_prefetch and max_threads must be at least 1, call_timeout_seconds more than 0")
+        max_prefetch = checked_natural(max_prefetch, "max_prefetch", 1)
+        max_threads = checked_natural(max_threads, "max_threads", 1)
+        call_timeout_seconds = checked_seconds(call_timeout_seconds, "call_timeout_seconds", positive=True)
         self.name = name or f"bridge-{next(_numbers)}"
         self._gateway = gateway
         token = secrets.token_bytes(TOKEN_BYTES)
@@ -156,10 +158,11 @@ class Bridge:
                 over these are hot.
 
         Raises:
-            TypeError: The object is none of these.
+            TypeError: The object is none of these, or an option has another type.
             LinkClosed: The bridge is closed.
         """
         self._check_open()
+        _check_options(exact=exact, hot=hot)
         return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
 
     def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
@@ -169,10 +172,9 @@ class Bridge:
                 return self._session.handles.local(ours)
         reference = self._references.java_handle(java_object)
         if reference is None:
-            raise TypeError(
-                f"from_jvm takes an object of the JVM, not a Python {type(java_object).__name__}; "
-                "to_jvm is the way from Python to the JVM"
-            )
+            name = type(java_object).__qualname__
+            advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")
+            raise TypeError(f"from_jvm takes an object of the JVM, not {name}: {advice}")
         kind = reference._kind
         if kind == Kind.PUBLISHER:
             if hot is None:
@@ -233,6 +235,7 @@ class Bridge:
             LinkClosed: The bridge is closed.
         """
         self._check_open()
+        _check_options(exact=exact, element_type=element_type)
         options = {"element_type": element_type, "convert": convert, "exact": exact or None}
         return self._gateway.shield(lambda: self._hand_over(python_object, options))
 
@@ -272,6 +275,7 @@ class Bridge:
         if not callable(function):
             raise TypeError(f"to_jvm_stage takes a function from Stream to Publisher, not {type(function).__name__}")
         self._check_open()
+        _check_options(exact=exact, element_type=element_type, interface=interface)
         stage = StageFunction(function, exact=exact, convert=convert)
         options = {"element_type": element_type, "exact": exact or None}
         return self._gateway.shield(
@@ -296,6 +300,7 @@ class Bridge:
         if not callable(function):
             raise TypeError(f"to_jvm_callable takes a function, not {type(function).__name__}")
         self._check_open()
+        _check_options(element_type=element_type, interface=interface)
         options = {"element_type": element_type, "convert": convert}
         return self._gateway.shield(
             lambda: self._exported(
@@ -429,6 +434,34 @@ class StageFunction:
         if callable(getattr(result, "subscribe", None)):
             return result if isinstance(result, Stream) else Stream(result)
         raise TypeError(f"a stage must return a Publisher, {self._function!r} returned a {type(result).__name__}")
+
+
+def _check_options(
+    *, exact: object = False, hot: object = None, element_type: object = None, interface: object = None
+) -> None:
+    if not isinstance(exact, bool):
+        raise TypeError(f"exact must be True or False, not {exact!r}")
+    if hot is not None and not isinstance(hot, bool):
+        raise TypeError(f"hot must be True, False or None, not {hot!r}")
+    for parameter, name in (("element_type", element_type), ("interface", interface)):
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"{parameter} must be the name of a Java class, such as 'java.lang.Integer', not {name!r}")
+
+
+_NO_CLASS = (
+    "the JVM has no class of this name. Check the spelling, and that its jar is in spark.jars.packages or on the class "
+    "path; bridge.java_class(name) says which class is missing"
+)
+_A_CLASS = "call a static method or a constructor of the class, and pass the result"
+# What to write instead, by the name of a class.
+_ADVICE = {
+    "DataFrame": "pyrs.spark.from_dataframe streams its rows",
+    "JavaPackage": _NO_CLASS,
+    "_JPackage": _NO_CLASS,
+    "JavaClass": _A_CLASS,
+    "_JClass": _A_CLASS,
+    "str": "bridge.java_class(name) finds a class by its name",
+}
 
 
 def _kind(value: object) -> Kind:

@@ -38,6 +38,9 @@ class JavaClass:
     def __call__(self, *arguments: object) -> Any:
         return self.class_._link.command(Operation.CONSTRUCTOR, self.class_, self._name, arguments)
 
+    def _get_object_id(self) -> Any:
+        return self.class_._get_object_id()
+
     def __getattr__(self, name: str) -> Any:
         if name in self.__slots__:  # an incomplete copy does not have its attributes yet
             raise AttributeError(name)

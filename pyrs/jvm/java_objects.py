@@ -84,6 +84,10 @@ class JavaObject:
             self._java: Any = self._link.control.resolve(self._handle)
             return self._java
 
+    def _get_object_id(self) -> Any:
+        """Return Py4J's id of the object. Py4J calls it for an argument, so its methods accept a JavaObject."""
+        return self.java._get_object_id()
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and not name[1:].isdigit():  # Scala's Tuple2 has _1 and _2
             raise AttributeError(name)

@@ -13,7 +13,7 @@ from pyrs.jvm import Bridge, JavaFuture, JavaObject, JavaProcessor
 from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.java_objects import java_object_class
 from pyrs.testing import TestSubscriber
-from tests.interop.harness import DEADLINE, Java
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 
 FLUX = "reactor.core.publisher.Flux"
 FUTURE = "java.util.concurrent.CompletableFuture"
@@ -154,10 +154,93 @@ class TestNewOptions:
 
     def test_python_stream_is_rejected(self, bridge: Bridge) -> None:
         stream = bridge.from_jvm(bridge.java_class(FLUX).range(1, 3))
-        with pytest.raises(TypeError, match="not a Python Stream"):
+        with pytest.raises(TypeError, match="not Stream"):
             bridge.from_jvm(stream.map(str))
 
     def test_other_objects_are_rejected(self, bridge: Bridge, java: Java) -> None:
         for plain in (bridge.java_class("java.util.ArrayList")(), java.new("java.util.ArrayList")):
             with pytest.raises(TypeError, match=r"java\.util\.ArrayList is none of them"):
                 bridge.from_jvm(plain)
+
+
+class TestObjectsOfTheGateway:
+    """A ``JavaObject`` and the gateway's objects, which ``to_jvm`` returns, are accepted by each other's methods."""
+
+    def test_gateway_accepts_a_java_object(self, bridge: Bridge, java: Java) -> None:
+        ours, raw = bridge.java_class("java.util.ArrayList")(), java.new("java.util.ArrayList")
+        assert raw.add(ours)
+        assert bridge.java_class("interop.Functions").same(ours, raw.get(0))
+        assert ours.add(raw.get(0)) and ours.size() == 1
+
+    @pytest.mark.parametrize("stage", [pyrs.range(3), pyrs.range(3).map(str)])
+    def test_mirror_of_a_publisher_accepts_a_java_subscriber(self, bridge: Bridge, stage: pyrs.Stream[Any]) -> None:
+        recorder = bridge.java_class("interop.Recorder")(2**63 - 1)
+        bridge.to_jvm(stage).subscribe(recorder)
+        assert recorder.awaitEnd(MILLISECONDS) == "complete"
+        body = bridge.java_class("java.net.http.HttpResponse$BodySubscribers").discarding()  # of Flow alone
+        bridge.to_jvm(pyrs.empty()).subscribe(body)
+        assert bridge.from_jvm(body.getBody()).result(DEADLINE) is None
+
+    def test_mirror_rejects_what_is_no_subscriber(self, bridge: Bridge) -> None:
+        with pytest.raises(Exception, match=r"java\.util\.ArrayList is not a Subscriber|does not exist"):
+            bridge.to_jvm(pyrs.empty()).subscribe(bridge.java_class("java.util.ArrayList")())
+
+    def test_stage_and_callable_accept_java_objects(self, bridge: Bridge) -> None:
+        flux = bridge.java_class(FLUX).range(1, 3)
+        stage = bridge.to_jvm_stage(lambda stream: stream.map(lambda n: n * 2))
+        assert bridge.from_jvm(stage.apply(flux)).collect(timeout=DEADLINE) == [2, 4, 6]
+        assert bridge.from_jvm(flux.transform(stage)).collect(timeout=DEADLINE) == [2, 4, 6]
+        function = bridge.to_jvm_callable(lambda given: str(type(given).__name__), "java.util.function.Function")
+        assert function.apply(bridge.java_class("java.lang.Object")()) == "JavaObject"
+
+
+def like(name: str) -> Any:
+    """An object of a class of this name, of a library that may not be installed."""
+    return type(name, (), {})()
+
+
+class TestWrongArguments:
+    @pytest.mark.parametrize(
+        ("value", "advice"),
+        [
+            (like("DataFrame"), r"not DataFrame: pyrs\.spark\.from_dataframe streams its rows"),
+            (like("JavaPackage"), r"the JVM has no class of this name\. .*spark\.jars\.packages"),
+            (like("_JPackage"), r"bridge\.java_class\(name\) says which class is missing"),
+            (like("_JClass"), "call a static method or a constructor of the class"),
+            ("java.util.ArrayList", r"not str: bridge\.java_class\(name\) finds a class"),
+            (pyrs.just(1), "not Stream: to_jvm is the way from Python"),
+        ],
+    )
+    def test_from_jvm_says_what_to_write(self, bridge: Bridge, value: Any, advice: str) -> None:
+        with pytest.raises(TypeError, match=advice):
+            bridge.from_jvm(value)
+
+    def test_options_of_another_type_are_rejected(self, bridge: Bridge) -> None:
+        options: Any
+        for options in ({"exact": "yes"}, {"exact": 1}, {"hot": "no"}):
+            with pytest.raises(TypeError, match="must be True"):
+                bridge.from_jvm(bridge.java_class(FLUX).empty(), **options)
+        for options in ({"exact": "yes"}, {"element_type": int}):
+            with pytest.raises(TypeError, match=f"{next(iter(options))} must be "):
+                bridge.to_jvm(pyrs.empty(), **options)
+            with pytest.raises(TypeError, match=f"{next(iter(options))} must be "):
+                bridge.to_jvm_stage(lambda stream: stream, **options)
+        interface: Any = len
+        with pytest.raises(TypeError, match="interface must be the name of a Java class"):
+            bridge.to_jvm_callable(len, interface)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "text"),
+        [
+            ({"max_prefetch": "a"}, TypeError, "max_prefetch must be an integer, not str"),
+            ({"max_prefetch": 0}, ValueError, "max_prefetch must be at least 1, not 0"),
+            ({"max_threads": 1.5}, TypeError, "max_threads must be an integer, not float"),
+            ({"call_timeout_seconds": "1"}, TypeError, "call_timeout_seconds must be a number of seconds"),
+            ({"call_timeout_seconds": 0}, ValueError, "call_timeout_seconds must be finite and greater than 0"),
+        ],
+    )
+    def test_options_of_a_bridge(
+        self, machine: tuple[Any, Java], options: dict[str, Any], error: type[Exception], text: str
+    ) -> None:
+        with pytest.raises(error, match=text):
+            machine[0](**options)

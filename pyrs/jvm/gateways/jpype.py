@@ -21,6 +21,7 @@ from pyrs.errors import ConversionError, JvmError, JvmUnavailable
 from pyrs.jvm.gateways.base import Gateway, Java
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.stacks import java_error
+from pyrs.jvm.java_objects import JavaObject
 from pyrs.jvm.versions import to_be_added
 
 
@@ -120,6 +121,7 @@ class JPypeGateway(Gateway):
     def __init__(self) -> None:
         super().__init__(JPypeJava(), self._stays_attached)
         self._java_thread = jpype.JClass("java.lang.Thread")  # a look-up would attach the calling thread
+        _accept_references()
 
     def is_java_object(self, value: object) -> bool:
         if type(type(value)) is type:  # a Java class has another metaclass; isinstance would attach the thread
@@ -166,6 +168,12 @@ class JPypeGateway(Gateway):
         system = str(self._java.static("java.lang.System", "getProperty", "java.class.path")).split(os.pathsep)
         for path in to_be_added(paths, [*known, *system]):
             jpype.addClassPath(path)
+
+
+@cache
+def _accept_references() -> None:
+    """Make JPype accept a ``JavaObject`` for a parameter of type Object."""
+    jpype.JConversion("java.lang.Object", instanceof=JavaObject)(lambda kind, reference: reference.java)
 
 
 class JPypeJava(Java):

@@ -35,4 +35,9 @@ public final class PythonProcessor extends PythonSubscriber
     public void subscribe(BothFamiliesSubscriber subscriber) {
         publisher.subscribe(subscriber);
     }
+
+    /** Subscribes a Subscriber of either family. */
+    public void subscribe(Object subscriber) {
+        publisher.subscribe(subscriber);
+    }
 }

@@ -47,6 +47,11 @@ public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<
         open(subscriber);
     }
 
+    /** Subscribes a Subscriber of either family. JPype calls it for a {@code JavaObject} of Python. */
+    public void subscribe(Object subscriber) {
+        open(subscriber);
+    }
+
     private void open(Object subscriber) {
         Objects.requireNonNull(subscriber, "rule 1.9: subscribe(null)");
         session.subscribe(reference, subscriber, options);

@@ -82,6 +82,9 @@ final class Families {
 
     @SuppressWarnings("unchecked")
     static Downstream downstream(Object subscriber) {
+        if (!(subscriber instanceof Subscriber || subscriber instanceof Flow.Subscriber)) {
+            throw new IllegalArgumentException("a " + subscriber.getClass().getName() + " is not a Subscriber");
+        }
         return subscriber instanceof Subscriber
                 ? new OfReactiveStreams((Subscriber<Object>) subscriber)
                 : new OfFlow((Flow.Subscriber<Object>) subscriber);
