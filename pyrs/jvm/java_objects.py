@@ -56,7 +56,8 @@ class JavaObject:
     Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
     this JVM), and Python Publishers and Subscribers; a JavaError of this bridge becomes its Throwable. A result is
     None, a bool, int, float, str or bytes, or else a ``JavaObject``. Append an underscore to a Java name that is a
-    Python keyword: ``instant.with_(adjuster)``.
+    Python keyword: ``instant.with_(adjuster)``. Methods of the gateway's own objects accept it, over JPype only for a
+    parameter of type Object: pass ``.java`` to others.
 
     The JVM may collect the object when the last reference is gone.
     """
