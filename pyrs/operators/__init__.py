@@ -7,6 +7,7 @@
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
     combining     concat, start_with, zip ...; latest: combine_latest, with_latest_from; until: take_until ...
+    switching     switch_on_first
     racing        first_with_signal, first_with_value
     merging       merge and flat_map; flattening: concat_map and switch_map
     buffering     buffer; windowing and grouping, which are based on splitting
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         scheduling as scheduling,
         sharing as sharing,
         splitting as splitting,
+        switching as switching,
         terminal as terminal,
         timing as timing,
         transforming as transforming,

@@ -11,6 +11,7 @@ from pyrs.api import Publisher
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
+    from pyrs.operators.notification import Notification
     from pyrs.stream.stream import Stream
 
 __all__ = ["Flattening"]
@@ -217,6 +218,36 @@ class Flattening(Family[T_co]):
         """
         prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.flattening.DelayUntil(self.source, function, prefetch))
+
+    def switch_on_first(self, function: Callable[[Notification[T_co], Stream[T_co]], Publisher[R]]) -> Stream[R]:
+        """Choose the stream to emit by the first signal of this stream.
+
+            ---3---1---2---|
+            switch_on_first(lambda signal, stream: stream.take(signal.element))
+            ---3---1---2|
+
+        Requests one element at once, and calls the function with the first signal and the stream of all elements,
+        including the first. The function returns that stream, one that is derived from it, or another Publisher, which
+        receives the exact demand. When that Publisher terminates or is cancelled, this stream is cancelled. Buffers one
+        element.
+
+        Args:
+            function: called with a ``Notification`` and the stream, on the thread of the first signal. The stream
+                accepts one Subscriber.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+
+        Rules: 1.1, 1.3. If ``function`` raises, or does not return a Publisher, the stream fails with that error.
+
+        Examples:
+            >>> import pyrs
+            >>> def decode(signal, lines):
+            ...     return lines.skip(1).map(int if signal.element == "integers" else str)
+            >>> pyrs.just("integers", "1", "2").switch_on_first(decode).collect()
+            [1, 2]
+        """
+        return self._over(operators.switching.SwitchOnFirst(self.source, function, self._over))
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Map each element to a stream, and switch to it from the previous one.

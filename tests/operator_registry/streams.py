@@ -179,6 +179,12 @@ FLATTENING = [
         holds="`prefetch`",
     ),
     Row(
+        {"switch_on_first": Sample(lambda s: s.switch_on_first(lambda signal, stream: stream))},
+        demand="ahead: one element (1); then as the returned Publisher",
+        slow="slows",
+        holds="one element",
+    ),
+    Row(
         {
             "switch_map": Sample(
                 lambda s: s.switch_map(lambda n: some()),

@@ -45,6 +45,7 @@ REJECTING: dict[str, Callable[[Any], object]] = {
     "retry": lambda f: three().retry(2, when=f),
     "retry_when": lambda f: three().retry_when(f),
     "repeat_when": lambda f: three().repeat_when(f),
+    "switch_on_first": lambda f: three().switch_on_first(f),
     "handle": lambda f: three().handle(f),
     "merge_comparing": lambda f: three().merge_comparing(three(), key=f),
     "on_error_resume": lambda f: three().on_error_resume(f),

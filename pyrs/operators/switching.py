@@ -1,0 +1,148 @@
+"""switch_on_first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of
+from pyrs._core.inputs import Input
+from pyrs._core.operator import Operator
+from pyrs._core.validation import MISSING, checked_callable, checked_publisher
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+from pyrs.operators.notification import Notification
+
+__all__ = ["SwitchOnFirst"]
+
+
+class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
+    """Requests one element, and switches to the result of the function."""
+
+    _operator: SwitchOnFirst
+
+    def __init__(self, subscriber: Subscriber[Any], operator: SwitchOnFirst) -> None:
+        super().__init__(subscriber, operator)
+        self._input = _FirstInput(self)
+
+    def _begin(self) -> None:
+        self._input.subscribe_to(self._operator.source)
+
+    def signalled(self, signal: Notification[Any]) -> None:
+        """Receive the first signal of the source."""
+        operator = self._operator
+        try:
+            whole = operator.wrap(_Whole(self._input, operator.call))
+            result = checked_publisher(operator.function(signal, whole), "the result of function")
+        except BaseException as error:
+            self._raised(error)
+        else:
+            self._switch_to(result)
+
+    def _release(self) -> None:
+        self._input.cancel()
+        if self._input.first is not MISSING:  # the function has not subscribed
+            self._drop(self._input.error)
+        self._input.first = MISSING
+
+
+class _FirstInput(Input[Any]):
+    """The source. It holds its first element until the stream of the function emits it."""
+
+    def __init__(self, run: _SwitchOnFirstRun) -> None:
+        super().__init__(demand=1)
+        self._run = run
+        self._signalled = False
+        self.first: Any = MISSING
+        self.consumer: _WholeRun | None = None
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        consumer = self.consumer
+        if self._closed:
+            return
+        if not self._signalled:
+            self._signalled = True
+            self.first = element
+            self._run.signalled(Notification.next(element))
+        elif consumer is not None and not consumer.try_emit(element):
+            consumer.post(consumer.emit_after_first, element)
+
+    def _end(self, error: BaseException | None) -> None:
+        super()._end(error)
+        if not self._signalled:
+            self._run.signalled(Notification.completed() if error is None else Notification.failed(error))
+        elif self.consumer is not None:
+            self.consumer.wake()
+
+
+class _Whole(Operator[Any]):
+    """The stream of all elements of the source, for the function. It accepts one Subscriber."""
+
+    def __init__(self, source: _FirstInput, call: str) -> None:
+        super().__init__(None, f"the stream of {call}")
+        self.input = source
+
+    def run(self, subscriber: Subscriber[Any]) -> _WholeRun:
+        if self.input.consumer is not None:
+            raise RuntimeError(f"{self.call} accepts one Subscriber; use share()")
+        self.input.consumer = _WholeRun(subscriber, self)
+        return self.input.consumer
+
+
+class _WholeRun(Coordinator[Any]):
+    def __init__(self, subscriber: Subscriber[Any], operator: _Whole) -> None:
+        super().__init__(subscriber, operator)
+        self._input = operator.input
+        self._owes_first = self._input.first is not MISSING  # under the lock
+
+    def _begin(self) -> None:
+        """Do nothing: the source was subscribed to before."""
+
+    def _requested_more(self, n: int) -> None:
+        with self._lock:
+            owed, self._owes_first = self._owes_first, False
+        self.wake()  # before the request, so that the first element is emitted, or will be before the next one
+        if n > owed:
+            self._input.request(n - owed)
+
+    def emit_after_first(self, element: Any) -> None:
+        """Emit an element of the source. Called in the drain loop."""
+        self._emit_first()
+        self._emit(element)
+
+    def _emit_first(self) -> None:
+        element, self._input.first = self._input.first, MISSING
+        if element is not MISSING:
+            self._emit(element)
+
+    def _advance(self) -> None:
+        ended = self._input.ended
+        if self._demand():
+            self._emit_first()
+        if ended and self._input.first is MISSING:
+            error, self._input.error = self._input.error, None
+            self._end_with(error)
+
+    def _release(self) -> None:
+        self._input.cancel()
+        self._input.first = MISSING
+
+
+class SwitchOnFirst(Operator[Any]):
+    """``switch_on_first(function)``: the Publisher that a function chooses by the first signal."""
+
+    run_type = _SwitchOnFirstRun
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        function: Callable[[Any, Any], Publisher[Any]],
+        wrap: Callable[[Publisher[Any]], Publisher[Any]],
+    ) -> None:
+        super().__init__(source, f"switch_on_first({name_of(function)})")
+        self.function = checked_callable(function, "function")
+        self.wrap = wrap
