@@ -35,7 +35,7 @@ class InterleavingTests(PublisherHooks[T], Generic[T]):
                     break
 
     def _interleaves(self, line: int, held: bool) -> bool:
-        """Test one interleaving; return whether the request has so many lines."""
+        """Test one interleaving; return whether the first request reached the line."""
         subscriber = self.subscribe(self.new_publisher(4), _Interleaved[T](self.env, held))
         reached = subscriber.interleave(line)
         if not reached:
@@ -53,7 +53,7 @@ class _Interleaved(Watching[T]):
 
     Args:
         env: records the errors.
-        held: whether a third thread, which has requested before, is inside on_next meanwhile.
+        held: whether a third thread, which has requested before, is inside on_next during both requests.
     """
 
     def __init__(self, env: TestEnvironment, held: bool) -> None:
@@ -66,7 +66,7 @@ class _Interleaved(Watching[T]):
         self._first_returned = Event()
 
     def interleave(self, line: int) -> bool:
-        """Request on two threads; return whether the first request has so many lines."""
+        """Request on two threads; return whether the first request reached the line."""
         threads = [_start("pyrs-tck-third", self._request)] if self._held else []
         if self._held:
             self._inside.wait(self.env.timeout)
