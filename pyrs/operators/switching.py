@@ -69,7 +69,7 @@ class _FirstInput(Input[Any]):
             self.first = element
             self._run.signalled(Notification.next(element))
         elif consumer is not None and not consumer.try_emit(element):
-            consumer.post(consumer.emit_after_first, element)
+            consumer.post(consumer._emit, element)
 
     def _end(self, error: BaseException | None) -> None:
         super()._end(error)
@@ -98,31 +98,29 @@ class _WholeRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._input = operator.input
         self._owes_first = self._input.first is not MISSING  # under the lock
+        self._wanted = 0  # the demand to forward; under the lock
 
     def _begin(self) -> None:
         """Do nothing: the source was subscribed to before."""
 
     def _requested_more(self, n: int) -> None:
         with self._lock:
-            owed, self._owes_first = self._owes_first, False
-        self.wake()  # before the request, so that the first element is emitted, or will be before the next one
-        if n > owed:
-            self._input.request(n - owed)
+            self._wanted += n - self._owes_first
+            self._owes_first = False
+        self.wake()
 
-    def emit_after_first(self, element: Any) -> None:
-        """Emit an element of the source. Called in the drain loop."""
-        self._emit_first()
-        self._emit(element)
-
-    def _emit_first(self) -> None:
-        element, self._input.first = self._input.first, MISSING
-        if element is not MISSING:
-            self._emit(element)
+    def _after_drain(self) -> None:
+        # Here the first element was emitted. In the drain loop a synchronous source would post all its elements.
+        with self._lock:
+            wanted, self._wanted = self._wanted, 0
+        if wanted:
+            self._input.request(wanted)
 
     def _advance(self) -> None:
         ended = self._input.ended
-        if self._demand():
-            self._emit_first()
+        if self._input.first is not MISSING and self._demand():
+            element, self._input.first = self._input.first, MISSING
+            self._emit(element)
         if ended and self._input.first is MISSING:
             error, self._input.error = self._input.error, None
             self._end_with(error)

@@ -61,6 +61,15 @@ def test_one_element_is_requested_and_then_the_exact_demand() -> None:
     assert counting.cancels == 1
 
 
+def test_rule_3_17_unbounded_request_inside_on_next_does_not_drain_the_source_at_once() -> None:
+    counting = Counting(range(10**6))
+    subscriber: TestSubscriber[int] = TestSubscriber(
+        1, on_element=lambda this, n: this.cancel() if n == 3 else this.request(pyrs.UNBOUNDED)
+    )
+    counting.stream().switch_on_first(itself).subscribe(subscriber)
+    assert (subscriber.elements, counting.pulled) == ([0, 1, 2, 3], 4)
+
+
 def test_another_publisher_replaces_the_stream_and_its_end_cancels_the_source() -> None:
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[str] = TestSubscriber(1)
