@@ -56,6 +56,12 @@ def test_version_is_that_of_the_package(release: ModuleType) -> None:
     assert release.version_of() == pyrs.__version__
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_install_lines_name_the_wheel_of_this_version(release: ModuleType, page: str) -> None:
+    named = re.findall(r"pyrs_streams-(\S+?)-py3", (ROOT / page).read_text(encoding="utf-8"))
+    assert named == [release.version_of()]
+
+
 def test_sbom_lists_the_java_libraries_in_the_jars(release: ModuleType) -> None:
     found = release.bundled((ROOT / "jvm" / "build.gradle").read_text())
     assert [component["name"] for component in found] == ["reactive-streams", "msgpack-core"]
