@@ -6,7 +6,7 @@ The packages and modules:
     pyrs.rules        the 43 rules of the specification as data
     pyrs.errors       the exception tree
     pyrs.publishers   sources: from_iterable, range, just, create, interval, ...
-    pyrs.stream       Stream: a Publisher with operators; Single, ConnectableStream
+    pyrs.stream       Stream: a Publisher with operators; Maybe, Single, ConnectableStream
     pyrs.operators    the implementations of the operators
     pyrs.sinks        hot Publishers to push elements into: unicast, multicast, replay, SubmissionPublisher
     pyrs.schedulers   threads, asyncio loops and clocks that run tasks; virtual time
@@ -41,7 +41,7 @@ from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation, TooManyElements
 from pyrs.publishers.basic import empty, error, from_iterable, just, never
 from pyrs.publishers.basic import range as range
-from pyrs.stream.stream import Single, Stream
+from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
     from pyrs import adapters as adapters
@@ -69,6 +69,7 @@ __all__ = [
     "ConnectableStream",
     "Emitter",
     "GroupedStream",
+    "Maybe",
     "Metrics",
     "NoElement",
     "NonPositiveRequest",
@@ -142,7 +143,7 @@ _OTHER_NAMES = {
     "from_": "use from_iterable()",
     "throw": "use error()",
     "Flux": "use Stream, and functions such as from_iterable()",
-    "Mono": "use Single, and functions such as from_callable()",
+    "Mono": "use Maybe or Single, and functions such as from_callable()",
     "Observable": "use Stream, and functions such as from_iterable()",
     "Subject": "use pyrs.sinks, such as sinks.multicast()",
 }

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.validation import MISSING
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
-from pyrs.stream.stream import Single
+from pyrs.stream.stream import Maybe, Single
 
 __all__ = ["to_future"]
 
 T = TypeVar("T")
 
 
-def to_future(single: Single[T]) -> Future[T]:
-    """Subscribe to a Single now, and return a future of its element.
+@overload
+def to_future(single: Single[T]) -> Future[T]: ...
+@overload
+def to_future(single: Maybe[T]) -> Future[T | None]: ...
+def to_future(single: Maybe[Any]) -> Future[Any]:
+    """Subscribe to a Single or a Maybe now, and return a future of its element.
 
         ---------7|
         to_future
@@ -29,10 +33,10 @@ def to_future(single: Single[T]) -> Future[T]:
     is possible until then, cancels the stream. Use ``asyncio.wrap_future`` for an asyncio future.
 
     Args:
-        single: the result of ``first``, ``to_list``, ``count``, ``reduce`` ...
+        single: the Single or Maybe. The result of an empty Maybe is None.
 
     Raises:
-        TypeError: ``single`` is not a Single.
+        TypeError: ``single`` is neither.
 
     Rules: 2.4, 2.5, 2.6, 2.13.
 
@@ -41,11 +45,14 @@ def to_future(single: Single[T]) -> Future[T]:
         >>> to_future(pyrs.just("a", "b").to_list()).result(timeout=10)
         ['a', 'b']
     """
-    if not isinstance(single, Single):
+    if not isinstance(single, Maybe):
         raise TypeError(
-            f"single must be a Single, such as the result of first() or to_list(), not {type(single).__name__}"
+            "single must be a Single or a Maybe, such as the result of first() or to_list(), "
+            f"not {type(single).__name__}"
         )
-    subscriber: FutureSubscriber[T] = FutureSubscriber("to_future()")
+    subscriber: FutureSubscriber[Any] = FutureSubscriber(
+        "to_future()", result=MISSING if isinstance(single, Single) else None
+    )
     single.subscribe(subscriber)
     return subscriber.future
 

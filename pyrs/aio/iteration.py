@@ -196,22 +196,24 @@ class _Inbox(PrefetchingInput[T]):
             self.close()  # the loop is closed, so no element will be consumed
 
 
-async def single(source: Publisher[T]) -> T:
-    """Return the element of a Publisher that emits exactly one.
+async def single(source: Publisher[Any], optional: bool) -> Any:
+    """Return the only element of a Publisher, or None if it is optional and missing.
 
     If the last stage reduces the stream, its elements are iterated here, so that a long source does not block.
 
     Raises:
         BaseException: the error of the stream.
     """
-    if isinstance(source, (IterablePublisher, PushedChainPublisher)) and isinstance(source.stages[-1], FoldStage):
-        fold = source.stages[-1]
+    chained = source if isinstance(source, (IterablePublisher, PushedChainPublisher)) and source.stages else None
+    if chained is not None and isinstance(fold := chained.stages[-1], FoldStage):
         step, result = fold.begin()
         upstream: Publisher[Any]
-        if isinstance(source, IterablePublisher):
-            upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name, source.site)
+        if isinstance(chained, IterablePublisher):
+            upstream = IterablePublisher(chained.iterable, chained.stages[:-1], chained.name, chained.site)
         else:
-            upstream = PushedChainPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
+            upstream = (
+                PushedChainPublisher(chained.source, chained.stages[:-1]) if chained.stages[1:] else chained.source
+            )
         async with aclosing(elements(upstream, _PREFETCH)) as gathered:
             async for element in gathered:
                 try:
@@ -219,11 +221,12 @@ async def single(source: Publisher[T]) -> T:
                 except BaseException as error:
                     fold.blame(error)
                     raise
-        last: T = result()
-        return last
+        return result()
     async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once
         async for only in arriving:
             return only
+    if optional:
+        return None
     raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
 
 

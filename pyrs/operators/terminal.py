@@ -34,9 +34,11 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
     return elements
 
 
-def single(source: Publisher[T], timeout: float | None) -> T:
-    """Implement ``Single.block``."""
+def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
+    """Implement ``Maybe.block`` and, if the element is not optional, ``Single.block``."""
     elements = collect(source, timeout)
+    if optional and not elements:
+        return None
     if len(elements) != 1:
         raise SpecViolation(f"a Single emitted {len(elements)} elements; it must emit exactly one", party="Publisher")
     return elements[0]

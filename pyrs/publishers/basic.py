@@ -13,7 +13,7 @@ from pyrs._core.sites import assembly_site
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Maybe, Single, Stream
 
 __all__ = ["empty", "error", "from_iterable", "just", "never", "range"]
 
@@ -70,8 +70,12 @@ def range(*bounds: int) -> Stream[int]:
     return Stream(IterablePublisher(numbers, (), repr(numbers)))
 
 
+@overload
+def just(element: T, /) -> Single[T]: ...
+@overload
+def just(*elements: T) -> Stream[T]: ...
 def just(*elements: T) -> Stream[T]:
-    """Return a stream of the given elements.
+    """Return a stream of the given elements; a ``Single`` for one element.
 
     Raises:
         NullSignal: an element is None.
@@ -82,20 +86,21 @@ def just(*elements: T) -> Stream[T]:
     """
     if any(element is None for element in elements):
         raise NullSignal("just(None): None is not an element")
-    return Stream(IterablePublisher(elements, (), f"just({listed(elements)})"))
+    kind: type[Stream[T]] = Single if len(elements) == 1 else Stream
+    return kind(IterablePublisher(elements, (), f"just({listed(elements)})"))
 
 
-def empty() -> Stream[NoReturn]:
+def empty() -> Maybe[NoReturn]:
     """Return a stream that completes at once, without demand (§2.9).
 
     Examples:
         >>> empty().collect()
         []
     """
-    return Stream(IterablePublisher((), (), "empty()"))
+    return Maybe(IterablePublisher((), (), "empty()"))
 
 
-def error(exception: BaseException) -> Stream[NoReturn]:
+def error(exception: BaseException) -> Single[NoReturn]:
     """Return a stream that fails at once with this exception, without demand (§2.10).
 
     Raises:
@@ -109,7 +114,7 @@ def error(exception: BaseException) -> Stream[NoReturn]:
     """
     if not isinstance(exception, BaseException):
         raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
-    return Stream(_ErrorPublisher(exception))
+    return Single(_ErrorPublisher(exception))
 
 
 def never() -> Stream[NoReturn]:

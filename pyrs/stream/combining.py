@@ -11,7 +11,7 @@ from pyrs.api import Publisher
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
-    from pyrs.stream.stream import Stream
+    from pyrs.stream.stream import Maybe, Single, Stream
 
 __all__ = ["Combining"]
 
@@ -95,7 +95,13 @@ class Combining(Family[T_co]):
         """
         return self._over(operators.combining.Concat(self._and(others)))
 
-    def then(self, other: Publisher[R]) -> Stream[R]:
+    @overload
+    def then(self, other: Single[R]) -> Single[R]: ...
+    @overload
+    def then(self, other: Maybe[R]) -> Maybe[R]: ...
+    @overload
+    def then(self, other: Publisher[R]) -> Stream[R]: ...
+    def then(self, other: Any) -> Any:
         """Ignore the elements of this stream, and emit the other stream when it has completed.
 
             ---1---2---|
@@ -117,7 +123,8 @@ class Combining(Family[T_co]):
             ['saved']
         """
         ignoring = self._then(operators.filtering.IgnoreElements())
-        return self._over(operators.combining.Then(ignoring.source, other))
+        after = operators.combining.Then(ignoring.source, other)
+        return other._kept(after) if isinstance(other, Family) else self._over(after)
 
     def merge_comparing(
         self,

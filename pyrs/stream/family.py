@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pyrs._core.operator import PublisherWrapper
 from pyrs.api import Publisher
@@ -13,10 +13,24 @@ if TYPE_CHECKING:
     from pyrs.operators.sharing import Shared
     from pyrs.stream.stream import ConnectableStream, GroupedStream, Single, Stream
 
-__all__ = ["Family"]
+__all__ = ["Family", "OfKind"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+K_co = TypeVar("K_co", covariant=True)
+
+
+class OfKind(Protocol[K_co]):
+    """A stream whose kind its operators keep: ``K_co`` is a Stream, a Maybe or a Single of the same elements.
+
+    As the type of ``self``, it makes ``single.do_on_next(...)`` a Single, and ``stream.do_on_next(...)`` a Stream.
+    """
+
+    @property
+    def source(self) -> Publisher[Any]: ...
+    def _then(self, stage: Stage) -> Stream[Any]: ...
+    def _over(self, publisher: Publisher[R]) -> Stream[R]: ...
+    def _kept(self, publisher: Publisher[Any]) -> K_co: ...
 
 
 class Family(PublisherWrapper[T_co]):
@@ -32,6 +46,10 @@ class Family(PublisherWrapper[T_co]):
     @abstractmethod
     def _over(self, publisher: Publisher[R]) -> Stream[R]:
         """Return a stream of another Publisher, such as an operator over ``source``."""
+
+    @abstractmethod
+    def _kept(self, publisher: Publisher[Any]) -> Stream[T_co]:
+        """Return a stream of the same kind: a Maybe from a Maybe, a Single from a Single."""
 
     @abstractmethod
     def _folded(self, stage: Stage) -> Single[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pyrs import operators
@@ -11,6 +11,8 @@ from pyrs.api import Publisher
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from pyrs.operators.notification import Notification
     from pyrs.stream.stream import Stream
 
@@ -19,7 +21,7 @@ __all__ = ["Flattening"]
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
-Inner: TypeAlias = Publisher[R] | Awaitable[R] | AsyncIterable[R]
+Inner: TypeAlias = "Publisher[R] | Coroutine[Any, Any, R] | Future[R] | AsyncIterable[R]"
 """The result of a flattening function for one element."""
 
 

@@ -60,7 +60,7 @@ class Folding(Family[T_co]):
     @overload
     def reduce(self, function: Callable[[R, T_co], R], initial: R) -> Single[R]: ...
     def reduce(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> Single[Any]:
-        """Reduce all elements to one value, like ``functools.reduce``.
+        """Reduce all elements to one value, like ``functools.reduce``, as a ``Single``.
 
             ---1---2---3---|
             reduce(add)
@@ -136,7 +136,7 @@ class Folding(Family[T_co]):
     @overload
     def first(self, *, default: R) -> Single[T_co | R]: ...
     def first(self, *, default: Any = MISSING) -> Single[Any]:
-        """Emit the first element and cancel upstream.
+        """Emit the first element, as a ``Single``, and cancel upstream.
 
             ---1---2---
             first()
@@ -164,7 +164,7 @@ class Folding(Family[T_co]):
     @overload
     def last(self, *, default: R) -> Single[T_co | R]: ...
     def last(self, *, default: Any = MISSING) -> Single[Any]:
-        """Emit the last element.
+        """Emit the last element, as a ``Single``.
 
             ---1---2---|
             last()
@@ -190,7 +190,7 @@ class Folding(Family[T_co]):
     @overload
     def element_at(self, index: int, *, default: R) -> Single[T_co | R]: ...
     def element_at(self, index: int, *, default: Any = MISSING) -> Single[Any]:
-        """Emit the element at an index, counted from 0, and cancel upstream.
+        """Emit the element at an index from 0, as a ``Single``, and cancel upstream.
 
             ---1---2---3---
             element_at(1)

@@ -6,24 +6,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from pyrs import operators
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from logging import Logger
     from typing import TextIO
 
     from pyrs.operators.metrics import Metrics
-    from pyrs.stream.stream import Stream
 
 __all__ = ["Observing"]
 
 T_co = TypeVar("T_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
 
 
 class Observing(Family[T_co]):
     """Operators that observe signals and do not change them."""
 
-    def do_on_next(self, action: Callable[[T_co], object]) -> Stream[T_co]:
+    def do_on_next(self: OfKind[K_co], action: Callable[[T_co], object]) -> K_co:
         """Call the action with each element, before the element is emitted.
 
             ---1---2---3---|
@@ -42,9 +42,9 @@ class Observing(Family[T_co]):
             2
             [1, 2]
         """
-        return self._then(operators.observing.DoOnNext(action))
+        return self._kept(self._then(operators.observing.DoOnNext(action)))
 
-    def do_on_subscribe(self, action: Callable[[], object]) -> Stream[T_co]:
+    def do_on_subscribe(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
         """Call the action for each Subscriber, before its ``on_subscribe``.
 
             do_on_subscribe(action)
@@ -61,9 +61,9 @@ class Observing(Family[T_co]):
             begins
             [1]
         """
-        return self._then(operators.observing.Action("do_on_subscribe", action))
+        return self._kept(self._then(operators.observing.Action("do_on_subscribe", action)))
 
-    def do_on_request(self, action: Callable[[int], object]) -> Stream[T_co]:
+    def do_on_request(self: OfKind[K_co], action: Callable[[int], object]) -> K_co:
         """Call the action with the number of each request, before the request is forwarded.
 
             do_on_request(print)
@@ -82,9 +82,9 @@ class Observing(Family[T_co]):
             0
             1
         """
-        return self._then(operators.observing.Action("do_on_request", action))
+        return self._kept(self._then(operators.observing.Action("do_on_request", action)))
 
-    def do_on_complete(self, action: Callable[[], object]) -> Stream[T_co]:
+    def do_on_complete(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
         """Call the action when the stream completes, before ``on_complete`` is emitted.
 
             ---1---2---|
@@ -102,9 +102,9 @@ class Observing(Family[T_co]):
             all there
             [1]
         """
-        return self._then(operators.observing.Action("do_on_complete", action))
+        return self._kept(self._then(operators.observing.Action("do_on_complete", action)))
 
-    def do_on_error(self, action: Callable[[BaseException], object]) -> Stream[T_co]:
+    def do_on_error(self: OfKind[K_co], action: Callable[[BaseException], object]) -> K_co:
         """Call the action with the error when the stream fails, before ``on_error`` is emitted.
 
             ---1---X
@@ -122,9 +122,9 @@ class Observing(Family[T_co]):
             <class 'ValueError'>
             [0]
         """
-        return self._then(operators.observing.Action("do_on_error", action))
+        return self._kept(self._then(operators.observing.Action("do_on_error", action)))
 
-    def do_on_terminate(self, action: Callable[[], object]) -> Stream[T_co]:
+    def do_on_terminate(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
         """Call the action when the stream completes or fails, before the signal is emitted.
 
             ---1---2---|
@@ -142,9 +142,9 @@ class Observing(Family[T_co]):
             over
             [1]
         """
-        return self._then(operators.observing.Action("do_on_terminate", action))
+        return self._kept(self._then(operators.observing.Action("do_on_terminate", action)))
 
-    def do_on_cancel(self, action: Callable[[], object]) -> Stream[T_co]:
+    def do_on_cancel(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
         """Call the action when downstream cancels, before the cancel is forwarded.
 
             ---1---2---3---
@@ -164,9 +164,9 @@ class Observing(Family[T_co]):
             enough
             [0, 1]
         """
-        return self._then(operators.observing.Action("do_on_cancel", action))
+        return self._kept(self._then(operators.observing.Action("do_on_cancel", action)))
 
-    def finally_do(self, action: Callable[[], object]) -> Stream[T_co]:
+    def finally_do(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
         """Call the action once after completion, error or cancel, whichever is first.
 
             ---1---2---|
@@ -186,9 +186,9 @@ class Observing(Family[T_co]):
             1
             closed
         """
-        return self._then(operators.observing.Action("finally_do", action))
+        return self._kept(self._then(operators.observing.Action("finally_do", action)))
 
-    def checkpoint(self, name: str | None = None) -> Stream[T_co]:
+    def checkpoint(self: OfKind[K_co], name: str | None = None) -> K_co:
         """Add a note with this call's file and line to every error that passes.
 
             ---1---X
@@ -207,9 +207,9 @@ class Observing(Family[T_co]):
             >>> _ = pyrs.just("x").map(int).checkpoint("orders").subscribe(on_error=show)
             passed checkpoint 'orders'
         """
-        return self._then(operators.observing.Checkpoint(name))
+        return self._kept(self._then(operators.observing.Checkpoint(name)))
 
-    def log(self, name: str | None = None, *, logger: Logger | None = None, level: int = 20) -> Stream[T_co]:
+    def log(self: OfKind[K_co], name: str | None = None, *, logger: Logger | None = None, level: int = 20) -> K_co:
         """Write a log record for each signal, request and cancel.
 
             ---1---2---|
@@ -241,11 +241,11 @@ class Observing(Family[T_co]):
             numbers: cancel()
             [0, 1]
         """
-        return self._then(operators.observing.Log(name, logger, level, repr(self)))
+        return self._kept(self._then(operators.observing.Log(name, logger, level, repr(self))))
 
     def progress(
-        self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
-    ) -> Stream[T_co]:
+        self: OfKind[K_co], total: int | None = None, description: str | None = None, *, file: TextIO | None = None
+    ) -> K_co:
         """Show the stream's progress, with tqdm if installed, else as lines on stderr.
 
             ---1---2---3---|
@@ -273,9 +273,9 @@ class Observing(Family[T_co]):
             >>> "numbers" in file.getvalue()
             True
         """
-        return self._then(operators.progress.Progress(total, description, file))
+        return self._kept(self._then(operators.progress.Progress(total, description, file)))
 
-    def metrics(self, metrics: Metrics) -> Stream[T_co]:
+    def metrics(self: OfKind[K_co], metrics: Metrics) -> K_co:
         """Count subscriptions, demand, elements and terminal signals.
 
             ---1---2---|
@@ -299,4 +299,4 @@ class Observing(Family[T_co]):
             >>> numbers.subscribed, numbers.elements, numbers.completed
             (2, 6, 2)
         """
-        return self._then(operators.metrics.Measured(metrics))
+        return self._kept(self._then(operators.metrics.Measured(metrics)))

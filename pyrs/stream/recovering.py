@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from pyrs.operators.backoff import Backoff
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Recovering"]
 
 T_co = TypeVar("T_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
 R = TypeVar("R")
 
 
@@ -25,13 +26,13 @@ class Recovering(Family[T_co]):
     """Operators that continue after an error, or repeat after completion."""
 
     def retry(
-        self,
+        self: OfKind[K_co],
         times: int | None = None,
         *,
         when: Kind = Exception,
         backoff: Backoff | None = None,
         scheduler: Scheduler | None = None,
-    ) -> Stream[T_co]:
+    ) -> K_co:
         """Subscribe to this stream again when it fails.
 
             ---1---X
@@ -64,7 +65,7 @@ class Recovering(Family[T_co]):
             >>> pyrs.from_callable(call).retry(3, when=OSError, backoff=pyrs.Backoff(first=0.001)).collect()
             ['up']
         """
-        return self._over(operators.retrying.Retry(self.source, times, when, backoff, scheduler))
+        return self._kept(operators.retrying.Retry(self.source, times, when, backoff, scheduler))
 
     def retry_when(self, function: Callable[[Stream[BaseException]], Publisher[Any]]) -> Stream[T_co]:
         """Subscribe to this stream again each time another Publisher emits.
@@ -195,7 +196,7 @@ class Recovering(Family[T_co]):
         """
         return self._over(operators.recovering.returning(self.source, value, kind))
 
-    def on_error_map(self, function: Callable[[Any], BaseException], kind: Kind = Exception) -> Stream[T_co]:
+    def on_error_map(self: OfKind[K_co], function: Callable[[Any], BaseException], kind: Kind = Exception) -> K_co:
         """Replace the error of this stream by the one that the function returns.
 
             ---1---X
@@ -217,4 +218,4 @@ class Recovering(Family[T_co]):
             >>> _ = failing.subscribe(on_error=print)
             no 'name'
         """
-        return self._over(operators.recovering.mapping(self.source, function, kind))
+        return self._kept(operators.recovering.mapping(self.source, function, kind))

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from pyrs import operators
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
-    from pyrs.stream.stream import Stream
 
 __all__ = ["Scheduling"]
 
 T_co = TypeVar("T_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
 
 
 class Scheduling(Family[T_co]):
     """Operators that change the thread on which signals or requests run."""
 
-    def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Stream[T_co]:
+    def publish_on(self: OfKind[K_co], scheduler: Scheduler, prefetch: int = 256) -> K_co:
         """Emit all signals downstream of this operator on the scheduler.
 
             ---1---2---3---|     on the source's thread
@@ -57,9 +57,9 @@ class Scheduling(Family[T_co]):
             >>> work.close()
             True
         """
-        return self._over(operators.scheduling.PublishOn(self.source, scheduler, prefetch))
+        return self._kept(operators.scheduling.PublishOn(self.source, scheduler, prefetch))
 
-    def subscribe_on(self, scheduler: Scheduler) -> Stream[T_co]:
+    def subscribe_on(self: OfKind[K_co], scheduler: Scheduler) -> K_co:
         """Subscribe to the source, and request from it, on the scheduler.
 
             subscribe, request(n)                on any thread
@@ -95,4 +95,4 @@ class Scheduling(Family[T_co]):
             >>> work.close()
             True
         """
-        return self._over(operators.scheduling.SubscribeOn(self.source, scheduler))
+        return self._kept(operators.scheduling.SubscribeOn(self.source, scheduler))

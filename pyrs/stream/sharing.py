@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs import operators
 from pyrs._core.validation import checked_natural, checked_seconds
-from pyrs.stream.family import Family
+from pyrs.api import Publisher
+from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Sharing"]
 
 T_co = TypeVar("T_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
 
 
 class Sharing(Family[T_co]):
@@ -128,8 +130,11 @@ class Sharing(Family[T_co]):
             >>> letters.collect()
             ['b', 'c']
         """
-        return self._connectable(self._replayed("replay", limit, seconds, prefetch, scheduler))
+        return self._connectable(_replayed(self.source, "replay", limit, seconds, prefetch, scheduler))
 
+    @overload
+    def cache(self: OfKind[K_co], limit: int | None = None, seconds: None = None, *, prefetch: int = 256) -> K_co: ...
+    @overload
     def cache(
         self,
         limit: int | None = None,
@@ -137,7 +142,15 @@ class Sharing(Family[T_co]):
         *,
         prefetch: int = 256,
         scheduler: Scheduler | None = None,
-    ) -> Stream[T_co]:
+    ) -> Stream[T_co]: ...
+    def cache(
+        self,
+        limit: int | None = None,
+        seconds: float | timedelta | None = None,
+        *,
+        prefetch: int = 256,
+        scheduler: Scheduler | None = None,
+    ) -> Any:
         """Run the stream once and replay it to every Subscriber.
 
             ---1---2---3---|
@@ -162,23 +175,24 @@ class Sharing(Family[T_co]):
             2
             ([1, 2], [1, 2])
         """
-        return self._over(
-            operators.sharing.AutoConnect(self._replayed("cache", limit, seconds, prefetch, scheduler), "", 1, None)
-        )
+        shared = _replayed(self.source, "cache", limit, seconds, prefetch, scheduler)
+        cached = operators.sharing.AutoConnect(shared, "", 1, None)
+        return self._kept(cached) if seconds is None else self._over(cached)
 
-    def _replayed(
-        self,
-        name: str,
-        limit: int | None,
-        seconds: float | timedelta | None,
-        prefetch: int,
-        scheduler: Scheduler | None,
-    ) -> operators.sharing.Replay:
-        from pyrs.schedulers import checked_scheduler  # loads threads, which most programs do not need
 
-        history = None if limit is None else checked_natural(limit, "limit", 1)
-        age = None if seconds is None else checked_seconds(seconds, "seconds", positive=True)
-        given = [] if history is None else [str(history)]
-        given += [] if age is None else [f"seconds={age:g}"]
-        call = f"{name}({', '.join(given)})"
-        return operators.sharing.Replay(self.source, call, history, age, prefetch, checked_scheduler(scheduler))
+def _replayed(
+    source: Publisher[Any],
+    name: str,
+    limit: int | None,
+    seconds: float | timedelta | None,
+    prefetch: int,
+    scheduler: Scheduler | None,
+) -> operators.sharing.Replay:
+    from pyrs.schedulers import checked_scheduler  # loads threads, which most programs do not need
+
+    history = None if limit is None else checked_natural(limit, "limit", 1)
+    age = None if seconds is None else checked_seconds(seconds, "seconds", positive=True)
+    given = [] if history is None else [str(history)]
+    given += [] if age is None else [f"seconds={age:g}"]
+    call = f"{name}({', '.join(given)})"
+    return operators.sharing.Replay(source, call, history, age, prefetch, checked_scheduler(scheduler))

@@ -1,8 +1,8 @@
-"""Stream: all operator families in one class, and the terminal operations."""
+"""Stream: all operator families in one class; Maybe, Single and the other kinds of streams."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pyrs import operators
@@ -14,7 +14,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
-from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
+from pyrs._core.validation import checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.stream.advice import missing_attribute
 from pyrs.stream.backpressure import Backpressure
@@ -27,22 +27,25 @@ from pyrs.stream.observing import Observing
 from pyrs.stream.recovering import Recovering
 from pyrs.stream.scheduling import Scheduling
 from pyrs.stream.sharing import Sharing
+from pyrs.stream.terminal import Terminal
 from pyrs.stream.timing import Timing
 from pyrs.stream.transforming import Transforming
 
 if TYPE_CHECKING:
-    from contextlib import aclosing
     from datetime import timedelta
 
+    from pyrs.operators.recovering import Kind
     from pyrs.operators.sharing import Connection, Shared
     from pyrs.schedulers import Scheduler
     from pyrs.stream.awaiting import AsyncSubscriber
 
-__all__ = ["ConnectableStream", "GroupedStream", "Single", "Stream"]
+__all__ = ["ConnectableStream", "GroupedStream", "Maybe", "Single", "Stream"]
 
 K = TypeVar("K")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class Stream(
@@ -58,6 +61,7 @@ class Stream(
     Scheduling[T_co],
     Backpressure[T_co],
     Sharing[T_co],
+    Terminal[T_co],
 ):
     """A Publisher with operators. Nothing runs before ``subscribe``.
 
@@ -189,157 +193,40 @@ class Stream(
     def _connectable(self, shared: Shared) -> ConnectableStream[Any]:
         return ConnectableStream(shared)
 
+    def _kept(self, publisher: Publisher[Any]) -> Stream[T_co]:
+        return publisher if type(publisher) is Stream else Stream(publisher)
+
     def _folded(self, stage: Stage) -> Single[Any]:
         return Single(self._then(stage))
 
-    # Terminal operations on the calling thread
 
-    @overload
-    def for_each(  # type: ignore[overload-overlap]
-        self, action: Callable[[T_co], Coroutine[Any, Any, object]], *, concurrency: int = ...
-    ) -> Awaitable[None]: ...
-    @overload
-    def for_each(self, action: Callable[[T_co], object], *, timeout: float | None = ...) -> None: ...
-    def for_each(
-        self, action: Callable[[T_co], Any], *, timeout: float | None = None, concurrency: int | None = None
-    ) -> Awaitable[None] | None:
-        """Call the action with each element and return when the stream completes.
+class Maybe(Stream[T_co]):
+    """A stream of at most one element, or an error.
 
-        With a plain function this blocks the calling thread and requests unbounded demand; a synchronous source is
-        slowed by the action itself. An asyncio loop on that thread is stalled. With a coroutine function it returns an
-        awaitable, which requests elements one by one, or ``concurrency`` ahead, as the actions finish.
+    ``empty``, ``filter`` of a Single and others return it. To get the element, or None if there is none, ``await`` the
+    Maybe on an asyncio loop, or call ``block``. Each of them subscribes again.
 
-        Args:
-            action: called with the elements, sequentially. If it raises, the stream is cancelled, and the error is
-                raised here.
-            timeout: the maximum number of seconds to wait; None for no limit. It cannot interrupt a source that runs on
-                this thread. For a plain function only; use ``asyncio.wait_for`` around an ``await``.
-            concurrency: the maximum number of concurrent actions, by default 1. For a coroutine function only.
+    These operators keep the kind, a Maybe or a Single: ``map``, ``flat_map``, ``zip``, ``timeout`` without a fallback,
+    ``retry``, ``on_error_resume``, ``on_error_return``, ``on_error_map``, ``cache`` without a time, ``publish_on``,
+    ``subscribe_on``, ``delay``, ``delay_subscription``, ``do_on_*``, ``finally_do``, ``checkpoint``, ``log``,
+    ``progress`` and ``metrics``. Streams that a function returns must be of that kind, too: use ``concat_map`` instead
+    of ``flat_map`` for others, and ``Stream(single)`` to apply the operators of a Stream.
 
-        Raises:
-            TimeoutError: the stream did not terminate in time. It was cancelled.
-            TypeError: ``timeout`` is not a number, or a plain function as action returned a coroutine.
-            ValueError: ``timeout`` is negative or not finite.
-            BaseException: the error of the stream.
+    ``filter``, and ``zip`` with a Stream or a Maybe, return a Maybe; ``default_if_empty`` a Single; ``switch_if_empty``
+    and ``then`` the kind of their argument. All other operators return what those of a Stream do.
 
-        Examples:
-            >>> import asyncio, pyrs
-            >>> pyrs.just("a", "b").for_each(print)
-            a
-            b
-            >>> async def tell(word):
-            ...     print(word)
-            >>> async def main():
-            ...     await pyrs.just("a", "b").for_each(tell)
-            >>> asyncio.run(main())
-            a
-            b
-        """
-        if is_coroutine_function(action):
-            if timeout is not None:
-                raise TypeError("for_each: timeout requires a plain function; use asyncio.wait_for around the await")
-            from pyrs.aio import iteration
-
-            limit = 1 if concurrency is None else checked_natural(concurrency, "concurrency", 1)
-            return iteration.for_each(self.source, action, limit)
-        if concurrency is not None:
-            raise TypeError("for_each: concurrency requires a coroutine function as action")
-        operators.terminal.for_each(self.source, checked_callable(action, "action"), timeout)
-        return None
-
-    def collect(self, *, timeout: float | None = None) -> list[T_co]:
-        """Block until the stream completes, and return all its elements as a list.
-
-        Requests unbounded demand; the list **grows** with the stream.
-
-        Args:
-            timeout: the maximum number of seconds to wait; None for no limit.
-
-        Raises:
-            TimeoutError: the stream did not terminate in time. It was cancelled.
-            TypeError: ``timeout`` is not a number.
-            ValueError: ``timeout`` is negative or not finite.
-            BaseException: the error of the stream.
-
-        Examples:
-            >>> import pyrs
-            >>> pyrs.range(3).collect()
-            [0, 1, 2]
-        """
-        return operators.terminal.collect(self.source, timeout)
-
-    def to_iterable(self, *, prefetch: int = 256, timeout: float | None = None) -> Iterator[T_co]:
-        """Return an iterator over the elements, which blocks the thread that iterates.
-
-        Closing or releasing the iterator cancels the stream. A chain over an iterable runs on the calling thread, and
-        each ``next`` requests one element. From any other Publisher up to ``prefetch`` elements are requested ahead,
-        and replenished at 75 %.
-
-        Args:
-            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed.
-            timeout: the maximum number of seconds to wait for an element of another thread; None for no limit.
-
-        Raises:
-            TimeoutError: no element arrived in time. The stream was cancelled.
-            TypeError: ``timeout`` is not a number.
-            ValueError: ``timeout`` is negative or not finite, or ``prefetch`` is less than 1.
-            BaseException: the error of the stream.
-
-        Examples:
-            >>> import pyrs
-            >>> for word in pyrs.just("one", "two").to_iterable():
-            ...     print(word)
-            one
-            two
-        """
-        return operators.terminal.to_iterable(self.source, checked_natural(prefetch, "prefetch", 1), timeout)
-
-    # Terminal operations on an asyncio loop
-
-    def __aiter__(self) -> AsyncIterator[T_co]:
-        """Iterate on the running asyncio loop, and request one element per iteration.
-
-        Leaving an ``async for`` early cancels only when Python finalizes the iterator; ``iterate`` cancels at once.
-        """
-        from pyrs.aio import iteration  # asyncio is a slow import that most streams do not need
-
-        return iteration.elements(self.source, 1)
-
-    def iterate(self, *, prefetch: int = 1) -> aclosing[AsyncGenerator[T_co, None]]:
-        """Return a context manager that yields an asynchronous iterator of the elements.
-
-        Leaving the block cancels the stream.
-
-        Args:
-            prefetch: the maximum number of elements requested ahead; replenished at 75 %. A value above 1 is faster if
-                elements arrive from other threads: the loop is woken once per batch.
-
-        Examples:
-            >>> import asyncio, pyrs
-            >>> async def main():
-            ...     async with pyrs.range(10).iterate() as numbers:
-            ...         async for number in numbers:
-            ...             if number == 2:
-            ...                 return number
-            >>> asyncio.run(main())
-            2
-        """
-        from contextlib import aclosing
-
-        from pyrs.aio import iteration
-
-        return aclosing(iteration.elements(self.source, checked_natural(prefetch, "prefetch", 1)))
-
-
-class Single(Stream[T_co]):
-    """A stream of exactly one element, or an error.
-
-    ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It starts on subscribe, like any Publisher. To
-    get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each of them subscribes again.
+    Examples:
+        >>> import pyrs
+        >>> answer = pyrs.range(5).count().map(lambda n: 10 * n).filter(lambda n: n > 40)
+        >>> answer.block(), answer.filter(lambda n: n > 50).block()
+        (50, None)
     """
 
-    def block(self, timeout: float | None = None) -> T_co:
-        """Block the calling thread until the element arrives, and return it.
+    def _kept(self, publisher: Publisher[Any]) -> Maybe[T_co]:
+        return Maybe(publisher)
+
+    def block(self, timeout: float | None = None) -> T_co | None:
+        """Block the calling thread until the stream completes, and return the element, or None.
 
         On an asyncio loop, use ``await`` instead: ``block`` stalls the loop.
 
@@ -347,7 +234,7 @@ class Single(Stream[T_co]):
             timeout: the maximum number of seconds to wait; None for no limit.
 
         Raises:
-            TimeoutError: no element arrived in time. The stream was cancelled.
+            TimeoutError: the stream did not terminate in time. It was cancelled.
             TypeError: ``timeout`` is not a number.
             ValueError: ``timeout`` is negative or not finite.
             BaseException: the error of the stream.
@@ -357,16 +244,112 @@ class Single(Stream[T_co]):
             >>> pyrs.range(5).count().block()
             5
         """
-        return operators.terminal.single(self.source, timeout)
+        return cast("T_co | None", operators.terminal.single(self.source, timeout, not isinstance(self, Single)))
 
-    def __await__(self) -> Generator[Any, None, T_co]:
-        """Wait on the running asyncio loop and return the element.
+    def __await__(self) -> Generator[Any, None, T_co | None]:
+        """Wait on the running asyncio loop and return the element, or None.
 
         Cancelling the task cancels the stream.
         """
         from pyrs.aio import iteration
 
-        return iteration.single(self.source).__await__()
+        return iteration.single(self.source, not isinstance(self, Single)).__await__()
+
+    @overload
+    def map(self, function: Callable[[T_co], Coroutine[Any, Any, R]], **options: Any) -> Maybe[R]: ...
+    @overload
+    def map(self, function: Callable[[T_co], R]) -> Maybe[R]: ...
+    def map(self, function: Callable[[T_co], Any], **options: Any) -> Maybe[Any]:
+        return self._kept(super().map(function, **options))
+
+    def filter(self, predicate: Callable[[T_co], object]) -> Maybe[T_co]:
+        return Maybe(super().filter(predicate))
+
+    def flat_map(  # type: ignore[override]
+        self, function: Callable[[T_co], Maybe[R] | Coroutine[Any, Any, R]], **options: Any
+    ) -> Maybe[R]:
+        return cast("Maybe[R]", self._kept(super().flat_map(function, **options)))
+
+    @overload
+    def zip(self, b: Publisher[A], /, *, prefetch: int = 32) -> Maybe[tuple[T_co, A]]: ...
+    @overload
+    def zip(self, b: Publisher[A], c: Publisher[B], /, *, prefetch: int = 32) -> Maybe[tuple[T_co, A, B]]: ...
+    @overload
+    def zip(self, *others: Publisher[Any], prefetch: int = 32) -> Maybe[tuple[Any, ...]]: ...
+    @overload
+    def zip(self, *others: Publisher[Any], combine: Callable[..., R], prefetch: int = 32) -> Maybe[R]: ...
+    def zip(self, *others: Publisher[Any], **options: Any) -> Maybe[Any]:
+        kind = Single if all(isinstance(each, Single) for each in (self, *others)) else Maybe
+        return kind(super().zip(*others, **options))
+
+    def on_error_resume(  # type: ignore[override]
+        self, fallback: Maybe[R] | Callable[[Any], Maybe[R]], kind: Kind = Exception
+    ) -> Maybe[T_co | R]:
+        return self._kept(super().on_error_resume(fallback, kind))
+
+    @overload
+    def on_error_return(self, value: Callable[[Any], R], kind: Kind = ...) -> Maybe[T_co | R]: ...
+    @overload
+    def on_error_return(self, value: R, kind: Kind = ...) -> Maybe[T_co | R]: ...
+    def on_error_return(self, value: Any, kind: Kind = Exception) -> Maybe[Any]:
+        return self._kept(super().on_error_return(value, kind))
+
+    def default_if_empty(self, value: R) -> Single[T_co | R]:
+        return Single(super().default_if_empty(value))
+
+    @overload
+    def switch_if_empty(self, other: Single[R]) -> Single[T_co | R]: ...
+    @overload
+    def switch_if_empty(self, other: Maybe[R]) -> Maybe[T_co | R]: ...
+    @overload
+    def switch_if_empty(self, other: Publisher[R]) -> Stream[T_co | R]: ...
+    def switch_if_empty(self, other: Publisher[Any]) -> Stream[Any]:
+        kind = Single if isinstance(other, Single) else Maybe if isinstance(other, Maybe) else Stream
+        return kind(super().switch_if_empty(other))
+
+
+class Single(Maybe[T_co]):
+    """A stream of exactly one element, or an error.
+
+    ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It starts on subscribe, like any Publisher. To
+    get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each of them subscribes again. See
+    ``Maybe`` for the operators that return a Single.
+    """
+
+    def _kept(self, publisher: Publisher[Any]) -> Single[T_co]:
+        return Single(publisher)
+
+    if TYPE_CHECKING:  # the methods of Maybe, with more precise types
+
+        def block(self, timeout: float | None = None) -> T_co: ...
+        def __await__(self) -> Generator[Any, None, T_co]: ...
+        @overload
+        def map(self, function: Callable[[T_co], Coroutine[Any, Any, R]], **options: Any) -> Single[R]: ...
+        @overload
+        def map(self, function: Callable[[T_co], R]) -> Single[R]: ...
+        def map(self, function: Any, **options: Any) -> Any: ...
+        def flat_map(  # type: ignore[override]
+            self, function: Callable[[T_co], Single[R] | Coroutine[Any, Any, R]], **options: Any
+        ) -> Single[R]: ...
+        @overload  # type: ignore[override]
+        def zip(self, b: Single[A], /, *, prefetch: int = 32) -> Single[tuple[T_co, A]]: ...
+        @overload
+        def zip(self, b: Single[A], c: Single[B], /, *, prefetch: int = 32) -> Single[tuple[T_co, A, B]]: ...
+        @overload
+        def zip(self, *others: Single[Any], combine: Callable[..., R], prefetch: int = 32) -> Single[R]: ...
+        @overload
+        def zip(self, b: Publisher[A], /, *, prefetch: int = 32) -> Maybe[tuple[T_co, A]]: ...
+        @overload
+        def zip(self, *others: Publisher[Any], prefetch: int = 32) -> Maybe[tuple[Any, ...]]: ...
+        def zip(self, *others: Any, **options: Any) -> Any: ...
+        def on_error_resume(  # type: ignore[override]
+            self, fallback: Single[R] | Callable[[Any], Single[R]], kind: Kind = ...
+        ) -> Single[T_co | R]: ...
+        @overload
+        def on_error_return(self, value: Callable[[Any], R], kind: Kind = ...) -> Single[T_co | R]: ...
+        @overload
+        def on_error_return(self, value: R, kind: Kind = ...) -> Single[T_co | R]: ...
+        def on_error_return(self, value: Any, kind: Kind = ...) -> Any: ...
 
 
 class GroupedStream(Stream[T_co], Generic[K, T_co]):

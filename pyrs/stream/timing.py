@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Timing"]
 
 T_co = TypeVar("T_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
 R = TypeVar("R")
 
 
@@ -106,7 +107,7 @@ class Timing(Family[T_co]):
         """
         return self._over(operators.timing.Debounce(self.source, seconds, scheduler))
 
-    def delay(self, seconds: Seconds, *, prefetch: int = 256, scheduler: Scheduler | None = None) -> Stream[T_co]:
+    def delay(self: OfKind[K_co], seconds: Seconds, *, prefetch: int = 256, scheduler: Scheduler | None = None) -> K_co:
         """Delay every signal: elements, completion and error, in order.
 
             --1-2---3|
@@ -129,9 +130,9 @@ class Timing(Family[T_co]):
             >>> pyrs.just(1, 2).delay(0.001).collect()
             [1, 2]
         """
-        return self._over(operators.timing.Delay(self.source, seconds, prefetch, scheduler))
+        return self._kept(operators.timing.Delay(self.source, seconds, prefetch, scheduler))
 
-    def delay_subscription(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
+    def delay_subscription(self: OfKind[K_co], seconds: Seconds, *, scheduler: Scheduler | None = None) -> K_co:
         """Delay the subscription to the source.
 
             --1-2---3|               from when it is subscribed to
@@ -153,16 +154,29 @@ class Timing(Family[T_co]):
             >>> pyrs.just(1, 2).delay_subscription(0.001).collect()
             [1, 2]
         """
-        return self._over(operators.timing.DelaySubscription(self.source, seconds, scheduler))
+        return self._kept(operators.timing.DelaySubscription(self.source, seconds, scheduler))
 
+    @overload
+    def timeout(
+        self: OfKind[K_co], seconds: Seconds, *, first: Seconds | None = None, scheduler: Scheduler | None = None
+    ) -> K_co: ...
+    @overload
+    def timeout(
+        self,
+        seconds: Seconds,
+        *,
+        first: Seconds | None = ...,
+        fallback: Publisher[R],
+        scheduler: Scheduler | None = ...,
+    ) -> Stream[T_co | R]: ...
     def timeout(
         self,
         seconds: Seconds,
         *,
         first: Seconds | None = None,
-        fallback: Publisher[R] | None = None,
+        fallback: Publisher[Any] | None = None,
         scheduler: Scheduler | None = None,
-    ) -> Stream[T_co | R]:
+    ) -> Any:
         """Fail, or switch to a fallback, when the next signal does not arrive in time.
 
             --1-2-----------3---|
@@ -190,4 +204,5 @@ class Timing(Family[T_co]):
             >>> pyrs.never().timeout(0.001, fallback=pyrs.just("nothing came")).collect()
             ['nothing came']
         """
-        return self._over(operators.timing.Timeout(self.source, seconds, first, fallback, scheduler))
+        limited = operators.timing.Timeout(self.source, seconds, first, fallback, scheduler)
+        return self._kept(limited) if fallback is None else self._over(limited)

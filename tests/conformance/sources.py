@@ -143,7 +143,7 @@ COLD: list[Entry] = [
         lambda n: pyrs.from_callable(lambda: 7),
         failed=None,
         most=1,
-        covers=("from_callable", "Single"),
+        covers=("from_callable", "Single", "Maybe"),
         skips=ONE_ELEMENT,
     ),
     publisher(

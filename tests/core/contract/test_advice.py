@@ -27,13 +27,13 @@ from tests.waiting import DEADLINE
 )
 def test_missing_method_names_the_one_of_pyrs(mistake: Callable[[Any], object], advice: str) -> None:
     with pytest.raises(AttributeError) as raised:
-        mistake(pyrs.just(1))
+        mistake(pyrs.just(1, 2))
     assert advice in str(raised.value)
 
 
 def test_unknown_method_gets_no_advice() -> None:
     with pytest.raises(AttributeError, match=r"'Stream' object has no attribute 'frobnicate'$"):
-        pyrs.just(1).frobnicate  # type: ignore[attr-defined]  # noqa: B018
+        pyrs.just(1, 2).frobnicate  # type: ignore[attr-defined]  # noqa: B018
     assert not hasattr(pyrs.just(1), "_repr_markdown_")
 
 

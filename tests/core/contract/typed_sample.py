@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from operator import add
+from typing import Any
 
 from typing_extensions import assert_type
 
 import pyrs
-from pyrs import GroupedStream, Notification, Single, Stream
+from pyrs import GroupedStream, Maybe, Notification, Single, Stream
 
 numbers = pyrs.from_iterable([1])
 words = pyrs.just("a", "b")
@@ -23,6 +24,10 @@ class Cat(Animal): ...
 
 def counted(stream: Stream[object]) -> Single[int]:
     return stream.count()
+
+
+async def fetch(n: int) -> str:
+    return str(n)
 
 
 # Transforming.
@@ -64,6 +69,84 @@ assert_type(numbers.any(bool), Single[bool])
 assert_type(numbers.first().block(), int)
 assert_type(numbers.collect(), list[int])
 
+# Singles and Maybes keep their type.
+one = numbers.count()
+maybe = one.filter(bool)
+assert_type(
+    one.map(str)
+    .do_on_next(lambda text: text.upper())
+    .do_on_subscribe(print)
+    .do_on_request(print)
+    .retry(3)
+    .timeout(5)
+    .publish_on(pyrs.schedulers.default())
+    .subscribe_on(pyrs.schedulers.default())
+    .delay(1)
+    .flat_map(lambda text: pyrs.just(len(text)))
+    .zip(words.first())
+    .map(lambda pair: pair[0])
+    .on_error_map(ValueError)
+    .do_on_error(print)
+    .cache()
+    .finally_do(print)
+    .log()
+    .checkpoint("here"),
+    Single[int],
+)
+assert_type(
+    maybe.map(str)
+    .do_on_next(lambda text: text.upper())
+    .retry(3)
+    .timeout(5)
+    .publish_on(pyrs.schedulers.default())
+    .delay_subscription(1)
+    .filter(lambda text: text.isdigit())
+    .flat_map(lambda text: pyrs.just(len(text)))
+    .zip(words)
+    .map(lambda pair: pair[0])
+    .on_error_return(0)
+    .do_on_complete(print)
+    .do_on_cancel(print)
+    .do_on_terminate(print)
+    .cache()
+    .metrics(pyrs.Metrics("here"))
+    .progress(),
+    Maybe[int],
+)
+assert_type(maybe, Maybe[int])
+assert_type(one.flat_map(lambda n: pyrs.from_callable(lambda: str(n))), Single[str])
+assert_type(one.concat_map(lambda n: pyrs.range(n)), Stream[int])
+assert_type(maybe.flat_map(lambda n: pyrs.just(n).filter(bool)), Maybe[int])
+assert_type(one.map(fetch), Single[str])
+assert_type(one.flat_map(fetch), Single[str])
+assert_type(maybe.flat_map(fetch), Maybe[str])
+assert_type(one.zip(words.last(), words.first()), Single[tuple[int, str, str]])
+assert_type(one.zip(words.last(), combine=lambda n, word: word * n), Single[Any])
+assert_type(one.zip(words), Maybe[tuple[int, str]])
+assert_type(maybe.zip(words), Maybe[tuple[int, str]])
+assert_type(one.on_error_resume(pyrs.just("x")), Single[int | str])
+assert_type(one.on_error_resume(lambda error: pyrs.just("x")), Single[int | str])
+assert_type(maybe.on_error_resume(lambda error: pyrs.just("x").filter(bool)), Maybe[int | str])
+assert_type(Stream(one).on_error_resume(words), Stream[int | str])
+assert_type(one.on_error_return("x"), Single[int | str])
+assert_type(maybe.default_if_empty("x"), Single[int | str])
+assert_type(maybe.switch_if_empty(pyrs.just("x")), Single[int | str])
+assert_type(maybe.switch_if_empty(pyrs.just("x").filter(bool)), Maybe[int | str])
+assert_type(maybe.switch_if_empty(words), Stream[int | str])
+assert_type(words.then(one), Single[int])
+assert_type(words.then(pyrs.just(1)), Single[int])
+assert_type(one.then(maybe), Maybe[int])
+assert_type(one.then(words), Stream[str])
+assert_type(one.timeout(1, fallback=words), Stream[int | str])
+assert_type(one.retry_when(lambda errors: errors.take(1)), Stream[int])
+assert_type(one.cache(1, 60), Stream[int])
+assert_type(numbers.cache(2), Stream[int])
+assert_type(one.block(), int)
+assert_type(maybe.block(), int | None)
+assert_type(pyrs.just("x"), Single[str])
+assert_type(words.group_by(len).first().block().do_on_next(print), Stream[str])
+assert_type(words.publish().do_on_next(print), Stream[str])
+
 # Buffering, windowing, grouping and combining.
 assert_type(words.buffer(2), Stream[list[str]])
 assert_type(words.buffer(2, skip=1), Stream[list[str]])
@@ -101,6 +184,8 @@ publisher: pyrs.Publisher[Animal] = pyrs.just(Cat()).filter(bool)
 async def awaited() -> None:
     assert_type(await numbers.to_list(), list[int])
     assert_type(await words.first(default=0), str | int)
+    assert_type(await one.map(str), str)
+    assert_type(await maybe.map(str), str | None)
     async for word in words:
         assert_type(word, str)
 
@@ -136,5 +221,7 @@ words.window(seconds="1")  # type: ignore[call-overload]
 words.first("x")  # type: ignore[call-overload]
 cats: Stream[Cat] = pyrs.just(Animal())  # type: ignore[arg-type]
 numbers.subscribe(SubscriberByShape())  # type: ignore[arg-type]
+one.flat_map(lambda n: pyrs.range(n))  # type: ignore[arg-type, return-value]
+one.on_error_resume(words)  # type: ignore[arg-type]
 pyrs.from_iterabel([1])  # type: ignore[attr-defined]
 pyrs.operators.nonsense()  # type: ignore[attr-defined]

@@ -315,7 +315,7 @@ class TestThen:
     def test_repr_shows_the_call_and_a_non_publisher_is_rejected(self) -> None:
         assert repr(pyrs.just(1).then(pyrs.just(2))).endswith(".then(just(2))")
         with pytest.raises(TypeError, match="other must be a Publisher"):
-            pyrs.just(1).then([2])  # type: ignore[arg-type]
+            pyrs.just(1).then([2])  # type: ignore[call-overload]
 
 
 class TestZip:
