@@ -132,7 +132,10 @@ class Handles:
         frames = []
         while given_back:
             popleft = given_back.popleft
-            handles = [popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))]
+            try:
+                handles = [popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))]
+            except IndexError:
+                return b""  # the link has ended on the other thread, which cleared the queue
             if len(set(handles)) == len(handles):  # the usual case; counting would double the cost
                 body = b"".join(map(RELEASED.pack, handles, repeat(1)))
             else:

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Protocol
 
 from pyrs.jvm.link.frames import MAX_BODY
@@ -141,14 +142,19 @@ class Outbox:
         parts: list[bytes] = []
         control, ready = self._control, self._ready
         size = 0
-        while control:
-            part = control.popleft()
-            parts.append(part)
-            size += len(part)
+        # An IndexError means that close() has cleared the queue on another thread.
+        with suppress(IndexError):
+            while control:
+                part = control.popleft()
+                parts.append(part)
+                size += len(part)
         turns = len(ready)
         while turns > 0 and size < _WRITE_AT_ONCE:
             turns -= 1
-            source = ready.popleft()
+            try:
+                source = ready.popleft()
+            except IndexError:
+                return
             # Cleared before the source is read: an element that is added from here on queues the source again.
             source.queued = False
             part, more = source.take()

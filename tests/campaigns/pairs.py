@@ -1,0 +1,122 @@
+"""Run two operations of one object with every forced interleaving of two turns.
+
+The first operation stops at its n-th line, for each n. The second one runs then, on another thread and as a whole, or
+until it waits for a lock that the first one holds. Then the first one continues.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType as PythonFrame
+from types import ModuleType
+from typing import Any
+
+from tests.waiting import DEADLINE
+
+BLOCKED_SECONDS = 0.05
+"""The second operation waits for a lock if it has not ended after this time. A wrong guess only changes the order."""
+
+
+class At:
+    """Calls a function at the n-th line that the code of some modules runs on this thread."""
+
+    def __init__(self, files: frozenset[str], line: int, call: Callable[[], object]) -> None:
+        self.files = files
+        self.line = line
+        self.call = call
+        self.seen = 0
+        self.place = ""
+
+    def __enter__(self) -> At:
+        self.before = sys.gettrace()
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        sys.settrace(self.before)
+
+    @property
+    def reached(self) -> bool:
+        """True if the line was reached."""
+        return self.seen >= self.line
+
+    def _trace(self, at: PythonFrame, event: str, argument: object) -> Any:
+        return self._look if not self.reached and at.f_code.co_filename in self.files else None
+
+    def _look(self, at: PythonFrame, event: str, argument: object) -> Any:
+        if event == "line" and not self.reached:
+            self.seen += 1
+            if self.reached:
+                sys.settrace(None)
+                self.place = f"{at.f_code.co_name}:{at.f_lineno}"
+                self.call()
+        return self._look
+
+
+def interleave(
+    modules: Sequence[ModuleType],
+    make: Callable[[], Any],
+    first: Callable[[Any], object],
+    second: Callable[[Any], object],
+    verify: Callable[[Any], object],
+) -> int:
+    """Run two operations with the second one at each line of the first one.
+
+    Args:
+        modules: the modules whose lines count.
+        make: returns a new state.
+        first: the operation that is interrupted.
+        second: the operation that runs at each line of the first one.
+        verify: checks the invariants of the state afterwards.
+
+    Returns:
+        The number of lines.
+
+    Raises:
+        AssertionError: an operation raised or hangs, or an invariant does not hold; the message has the line.
+    """
+    files = frozenset(str(module.__file__) for module in modules)
+    line = 0
+    while True:
+        line += 1
+        state = make()
+        raised: list[BaseException] = []
+
+        def run_second(state: Any = state, raised: list[BaseException] = raised) -> None:
+            try:
+                second(state)
+            except BaseException as error:
+                raised.append(error)
+
+        intruder = threading.Thread(target=run_second, name="second", daemon=True)
+
+        def start(intruder: threading.Thread = intruder) -> None:
+            intruder.start()
+            intruder.join(BLOCKED_SECONDS)
+
+        at = At(files, line, start)
+
+        # The main thread is special: it never writes to the link.
+        def run_first(state: Any = state, at: At = at, raised: list[BaseException] = raised) -> None:
+            try:
+                with at:
+                    first(state)
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=run_first, name="first", daemon=True)
+        thread.start()
+        thread.join(DEADLINE)
+        assert not thread.is_alive(), f"the first operation hangs, with the second one at line {line}, {at.place}"
+        if not at.reached:
+            return line - 1
+        intruder.join(DEADLINE)
+        try:
+            assert not intruder.is_alive(), "the second operation hangs"
+            if raised:
+                raise AssertionError(f"an operation raised {raised[0]!r}") from raised[0]
+            verify(state)
+        except AssertionError as error:
+            raise AssertionError(f"with the second operation at line {line}, {at.place}: {error}") from error

@@ -1,0 +1,506 @@
+"""Every pair of operations of the concurrent parts, at every line of the first operation.
+
+The invariants of each part are in its ``verify``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs._core import drain, executor
+from pyrs._core.executor import DaemonExecutor
+from pyrs.api import Publisher, Subscription
+from pyrs.errors import LinkBroken
+from pyrs.jvm.link import frames, handles, inbound, outbound, outbox, session, window
+from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameDecoder, FrameType
+from pyrs.jvm.link.handles import Handles
+from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.outbound import OutboundStream
+from tests.campaigns.pairs import interleave
+from tests.link.plain_session import PlainSession
+from tests.waiting import DEADLINE, eventually, recording
+
+Operation = Callable[[Any], object]
+LINK = (drain, session, inbound, outbound, outbox, window, handles)
+
+
+def pairs(operations: dict[str, Operation]) -> Any:
+    """Parametrize a test with every ordered pair of operations."""
+    names = list(product(operations, operations))
+    return pytest.mark.parametrize(("first", "second"), names, ids=[" and ".join(pair) for pair in names])
+
+
+# The drain loop.
+
+
+class Loop(drain.DrainLoop):
+    """Adds up what it is given. Its executor keeps tasks until the end."""
+
+    def __init__(self) -> None:
+        self.tasks: deque[Callable[[], None]] = deque()
+        super().__init__(self.tasks.append)
+        self.given: deque[int] = deque()
+        self.taken: list[int] = []
+        self.inside = 0
+        self.overlapped = False
+
+    def _has_work(self) -> bool:
+        return self._again
+
+    def _work(self) -> None:
+        self.inside += 1
+        self.overlapped = self.overlapped or self.inside > 1
+        self._again = False
+        while self.given:
+            self.taken.append(self.given.popleft())
+        self.inside -= 1
+
+    def give(self) -> None:
+        """Bring work."""
+        self.given.append(1)
+        self._again = True
+
+    def schedule_work(self) -> None:
+        """Bring work and schedule the loop."""
+        self.give()
+        self.schedule()
+
+    def run_work(self) -> None:
+        """Bring work and run the loop here."""
+        self.give()
+        self.run_here()
+
+    def attempt_work(self) -> None:
+        """Bring work by the fast path."""
+        if self.attempt(self._attempted, 1) is None:
+            self.run_work()
+
+    def _attempted(self, one: int) -> bool:
+        self.inside += 1
+        self.overlapped = self.overlapped or self.inside > 1
+        self.taken.append(one)
+        self.inside -= 1
+        return True
+
+    def run_task(self) -> None:
+        """Run a scheduled task, as a worker does."""
+        self.schedule_work()
+        try:
+            task = self.tasks.popleft()
+        except IndexError:
+            return  # the loop runs on the other thread
+        task()
+
+    def verify(self) -> None:
+        """Check that all work was done once, by one thread at a time, and that the turn is free."""
+        while self.tasks:
+            self.tasks.popleft()()
+        assert len(self.taken) == 2, f"{len(self.taken)} of 2 pieces of work were done"
+        assert not self.overlapped, "two threads drained"
+        assert self._turn == [True], "the turn was lost or doubled"
+
+
+LOOP = {each.__name__: each for each in (Loop.schedule_work, Loop.run_work, Loop.attempt_work, Loop.run_task)}
+
+
+@pairs(LOOP)
+def test_drain_loop(first: str, second: str) -> None:
+    lines = interleave([drain], Loop, LOOP[first], LOOP[second], Loop.verify)
+    assert lines > 3
+
+
+# The streams of the link, with their windows and the outbox.
+
+
+class Stepped(PlainSession):
+    """Keeps tasks until ``work`` runs them; any thread may."""
+
+    def _inline(self, task: Callable[[], None]) -> None:
+        self._tasks.append(task)
+
+    def work(self) -> None:
+        """Run the tasks that are there, as a worker does."""
+        while True:
+            try:
+                task = self._tasks.popleft()
+            except IndexError:
+                return
+            task()
+
+
+class Consumer:
+    """A consumer end that has received a batch of two elements and has delivered one."""
+
+    def __init__(self) -> None:
+        self.session = Stepped()
+        self.recorder = recording(1)
+        self.session.subscribe(7, self.recorder)
+        self.session.work()
+        stream = self.session.streams[1]
+        assert isinstance(stream, InboundStream)
+        self.stream = stream
+        self.elements = iter(range(100))
+        self.next()
+        self.session.work()
+        self.cancelled = False
+
+    def next(self) -> None:
+        """Receive a batch of two elements."""
+        self.session.receive(Frame(FrameType.NEXT, 1, self.session.codec.encode([next(self.elements) for _ in "ab"])))
+
+    def complete(self) -> None:
+        """Receive COMPLETE."""
+        self.session.receive(Frame(FrameType.COMPLETE, 1, b""))
+
+    def error(self) -> None:
+        """Receive ERROR."""
+        self.session.receive(Frame(FrameType.ERROR, 1, self.session.codec.encode_error(KeyError("theirs"))))
+
+    def request(self) -> None:
+        """Request elements, and let a worker run."""
+        self.recorder.request(2)
+        self.session.work()
+
+    def cancel(self) -> None:
+        """Cancel, and let a worker run."""
+        self.cancelled = True
+        self.recorder.cancel()
+        self.session.work()
+
+    def work(self) -> None:
+        """Run the drain loop, with one more element demanded."""
+        self.recorder.request(1)
+        self.session.work()
+
+    def lost(self) -> None:
+        """End the link."""
+        self.session.lost(LinkBroken("lost"))
+
+    def verify(self) -> None:
+        """Check the signals, the demand, the window and the table at the end of the link."""
+        stream = self.stream
+        self.session.work()
+        assert stream.window.outstanding <= stream.window.limit or stream._cancelled, "more is granted than the window"
+        self.lost()
+        self.session.work()
+        self.recorder.assert_rules()  # 1.1, 1.3, 1.7, 1.9 and 2.13
+        assert self.recorder.elements == list(range(len(self.recorder.elements))), "an element is missing or repeated"
+        assert self.recorder.ended or self.cancelled, "no terminal signal"
+        assert not self.session.streams, "the stream is left in the table"
+        assert stream._subscriber is None, "the Subscriber is retained (rule 3.13)"
+        assert not stream._batches and stream._turn == [True]
+
+
+CONSUMER = {
+    each.__name__: each
+    for each in (
+        Consumer.next,
+        Consumer.complete,
+        Consumer.error,
+        Consumer.request,
+        Consumer.cancel,
+        Consumer.work,
+        Consumer.lost,
+    )
+}
+# The reader receives one frame after another, and only it ends the link.
+READER = ("next", "complete", "error", "lost")
+
+
+def skip_two_on_one_thread(first: str, second: str, thread: tuple[str, ...]) -> None:
+    """Skip a pair of operations that the same thread runs."""
+    if first in thread and second in thread:
+        pytest.skip("one thread runs both")
+
+
+@pairs(CONSUMER)
+def test_consumer_end(first: str, second: str) -> None:
+    skip_two_on_one_thread(first, second, READER)
+    lines = interleave(LINK, Consumer, CONSUMER[first], CONSUMER[second], Consumer.verify)
+    assert lines > 3
+
+
+class Emitting(Publisher[Any], Subscription):
+    """Emits when it is told to."""
+
+    def __init__(self) -> None:
+        self.subscriber: Any = None
+        self.requested = 0
+        self.cancels = 0
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int, /) -> None:
+        self.requested += n
+
+    def cancel(self) -> None:
+        self.cancels += 1
+
+
+class Producer:
+    """A publisher end with credit for four elements, of which one was sent."""
+
+    def __init__(self) -> None:
+        self.session = Stepped()
+        self.publisher = Emitting()
+        handle = self.session.handles.own(self.publisher, 1)
+        self.session.receive(Frame(FrameType.SUBSCRIBE, 2, self.session.codec.encode([handle, {}])))
+        self.session.work()
+        self.session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(4)))
+        self.session.work()
+        stream = self.session.streams[2]
+        assert isinstance(stream, OutboundStream)
+        self.stream = stream
+        self.publisher.subscriber.on_next(0)
+        self.session.outbox.write()
+        self.ended = False
+
+    def element(self) -> None:
+        """Emit an element."""
+        self.publisher.subscriber.on_next(1)
+
+    def complete(self) -> None:
+        """Complete."""
+        self.publisher.subscriber.on_complete()
+
+    def error(self) -> None:
+        """Fail."""
+        self.publisher.subscriber.on_error(ValueError("mine"))
+
+    def credit(self) -> None:
+        """Receive REQUEST, and let a worker run."""
+        self.session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(3)))
+        self.session.work()
+
+    def cancel(self) -> None:
+        """Receive CANCEL, and let a worker run."""
+        self.session.receive(Frame(FrameType.CANCEL, 2, b""))
+        self.session.work()
+
+    def write(self) -> None:
+        """Poll the streams, as the writer thread does."""
+        self.session.outbox.ready(self.stream)
+        self.session.outbox.come_by()
+
+    def control(self) -> None:
+        """Send a control frame."""
+        self.session.send(frames.request(99, 1))
+
+    def lost(self) -> None:
+        """End the link."""
+        self.ended = True
+        self.session.lost(LinkBroken("lost"))
+        self.session.work()
+
+    def verify(self) -> None:
+        """Check the frames, the demand and the table."""
+        self.session.work()
+        self.session.outbox.write()
+        sent = [frame for frame in self.session.sent if frame.id == 2]
+        kinds = [FrameType(frame.type).name for frame in sent]
+        terminals = [kind for kind in kinds if kind in ("COMPLETE", "ERROR")]
+        assert len(terminals) <= 1 and terminals == kinds[len(kinds) - len(terminals) :], f"sent {kinds}"
+        elements = [
+            each for frame in sent if frame.type == FrameType.NEXT for each in self.session.codec.decode(frame.body)
+        ]
+        assert elements == [0, 1, 1][: len(elements)], f"an element is missing or repeated: {elements}"
+        assert self.publisher.requested in (4, 7, 10)
+        over = self.ended or self.stream._cancelled
+        assert over or self.stream._terminal is not None or len(elements) == self.stream._emitted, "one was not written"
+        assert over or terminals or self.stream._terminal is None, "the terminal signal was not written"
+        self.lost()
+        self.session.work()
+        assert not self.session.streams, "the stream is left in the table"
+        assert self.publisher.cancels <= 1
+        assert self.publisher.cancels == 1 or self.stream._terminal is not None, "upstream is not cancelled"
+        assert self.stream._turn == [True] and not self.session.outbox._writing.locked()
+
+
+PRODUCER = {
+    each.__name__: each
+    for each in (
+        Producer.element,
+        Producer.complete,
+        Producer.error,
+        Producer.credit,
+        Producer.cancel,
+        Producer.write,
+        Producer.control,
+        Producer.lost,
+    )
+}
+
+
+@pairs(PRODUCER)
+def test_publisher_end(first: str, second: str) -> None:
+    skip_two_on_one_thread(first, second, ("element", "complete", "error"))  # rule 1.3
+    skip_two_on_one_thread(first, second, ("credit", "cancel", "lost"))
+    lines = interleave(LINK, Producer, PRODUCER[first], PRODUCER[second], Producer.verify)
+    assert lines > 3
+
+
+# The table of handles.
+
+
+class Table:
+    """A table with an object that was sent twice, and a Subscriber that was sent once."""
+
+    def __init__(self) -> None:
+        self.handles = Handles()
+        self.object = object()
+        self.subscriber = recording()
+        self.sent: Counter[int] = Counter()
+        for target in (self.object, self.object, self.subscriber):
+            self.sent[self.handles.own(target, 0)] += 1
+        self.claims: list[Any] = []
+        self.gone: list[object] = []
+        self.noted = 0
+        self.frames: list[bytes] = []
+        self.cleared = False
+
+    def own(self) -> None:
+        """Send the object once more."""
+        self.sent[self.handles.own(self.object, 0)] += 1
+
+    def own_new(self) -> None:
+        """Send a new object."""
+        self.sent[self.handles.own(object(), 0)] += 1
+
+    def release(self) -> None:
+        """Receive RELEASE of one receipt of the object."""
+        self.sent[1] -= 1
+        self._released(self.handles.released(1, 1))
+
+    def _released(self, target: object | None) -> None:
+        if target is not None:
+            self.gone.append(target)
+
+    def pin(self) -> None:
+        """Hold the object while a batch is decoded."""
+        self.handles.pin([1])
+        for target in self.handles.unpin([1]):
+            self._released(target)
+
+    def claim(self) -> None:
+        """Claim the Subscriber for a subscription."""
+        self.claims.append(self.handles.claim_subscriber(2))
+
+    def give_back(self) -> None:
+        """Note handles of the peer in a finalizer."""
+        for handle in (5, 5, 6):
+            self.handles.give_back(handle)
+            self.noted += 1
+
+    def release_frames(self) -> None:
+        """Write the noted handles."""
+        self.give_back()
+        self.frames.append(self.handles.release_frames())
+
+    def clear(self) -> None:
+        """End the link."""
+        self.cleared = True
+        self.handles.clear()
+
+    def verify(self) -> None:
+        """Check that both maps agree, that receipts are exact, and that a Subscriber is claimed once."""
+        table = self.handles
+        assert {id(owned.target) for owned in table._by_handle.values()} == set(table._by_identity), "the maps differ"
+        assert sum(claim is not None for claim in self.claims) <= 1, "a Subscriber was claimed twice"
+        if self.cleared:
+            return
+        assert {handle: owned.count for handle, owned in table._by_handle.items()} == dict(+self.sent)
+        assert len(self.gone) == (self.sent[1] <= 0 and 1), "the object was released twice, or not"
+        self.frames.append(table.release_frames())
+        messages = FrameDecoder().feed(b"".join(self.frames))
+        counts = [count for message in messages for _, count in RELEASED.iter_unpack(message.body)]
+        assert sum(counts) == self.noted, "a receipt was lost or repeated"
+
+
+TABLE = {
+    each.__name__: each
+    for each in (
+        Table.own,
+        Table.own_new,
+        Table.release,
+        Table.pin,
+        Table.claim,
+        Table.give_back,
+        Table.release_frames,
+        Table.clear,
+    )
+}
+
+
+@pairs(TABLE)
+def test_table_of_handles(first: str, second: str) -> None:
+    skip_two_on_one_thread(first, second, ("release_frames",))  # the writer
+    interleave([handles], Table, TABLE[first], TABLE[second], Table.verify)
+
+
+# The executor.
+
+
+class Pool:
+    """An executor with one thread that has run a task and is idle, or with none."""
+
+    def __init__(self) -> None:
+        self.executor = DaemonExecutor("pairs", max_threads=2, idle_seconds=0.2)
+        self.ran: Counter[int] = Counter()
+        self.accepted = 0
+        self.lock = threading.Lock()
+        self.execute()
+        eventually(lambda: self.ran[0] == 1)
+
+    def execute(self) -> None:
+        """Submit a task."""
+        with self.lock:
+            number, self.accepted = self.accepted, self.accepted + 1
+        try:
+            self.executor.execute(lambda: self._run(number))
+        except RuntimeError:
+            self.ran[number] += 1  # refused, because the executor is closed
+
+    def _run(self, number: int) -> None:
+        with self.lock:
+            self.ran[number] += 1
+
+    def execute_two(self) -> None:
+        """Submit two tasks."""
+        self.execute()
+        self.execute()
+
+    def shutdown(self) -> None:
+        """Shut the executor down."""
+        assert self.executor.shutdown(DEADLINE), "shutdown waits for ever"
+
+    def verify(self) -> None:
+        """Check that each task ran once and every thread has ended."""
+        assert self.executor.shutdown(DEADLINE), "a thread does not end"
+        eventually(lambda: sum(self.ran.values()) == self.accepted, lambda: f"{self.ran} of {self.accepted} tasks ran")
+        assert set(self.ran.values()) == {1}, "a task ran twice"
+        assert not self.executor.threads and not self.executor.backlog
+
+
+POOL = {each.__name__: each for each in (Pool.execute, Pool.execute_two, Pool.shutdown)}
+
+
+@pytest.fixture(autouse=True)
+def quiet_drops() -> Iterator[None]:
+    """Elements that no Subscriber receives are dropped on purpose here."""
+    before = pyrs.set_element_hook(lambda count, where: None)
+    yield
+    pyrs.set_element_hook(before)
+
+
+@pairs(POOL)
+def test_executor(first: str, second: str) -> None:
+    interleave([executor], Pool, POOL[first], POOL[second], Pool.verify)
