@@ -1,20 +1,22 @@
-"""buffer: collect elements into lists, by count or by time."""
+"""buffer and buffer_*: collect elements into lists, by count, by time or by the elements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import name_of
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.operator import Operator
-from pyrs._core.stage import Stage, TailRun
-from pyrs._core.validation import checked_natural, checked_seconds
+from pyrs._core.stage import DROP, Stage, TailRun
+from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
+from pyrs.operators.filtering import DistinctUntilChanged
 from pyrs.schedulers.base import checked_scheduler
 from pyrs.schedulers.timer import waking_timer
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyrs.schedulers import Scheduler
 
-__all__ = ["BufferCount", "BufferTime", "extent", "needed"]
+__all__ = ["BufferBy", "BufferCount", "BufferTime", "extent", "needed"]
 
 
 def extent(name: str, count: int | None, skip: int | None, seconds: float | None) -> str:
@@ -127,6 +129,140 @@ class BufferCount(Stage):
 
     def __repr__(self) -> str:
         return extent("buffer", self.count, self.given_skip, None)
+
+
+_BEFORE, _AFTER, _INSTEAD = "before", "after", "instead"
+"""Where an element separates two lists: it begins the next one, ends the current one, or is in neither."""
+
+Cut = Callable[[Any], str | None]
+
+
+class _Lists:
+    """The list of one subscription to ``BufferBy``."""
+
+    def __init__(self, cut: Cut) -> None:
+        self._cut = cut
+        self.current: list[Any] = []
+
+    def add(self, element: Any) -> list[Any] | None:
+        """Add an element, and return the list that it ends."""
+        place = self._cut(element)
+        current = self.current
+        if place is None or place is _AFTER:
+            current.append(element)
+        if place is None:
+            return None
+        self.current = [element] if place is _BEFORE else []
+        return current or None
+
+    def rest(self) -> tuple[list[Any], ...]:
+        """Remove the incomplete list; return it if it has elements."""
+        rest, self.current = self.current, []
+        return (rest,) if rest else ()
+
+
+class _BufferByRun(TailRun):
+    def __init__(self, stage: BufferBy) -> None:
+        super().__init__()
+        self._lists = _Lists(stage.cut())
+        self._unbounded = False
+
+    def request_more(self, n: int) -> None:
+        self._unbounded = self._unbounded or n >= UNBOUNDED
+        self.request_upstream(n)
+
+    def on_next(self, element: Any) -> None:
+        done = self._lists.add(element)
+        if self._gone:
+            self._lists.rest()  # release has run on another thread
+        elif done is not None:
+            self.forward(done)
+        elif not self._unbounded:
+            self.request_upstream(1)
+
+    def on_complete(self) -> None:
+        self.end_with(*self._lists.rest())
+
+    def on_error(self, error: BaseException) -> None:
+        self.end_with(*self._lists.rest(), error=error)
+
+    def release(self) -> None:
+        super().release()
+        self._lists.rest()
+
+
+class BufferBy(Stage):
+    """``buffer_until``, ``buffer_while``, ``buffer_until_changed``: lists that the elements delimit.
+
+    Args:
+        call: the user's call.
+        cut: returns, for one subscription, the function that tells where an element separates two lists.
+    """
+
+    run_type = _BufferByRun
+
+    def __init__(self, call: str, cut: Callable[[], Cut]) -> None:
+        self.call = call
+        self.cut = cut
+
+    @classmethod
+    def until(cls, predicate: Callable[[Any], object], cut_before: bool) -> BufferBy:
+        """Return the stage of ``buffer_until``."""
+        place = _BEFORE if cut_before else _AFTER
+        checked_callable(predicate, "predicate")
+        call = f"buffer_until({name_of(predicate)}{', cut_before=True' if cut_before else ''})"
+        return cls(call, lambda: lambda element: place if predicate(element) else None)
+
+    @classmethod
+    def while_(cls, predicate: Callable[[Any], object]) -> BufferBy:
+        """Return the stage of ``buffer_while``."""
+        checked_callable(predicate, "predicate")
+        call = f"buffer_while({name_of(predicate)})"
+        return cls(call, lambda: lambda element: None if predicate(element) else _INSTEAD)
+
+    @classmethod
+    def until_changed(cls, key: Callable[[Any], Any] | None) -> BufferBy:
+        """Return the stage of ``buffer_until_changed``."""
+        distinct = DistinctUntilChanged(key, None)
+
+        def cut() -> Cut:
+            passed = distinct.begin()
+            return lambda element: None if passed(element) is DROP else _BEFORE
+
+        return cls(f"buffer_until_changed({'' if key is None else name_of(key)})", cut)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._split(iterator, whole, whole.hold_back(False))
+
+    def _split(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        lists = _Lists(self.cut())
+        error: Exception | None = None
+        own: BaseException | None = None
+        try:
+            for element in iterator:
+                try:
+                    done = lists.add(element)
+                except BaseException as raised:
+                    whole.raised_in(self)
+                    own = raised
+                    raise
+                if done is not None:
+                    gauge.holding = bool(lists.current)
+                    yield done
+                gauge.holding = True
+            whole.check_end()
+        except Exception as raised:
+            if raised is own:
+                raise
+            error = raised
+        for rest in lists.rest():  # also before an error of the source
+            gauge.used_up = True
+            yield rest
+        if error is not None:
+            raise error
+
+    def __repr__(self) -> str:
+        return self.call
 
 
 class _BufferTimeRun(Coordinator[list[Any]]):

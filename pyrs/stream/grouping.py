@@ -95,6 +95,78 @@ class Grouping(Family[T_co]):
             raise TypeError("skip cannot be combined with seconds; use count and skip")
         return self._over(operators.buffering.BufferTime(self.source, count, seconds, prefetch, scheduler))
 
+    def buffer_until(self, predicate: Callable[[T_co], object], *, cut_before: bool = False) -> Stream[list[T_co]]:
+        """Collect elements into lists that end with the elements for which the predicate is true.
+
+            ---1---2---3---4---5---6---|
+            buffer_until(lambda n: n % 3 == 0)
+            -----------[1,2,3]-----[4,5,6]|
+
+        Forwards demand, and requests one more element for each that ends no list. **A list grows** until the predicate
+        is true. When upstream completes, the incomplete list is emitted; when it fails, on demand before the error. If
+        the predicate raises, the stream fails with that error.
+
+        Args:
+            predicate: called with each element.
+            cut_before: whether such an element begins the next list instead.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(1, 8).buffer_until(lambda n: n % 3 == 0).collect()
+            [[1, 2, 3], [4, 5, 6], [7]]
+            >>> pyrs.range(1, 8).buffer_until(lambda n: n % 3 == 0, cut_before=True).collect()
+            [[1, 2], [3, 4, 5], [6, 7]]
+        """
+        return self._then(operators.buffering.BufferBy.until(predicate, cut_before))
+
+    def buffer_while(self, predicate: Callable[[T_co], object]) -> Stream[list[T_co]]:
+        """Collect consecutive elements for which the predicate is true into lists, and drop the others.
+
+            ---1---2---0---3---0---|
+            buffer_while(bool)
+            -----------[1,2]---[3]-|
+
+        Forwards demand, and requests one more element for each that ends no list. **A list grows** while the predicate
+        is true; no list is empty. When upstream completes, the incomplete list is emitted; when it fails, on demand
+        before the error. If the predicate raises, the stream fails with that error.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just(1, 2, 0, 0, 3).buffer_while(bool).collect()
+            [[1, 2], [3]]
+        """
+        return self._then(operators.buffering.BufferBy.while_(predicate))
+
+    def buffer_until_changed(self, key: Callable[[T_co], Any] | None = None) -> Stream[list[T_co]]:
+        """Collect consecutive equal elements into lists, like ``itertools.groupby``.
+
+            ---1---1---2---2---1---|
+            buffer_until_changed()
+            -----------[1,1]---[2,2]-[1]|
+
+        Forwards demand, and requests one more element for each that ends no list. **A list grows** until the key
+        changes. When upstream completes, the incomplete list is emitted; when it fails, on demand before the error. If
+        the function raises, the stream fails with that error.
+
+        Args:
+            key: returns the value to compare; None for the element.
+
+        Raises:
+            TypeError: ``key`` is not callable.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just("a", "A", "b", "a").buffer_until_changed(str.lower).collect()
+            [['a', 'A'], ['b'], ['a']]
+        """
+        return self._then(operators.buffering.BufferBy.until_changed(key))
+
     @overload
     def window(self, count: int, *, skip: int | None = None) -> Stream[Stream[T_co]]: ...
     @overload

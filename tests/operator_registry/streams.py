@@ -214,6 +214,19 @@ GROUPING = [
     ),
     Row(
         {
+            "buffer_until": Sample(lambda s: s.buffer_until(lambda n: True)),
+            "buffer_while": Sample(
+                lambda s: s.buffer_while(lambda n: n % 2),
+                conformance=Conformance(elements=lambda n: min(2 * n, 2**62)),
+            ),
+            "buffer_until_changed": Sample(lambda s: s.buffer_until_changed()),
+        },
+        demand="exact, one more for each element that ends no list",
+        slow="slows",
+        holds="**grows**: one list",
+    ),
+    Row(
+        {
             "window": Sample(
                 lambda s: s.window(3),
                 conformance=Conformance(lambda s: s.window(1).concat_map(lambda window: window), name="window(1)"),
