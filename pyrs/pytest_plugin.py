@@ -56,7 +56,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_sessionfinish(session: Any) -> None:
-    """Load the plugin if worker processes ran verifications and this process collected none."""
+    """Load the plugin if only worker processes ran verifications."""
     config = session.config
     if hasattr(config, "workerinput") or config.pluginmanager.hasplugin(_NAME):
         return

@@ -1,4 +1,4 @@
-"""The 43 rules of Reactive Streams 1.0.4 as data, and the code in pyrs that enforces each.
+"""The 43 rules of Reactive Streams 1.0.4 as data, with the enforcing code.
 
 The text is the specification's (https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4, licence MIT-0).
 ``python -m pyrs.rules > docs/rules.md`` renders the page.

@@ -113,7 +113,7 @@ class FutureSubscriber(Subscriber[T]):
             hooks.on_error_dropped(error, f"{self._call}: the future was cancelled")
 
     def _done(self, future: Future[T]) -> None:
-        """Cancel the stream, unless it has terminated, on the thread that completed or cancelled the future."""
+        """Cancel the stream, unless it has terminated."""
         subscription, self._subscription = self._subscription, None
         if future.cancelled():
             future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait would not return
@@ -122,7 +122,7 @@ class FutureSubscriber(Subscriber[T]):
 
 
 class ConsumingSubscriber(FutureSubscriber[Any]):
-    """Calls a function with each element, and completes a future with None or with an error."""
+    """Calls a function with each element, and completes a future with None."""
 
     def __init__(self, function: Callable[[Any], object], call: str) -> None:
         super().__init__(call, UNBOUNDED, None)

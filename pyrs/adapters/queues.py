@@ -175,7 +175,7 @@ class _QueuePublisher(Operator[Any]):
 
 
 class _QueueRun(Coordinator[Any]):
-    """One Subscriber of a queue: its drain loop waits for demanded elements on a thread of the scheduler."""
+    """One Subscriber of a queue: its drain loop waits on the scheduler's thread."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _QueuePublisher) -> None:
         super().__init__(subscriber, operator, bound_executor(current(operator.scheduler), capture()))

@@ -1,4 +1,4 @@
-"""using_when: a stream within an asynchronous context manager. Imported on first use, because asyncio is slow."""
+"""using_when: a stream within an asynchronous context manager."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Task = asyncio.Task[Any]
 
 
 class _UsingWhenRun(SubscriptionArbiter[Any]):
-    """Enters and exits the context manager in tasks of the loop. Between them the Publisher of ``use`` is active."""
+    """Enters and exits the context manager in tasks of the loop."""
 
     _operator: UsingWhen
 
@@ -117,7 +117,8 @@ async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _error_of(task: Task, call: str) -> BaseException | None:
-    """Return the error of a finished task. A CancelledError would look like the consumer's own."""
+    """Return the error of a finished task."""
+    # Not a CancelledError, which would look like the consumer's own.
     return RuntimeError(f"a task of {call} was cancelled") if task.cancelled() else task.exception()
 
 

@@ -20,7 +20,7 @@ __all__ = ["CoroutineSubscriber", "QueueingSubscriber"]
 
 
 class QueueingSubscriber(Subscriber[Any], Subscription):
-    """Queues the signals of any thread for a Subscriber on a loop. Rules: 2.4, 2.5, 2.6, 2.8, 2.13."""
+    """Queues signals for a Subscriber on a loop. Rules: 2.4, 2.5, 2.6, 2.8, 2.13."""
 
     def __init__(self, subscriber: Any) -> None:
         self._subscriber = subscriber

@@ -1,4 +1,4 @@
-"""Asynchronous sources: from_async_iterable, from_awaitable, from_future, using_when."""
+"""Asynchronous sources: from_async_iterable, from_awaitable, from_future ..."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
 
 
 def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:
-    """Return a stream that holds an asynchronous resource from ``subscribe`` to termination.
+    """Return a stream that holds an asynchronous resource until it terminates.
 
         using_when(connect, rows)
         subscribe -> await enter ---1---2---| -> await exit

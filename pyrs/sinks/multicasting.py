@@ -63,7 +63,7 @@ class DirectSink(Sink[T]):
         return result
 
     def _emit_or_miss(self, element: T) -> tuple[EmitResult, int]:
-        """Signal the Subscribers with demand; return the result and the number of the others.
+        """Signal the Subscribers with demand; return the result and the misses.
 
         The caller has the turn.
         """

@@ -46,7 +46,7 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, with the method that the caller may mean.
+    """Return the message of an AttributeError, with the intended method.
 
     Args:
         owner: the class without the attribute.

@@ -102,7 +102,7 @@ class Combining(Family[T_co]):
     @overload
     def then(self, other: Publisher[R]) -> Stream[R]: ...
     def then(self, other: Any) -> Any:
-        """Ignore the elements of this stream, and emit the other stream when it has completed.
+        """Ignore the elements of this stream, then emit the other stream.
 
             ---1---2---|
                        ---a---b---|
@@ -186,7 +186,7 @@ class Combining(Family[T_co]):
         return self._over(operators.racing.FirstWithSignal(self._and(others)))
 
     def first_with_value(self, *others: Publisher[R]) -> Stream[T_co | R]:
-        """Emit the signals of the stream that emits an element first, and cancel the others.
+        """Emit the stream that emits an element first, and cancel the others.
 
             --X
             ---a---b---c---|

@@ -21,7 +21,7 @@ K_co = TypeVar("K_co", covariant=True)
 
 
 class OfKind(Protocol[K_co]):
-    """A stream whose kind its operators keep: ``K_co`` is a Stream, a Maybe or a Single of the same elements.
+    """A stream of the kind ``K_co``: a Stream, a Maybe or a Single.
 
     As the type of ``self``, it makes ``single.do_on_next(...)`` a Single, and ``stream.do_on_next(...)`` a Stream.
     """

@@ -64,7 +64,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("do_on_subscribe", action)))
 
     def do_on_request(self: OfKind[K_co], action: Callable[[int], object]) -> K_co:
-        """Call the action with the number of each request, before the request is forwarded.
+        """Call the action with the number of each request, before it is forwarded.
 
             do_on_request(print)
             request(2) -> print(2) ---1---2
@@ -105,7 +105,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("do_on_complete", action)))
 
     def do_on_error(self: OfKind[K_co], action: Callable[[BaseException], object]) -> K_co:
-        """Call the action with the error when the stream fails, before ``on_error`` is emitted.
+        """Call the action with the error of the stream, before ``on_error`` is emitted.
 
             ---1---X
             do_on_error(print)
@@ -125,7 +125,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("do_on_error", action)))
 
     def do_on_terminate(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
-        """Call the action when the stream completes or fails, before the signal is emitted.
+        """Call the action when the stream completes or fails, before the signal.
 
             ---1---2---|
             do_on_terminate(action)

@@ -1,4 +1,4 @@
-"""Stream: all operator families in one class; Maybe, Single and the other kinds of streams."""
+"""Stream, with all operator families, and its subclasses Maybe and Single."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class Maybe(Stream[T_co]):
         return Maybe(publisher)
 
     def block(self, timeout: float | None = None) -> T_co | None:
-        """Block the calling thread until the stream completes, and return the element, or None.
+        """Block the calling thread, and return the element, or None if there is none.
 
         On an asyncio loop, use ``await`` instead: ``block`` stalls the loop.
 

@@ -1,4 +1,4 @@
-"""Terminal operations of Stream, which subscribe and wait on a thread or on an asyncio loop."""
+"""Terminal operations of Stream, on a thread or on an asyncio loop."""
 
 from __future__ import annotations
 

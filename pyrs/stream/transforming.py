@@ -114,7 +114,7 @@ class Transforming(Family[T_co]):
         return self._then(operators.transforming.Scan(function, initial))
 
     def handle(self, function: Callable[[T_co, HandleSink], object]) -> Stream[Any]:
-        """Let a function emit at most one element for each element, or complete the stream.
+        """Let a function emit an element, or none, for each element, or complete.
 
             --------1-------2--------x-------|
             handle(square the numbers, complete at "x")

@@ -66,7 +66,7 @@ def test_cancel_ends_a_concurrent_wait() -> None:
 
 
 def test_signals_after_the_cancel_are_dropped(dropped: Dropped) -> None:
-    """A Publisher may signal after a cancel (2.8): the future stays cancelled, and nothing is raised."""
+    """A signal after a cancel (2.8) leaves the future cancelled and raises nothing."""
 
     class LatePublisher(pyrs.Publisher[int]):
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:

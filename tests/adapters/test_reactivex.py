@@ -1,4 +1,4 @@
-"""Conversion between RxPY Observables and streams, with the real reactivex package."""
+"""Conversion between streams and Observables of the real reactivex package."""
 
 from __future__ import annotations
 

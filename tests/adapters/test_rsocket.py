@@ -1,4 +1,4 @@
-"""Conversion between rsocket-py publishers and streams, over a real rsocket-py connection."""
+"""Conversion between rsocket-py and streams, over a real connection."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def _was_cancelled(source: TestPublisher[Any]) -> bool:
 
 
 class ManualPublisher(DefaultPublisher, DefaultSubscription):
-    """A publisher of the reactivestreams package that records calls and exposes its subscriber."""
+    """A reactivestreams publisher that records calls and exposes its subscriber."""
 
     def __init__(self) -> None:
         self.requested: list[int] = []
@@ -350,7 +350,7 @@ class TestWithoutAConnection:
         run(main)
 
     def test_subscription_exists_before_upstream_subscribes(self) -> None:
-        """rsocket-py requests as soon as subscribe() returns, so the Subscription must exist by then."""
+        """rsocket-py requests when subscribe() returns: the Subscription must exist."""
 
         async def main() -> None:
             ended = asyncio.Event()

@@ -1,4 +1,4 @@
-"""async for and iterate: exact demand, elements from any thread, fairness and cancellation."""
+"""async for and iterate: exact demand, threads, fairness and cancellation."""
 
 from __future__ import annotations
 

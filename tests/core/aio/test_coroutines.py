@@ -1,4 +1,4 @@
-"""Coroutine functions in map, flat_map and for_each, and Subscribers with coroutine methods."""
+"""Coroutine functions in map, flat_map, for_each and Subscribers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""asyncio failures: closed loops, cancelled tasks, many loops, process exits and forks."""
+"""asyncio failures: closed loops, cancelled tasks, process exits and forks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.waiting import DEADLINE, collected, eventually_on_loop
 
 @pytest.fixture(autouse=True)
 def fail_on_asyncio_warnings(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail on warnings that asyncio logs: a destroyed task, or an exception that was never retrieved."""
+    """Fail on warnings that asyncio logs, such as of a destroyed task."""
     collect_all()  # warnings about objects of other tests must not fail this one
     with caplog.at_level(logging.WARNING, logger="asyncio"):
         yield
@@ -68,7 +68,7 @@ SOURCES: dict[str, Callable[[], pyrs.Stream[Any]]] = {
 
 
 def abandoned_loop(main: Callable[[], Any]) -> asyncio.AbstractEventLoop:
-    """Run main on a loop for a few turns, then close the loop although main is not done."""
+    """Run main on a loop for a few turns, and close the loop before main is done."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(main())
     loop.run_until_complete(run_loop_turns())

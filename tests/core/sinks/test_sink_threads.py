@@ -1,4 +1,4 @@
-"""Sinks under concurrency: concurrent and reentrant emits, and no lost or duplicated elements."""
+"""Sinks under concurrency: no element is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_emit_reaches_a_subscriber_while_others_subscribe_and_cancel(name: str) 
 
 @pytest.mark.parametrize("name", ["multicast", "replay"])
 def test_concurrent_emits_and_requests_lose_no_element(name: str) -> None:
-    """One thread emits; two Subscribers request from their own threads, one subscribes late, and one cancels."""
+    """One thread emits to four Subscribers on threads of their own."""
     count = 60
     for _ in range(300):
         sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
@@ -346,7 +346,7 @@ def test_concurrent_subscribe_and_completion_complete_the_subscriber() -> None:
 
 
 class _InterposingHub(AlignedHub[Any]):
-    """A hub to which another thread subscribes right after the first emit has read the list of Subscribers."""
+    """A hub to which another thread subscribes inside the first emit."""
 
     def __init__(self, subscribe_once: Callable[[_InterposingHub], None]) -> None:
         self._subscribe_once: Callable[[_InterposingHub], None] | None = None

@@ -1,4 +1,4 @@
-"""Sinks: the result of each emit, delivery to Subscribers, buffering and termination."""
+"""Sinks: the result of each emit, delivery, buffering and termination."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_unicast_is_not_cancelled_by_a_rejected_subscriber() -> None:
     sink: Any = sinks.unicast()
 
     class InterposingLock:
-        """The sink's lock; at its first release, another Subscriber subscribes and cancels."""
+        """The sink's lock; at its first release a Subscriber subscribes and cancels."""
 
         def __init__(self, lock: Any) -> None:
             self.lock = lock

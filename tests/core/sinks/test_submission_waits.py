@@ -1,4 +1,4 @@
-"""SubmissionPublisher: a submit that waits for capacity continues under every interleaving."""
+"""SubmissionPublisher: a submit that waits for capacity always continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""create: emitting from callbacks, threads and coroutines, overflow strategies, and termination."""
+"""create: callbacks, threads, coroutines, overflow strategies and termination."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
 
 
 def create_stream(**arguments: Any) -> tuple[pyrs.Stream[Any], list[pyrs.Emitter[Any]]]:
-    """Return a stream that emits nothing by itself, and the list that collects its emitters."""
+    """Return a silent stream and the list that collects its emitters."""
     emitters: list[pyrs.Emitter[Any]] = []
     return pyrs.create(emitters.append, **arguments), emitters
 
@@ -58,7 +58,7 @@ def test_each_subscriber_has_its_own_emitter() -> None:
 
 
 def emit_five(subscriber: TestSubscriber[Any], emitter: pyrs.Emitter[Any]) -> None:
-    """Emit five elements and on_complete against a demand of one, then request the rest."""
+    """Emit five elements and on_complete for a demand of one, then request more."""
     for n in range(5):
         emitter.next(n)
     emitter.complete()
@@ -109,7 +109,7 @@ def test_overflow_error_follows_the_buffered_elements() -> None:
 
 
 def test_element_with_demand_is_not_dropped_during_on_next(dropped: Dropped) -> None:
-    """An element emitted inside on_next, with demand, is delivered after on_next returns."""
+    """A demanded element emitted inside on_next is delivered after it returns."""
     stream, emitters = create_stream(overflow="drop")
 
     def emit_next(subscriber: TestSubscriber[Any], element: int) -> None:
@@ -407,7 +407,7 @@ def test_concurrent_emits_are_serialized_and_lose_no_element() -> None:
 
 @pytest.mark.parametrize("overflow", ["drop", "latest", "drop_oldest", "drop_latest"])
 def test_concurrent_emit_request_and_cancel_account_for_every_element(overflow: str, dropped: Dropped) -> None:
-    """Elements respect demand and order, and each one is delivered, buffered or counted as dropped."""
+    """Each element is delivered in order, buffered or counted as dropped."""
     for round_number in range(300):
         dropped.counts.clear()
         subscriber, emitter = create_and_subscribe(overflow=overflow, capacity=3)

@@ -1,4 +1,4 @@
-"""Blocking terminal operations on a thread with a running asyncio loop, as in a notebook, do not deadlock on it."""
+"""Blocking terminal operations do not deadlock on a running asyncio loop."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_timeout_cancels() -> None:
 
 @contextmanager
 def interrupted_where_it_waits(begun: Callable[[], object]) -> Iterator[None]:
-    """Interrupt the main thread when ``begun`` is true and two signals in a row find it at the same place."""
+    """Interrupt the main thread where it waits, after ``begun`` is true."""
     main = threading.main_thread().ident
     assert main is not None
     finished = threading.Event()

@@ -10,7 +10,7 @@ __all__ = ["fails"]
 
 
 def fails(check: Callable[[], object], *words: str) -> AssertionError:
-    """Call the check and return its AssertionError, whose message must contain all words."""
+    """Return the AssertionError of the check; its message must contain all words."""
     with pytest.raises(AssertionError) as caught:
         check()
     for word in words:

@@ -15,7 +15,7 @@ from pyrs import schedulers
 
 
 class Planned(NamedTuple):
-    """A task that records its number and the time, may cancel an earlier task, and schedules its children."""
+    """A task that records its run, may cancel an earlier one, and has children."""
 
     delay: int
     cancels: int | None
