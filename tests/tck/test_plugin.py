@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -104,6 +105,7 @@ def test_pytest_shows_the_frames_of_the_publisher(project: Path) -> None:
     assert "create_publisher(3) raised OSError: the database is away" in failed.stdout
     assert "in create_publisher" in failed.stdout
     assert "publisher_tests.py" not in failed.stdout, "the frames of the TCK are omitted"
+    assert "traceback entries are hidden" not in failed.stdout
 
 
 def test_pytest_rejects_a_class_with_a_missing_test(project: Path) -> None:
@@ -408,6 +410,17 @@ class Leaves(Mine):
     assert refused.returncode == 2
     assert f"pyrs tck: {complaint}" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_the_command_selects_tests_and_writes_json(project: Path) -> None:
+    ran = run(project, "pyrs", "tck", "test_mine:Mine", "-k", "SPEC105_must spec302", "--json", "mine.json")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (report,) = json.loads((project / "mine.json").read_text(encoding="utf-8"))
+    assert report["passed"] is True
+    assert [verdict["rule"] for verdict in report["verdicts"]] == ["1.5", "3.2", "3.2"]
+    nothing = run(project, "pyrs", "tck", "test_mine:Mine", "-k", "spec999")
+    assert nothing.returncode == 1
+    assert "nothing ran" in nothing.stdout
 
 
 def test_find_rejects_other_classes() -> None:

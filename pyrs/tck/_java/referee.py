@@ -15,7 +15,7 @@ from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
 from pyrs.tck.helper import HelperPublisher
 from pyrs.tck.publisher_verification import PublisherVerification
-from pyrs.tck.verdicts import Report, Verdict, judge, judge_all, unexpected
+from pyrs.tck.verdicts import Report, Status, Verdict, judge, judge_all, unexpected
 from pyrs.tck.verification import Verification
 
 if TYPE_CHECKING:
@@ -83,8 +83,17 @@ class JavaReferee:
         return Report(f"{verification.__module__}:{verification.__qualname__}", str(self), verdicts, tuple(problems))
 
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
-        """Run one test of the official TCK within its deadline."""
+        """Run one test of the official TCK within its deadline; the test of §3.13 twice if it fails."""
         subject = verification() if isinstance(verification, type) else verification
+        verdict = self._judge_once(subject, name)
+        if verdict.status is Status.FAILED and "_spec313_" in name:
+            # It checks the references once, at the end of its timeout, so a busy machine may fail it.
+            verdict = self._judge_once(subject, name)
+            if verdict.status is Status.FAILED:
+                return verdict._replace(reason=f"{verdict.reason} (in two runs)")
+        return verdict
+
+    def _judge_once(self, subject: Verification, name: str) -> Verdict:
         hooks = self._hooks_of(subject)
         scope = Scope(hooks, collecting="_spec313_" in name)
 

@@ -1,0 +1,100 @@
+"""A failure explains itself: the expectation, the rule, the signals, the likely cause and a link."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from pyrs.rules import RULES
+from pyrs.tck import PublisherVerification, TestEnvironment, advice, judge
+from pyrs.tck.advice import rule_of
+from pyrs.tck.trace import RecordedSubscriber, Trace, original
+from tests.tck import test_false_passes, test_wrong_publishers, wrong_sharing
+from tests.tck import wrong_publishers as wrong
+from tests.tck.judging import Case, judge_publisher
+from tests.tck.right import Inert, RightSubscriber
+
+NO_MORE = "required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled"
+
+
+def test_a_failure_has_all_parts() -> None:
+    verdict = judge_publisher(Case(NO_MORE, wrong.GoesOnAfterComplete, ""))
+    explanation, _, frames = verdict.details.partition("\n\n")
+    assert explanation.splitlines() == [
+        "expected: After on_complete there must be no further signals (§1.7).",
+        f"rule 1.7 (MUST): {RULES['1.7'].text}",
+        "signals:",
+        "  test  --on_subscribe--request(10)--0--|--request(10)--0--",
+        f"likely cause: {advice._CAUSES['1.7']}",
+        "see: https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md#1.7",
+    ]
+    assert "wrong_publishers.py" in frames
+
+
+def test_several_subscribers_have_a_line_each() -> None:
+    verdict = judge_publisher(Case("beyond_spec111_mustSeparateItsSubscribers", wrong_sharing.FirstFeedsTheOthers, ""))
+    assert "  Subscriber 1, test  --on_subscribe----------------request(1)--1-----\n" in verdict.details
+    assert "  Subscriber 2, test  ----------------on_subscribe-----------------1--\n" in verdict.details
+
+
+def test_a_late_call_names_the_timeout() -> None:
+    class Late(PublisherVerification[Any]):
+        environment = TestEnvironment(hook_timeout=0.1)
+
+        def create_publisher(self, elements: int) -> Any:
+            Thread(target=lambda: None).start()
+            while True:
+                pass
+
+    assert "likely cause: If the call may take that long, set TestEnvironment(hook_timeout=...)." in (
+        judge(Late, NO_MORE).details
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "rule"),
+    [
+        (NO_MORE, "", "1.7"),
+        (NO_MORE, "2 elements (rule 1.1)", "1.1"),
+        (NO_MORE, "3 requests (rules 1.2, 1.3)", "1.3"),
+        ("required_createPublisher1MustProduceAStreamOfExactly1Element", "published 0 elements", ""),
+        ("beyond_spec317_x", "", "3.17"),
+    ],
+)
+def test_the_rule_of_a_failure(name: str, reason: str, rule: str) -> None:
+    assert rule_of(name, reason) == rule
+
+
+def test_every_rule_of_a_wrong_publisher_has_a_likely_cause() -> None:
+    cases = (*test_wrong_publishers.CASES, *test_false_passes.CASES)
+    rules = {rule_of(case.test, case.message) for case in cases} - {"", "1.10", "1.11"}
+    assert rules - set(advice._CAUSES) == set()
+    assert set(advice._CAUSES) - set(RULES) == set()
+
+
+def test_a_trace_shows_the_last_signals_and_counts_the_others() -> None:
+    trace = Trace(printed=False)
+    assert str(trace) == ""
+    for _ in range(20):
+        trace.add(trace.new_subscriber() and 1, "x")
+    assert str(trace).startswith("(4 earlier signals)\n")
+    assert str(trace).count("x") == 16
+
+
+def test_long_and_foreign_elements_are_shortened() -> None:
+    trace = Trace(printed=False)
+    recorded = RecordedSubscriber(trace, RightSubscriber())
+    recorded.on_subscribe(Inert())
+    for element in ("a" * 100, object()):
+        recorded.on_next(element)
+    assert "'aaaaaaaaaaaaaaaa...--request(1)--object" in str(trace)
+
+
+def test_a_recorded_subscription_reveals_the_original() -> None:
+    subscriber, inert = RightSubscriber(), Inert()
+    RecordedSubscriber(Trace(printed=False), subscriber).on_subscribe(inert)
+    assert subscriber.subscription is not None
+    assert original(subscriber.subscription) is inert
+    assert original(inert) is inert
