@@ -58,7 +58,7 @@ _CAUSES = {
 
 
 def rule_of(name: str, reason: str = "") -> str:
-    """Return the number of the rule that a failure names, or that the test's name contains; or an empty text.
+    """Return the rule that a failure or else the test's name contains; or empty.
 
     If a failure names several rules, the first MUST is the most specific.
     """
@@ -71,7 +71,7 @@ def rule_of(name: str, reason: str = "") -> str:
 
 
 def explain(subject: Verification, name: str, reason: str) -> str:
-    """Return the expectation of a failed test, the rule, the signals and the likely cause."""
+    """Return the expectation of a test, the rule, the signals, the likely cause."""
     parts = {"expected": " ".join((getattr(subject, name).__doc__ or "").split())}
     number = rule_of(name, reason)
     if number:

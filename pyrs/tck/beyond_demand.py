@@ -1,4 +1,4 @@
-"""Additional tests of a Publisher: the effect of each request, cancellation during a signal, release, and errors."""
+"""Additional tests of a Publisher: demand, overlaps, Subscribers, release."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(_LARGE_DEMAND + 1)
     def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
-        """After a demand of 1,500 elements, by one request or by 1,500, exactly 1,500 must arrive (§1.1)."""
+        """After one request of 1,500 or 1,500 requests, 1,500 elements arrive (§1.1)."""
         self._publishes_a_large_demand(publisher, by=_LARGE_DEMAND)
         self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), by=1)
 
@@ -48,7 +48,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(3, completes=True)
     def beyond_spec103_mustNotCompleteDuringOnNext(self, publisher: Publisher[T]) -> None:
-        """on_complete must not be called before on_next of the last element has returned (§1.3)."""
+        """on_complete must not overlap on_next of the last element (§1.3)."""
         subscriber = self.subscribe(publisher, _Lingering[T](self.env, last=3))
         subscriber.request(LONG_MAX)
         subscriber.ended.expect_close("the Publisher did not signal on_complete after its 3 elements (rule 1.5)")
@@ -56,7 +56,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(3)
     def beyond_spec103_mustNotFailDuringOnNext(self, publisher: Publisher[T]) -> None:
-        """on_error after ``request(0)`` must not be called while another thread is inside on_next (§1.3, §3.9)."""
+        """on_error after ``request(0)`` must not overlap on_next (§1.3, §3.9)."""
         subscriber = self._held(publisher)
         Thread(target=subscriber.request, args=(0,), name="pyrs-tck-request", daemon=True).start()
         self.env.verify_no_async_errors()
@@ -74,7 +74,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(3)
     def beyond_spec111_mustSeparateItsSubscribers(self, publisher: Publisher[T]) -> None:
-        """A request or cancel of one Subscriber must not affect another (§1.1, §1.11, §3.12).
+        """A request or cancel of a Subscriber must not affect another (§1.1, §3.12).
 
         The test is skipped if the Publisher does not support two Subscribers at the same time.
         """
@@ -123,7 +123,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(4)
     def beyond_spec302_everyRequestInsideOnSubscribeMustCount(self, publisher: Publisher[T]) -> None:
-        """Three calls of ``request(1)`` inside on_subscribe must lead to three elements (§3.2, §3.8)."""
+        """Three requests inside on_subscribe must lead to three elements (§3.2)."""
         subscriber = self.subscribe(publisher, _RequestsInOnSubscribe[T](self.env))
         subscriber.next_elements(3, "the Publisher ignored a request inside on_subscribe (rule 3.2)")
         subscriber.expect_none("the Publisher published an element that was not requested (rule 1.1):")
@@ -146,7 +146,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
             )
 
     def _held(self, publisher: Publisher[T]) -> _Held[T]:
-        """Return a Subscriber that stays inside on_next, on another thread, until it is released."""
+        """Return a Subscriber that is held inside on_next on another thread."""
         subscriber = _Held[T](self.env)
         self.env.on_close(subscriber.released.set)
         self.subscribe(publisher, subscriber)
@@ -169,7 +169,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @failed_publisher_test
     def beyond_spec313_failedPublisherMustDropTheSubscriber(self, publisher: Publisher[T]) -> None:
-        """After its on_error, a failed Publisher must release the Subscriber (§1.6, §3.13)."""
+        """A failed Publisher must release the Subscriber after on_error (§3.13)."""
 
         def used() -> Failing[T]:
             subscriber = Failing[T](self.env, self.name_of(publisher))
@@ -181,7 +181,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(3)
     def beyond_spec313_mustDropASubscriberThatCancelsFirst(self, publisher: Publisher[T]) -> None:
-        """After a cancel before any request, the Publisher must release the Subscriber (§3.13)."""
+        """A Subscriber that cancels before any request must be released (§3.13)."""
 
         def used() -> ManualSubscriber[T]:
             subscriber = self.new_manual_subscriber(publisher)
@@ -192,7 +192,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(3, completes=True)
     def beyond_spec317_demandAboveTheMaximumMustNotStall(self, publisher: Publisher[T]) -> None:
-        """A demand that exceeds 2**63 - 1 must still lead to all elements and on_complete (§3.17)."""
+        """A demand above 2**63 - 1 must lead to all elements and on_complete (§3.17)."""
         self._exceeds(publisher, "on_next")
         self._exceeds(self.new_publisher(3), "on_subscribe")
 
@@ -205,7 +205,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
 
 
 class _Lingering(Watching[T]):
-    """Stays in on_next of the last element, so that an overlapping on_complete is detected."""
+    """Stays in on_next of the last element to detect an overlapping on_complete."""
 
     def __init__(self, env: TestEnvironment, last: int) -> None:
         super().__init__(env)
@@ -252,7 +252,7 @@ class _Held(Watching[T]):
 
 
 class _ExceedsDemand(Watching[T]):
-    """Requests 2**63 - 1 elements twice, inside on_subscribe or inside the first on_next."""
+    """Requests 2**63 - 1 elements twice, inside on_subscribe or on_next."""
 
     def __init__(self, env: TestEnvironment, signal: str) -> None:
         super().__init__(env)

@@ -34,15 +34,15 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
         """Create a Subscriber with a recording Subscription."""
 
     def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete(self) -> None:
-        """After on_complete, a Subscriber must not call its Subscription on any thread (§2.3, §2.4)."""
+        """After on_complete, no thread may call the Subscription (§2.3, §2.4)."""
         self._leaves_alone("on_complete", lambda subscriber: subscriber.on_complete())
 
     def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError(self) -> None:
-        """After on_error, a Subscriber must not call its Subscription on any thread (§2.3, §2.4)."""
+        """After on_error, no thread may call the Subscription (§2.3, §2.4)."""
         self._leaves_alone("on_error", lambda subscriber: subscriber.on_error(tck_error()))
 
     def beyond_spec207_mustCallTheSubscriptionSerially(self) -> None:
-        """Elements arrive on changing threads; calls of request and cancel must not overlap (§2.7)."""
+        """Calls of request and cancel must not overlap on changing threads (§2.7)."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
         driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
@@ -102,7 +102,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
         self.env.verify_no_async_errors()
 
     def beyond_spec206_mustCancelWheneverItIsTold(self) -> None:
-        """A Subscription that is no longer needed must be cancelled, in each of three states (§2.6)."""
+        """A Subscription that is no longer needed must be cancelled (§2.6)."""
         for state, elements in (("before any request", -1), ("with demand", 0), ("after an element", 1)):
             driven = self.drive()
             if elements >= 0:

@@ -1,4 +1,4 @@
-"""The TCK's blackbox tests of Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
+"""The TCK's blackbox tests of Subscribers, from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         return stage
 
     def required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest(self) -> None:
-        """A Subscriber must signal demand with request, and accept the requested elements (§2.1).
+        """A Subscriber must request, and accept the requested elements (§2.1).
 
         The loop of the official TCK ends before the first element, so it sends none.
         """

@@ -14,7 +14,7 @@ __all__ = ["as_test_case"]
 
 
 def as_test_case(verification: type[Verification], referee: Referee | None = None) -> type[unittest.TestCase]:
-    """Return a TestCase with one method for each test of a verification: ``test_`` and the test's name.
+    """Return a TestCase with a method ``test_...`` for each test.
 
     The method ``test_all_tests_are_there`` checks that no test is missing. If all tests run and every one is skipped,
     the class fails, because nothing was verified.

@@ -1,4 +1,4 @@
-"""``python -m pyrs tck module:Class``: run a verification, print the verdicts, write JUnit XML or JSON."""
+"""The command ``python -m pyrs tck module:Class``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UsageError(Exception):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verifications; return 0 if all passed, 1 if a test failed, 2 if they could not be run."""
+    """Run the verifications; return 0 if all passed, 1 if not, 2 if none could run."""
     try:
         for path in (arguments.junit, arguments.json):
             if path is not None:
@@ -76,7 +76,7 @@ def _coloured(status: Status, text: str) -> str:
 
 
 def _remove_old(path: Path) -> None:
-    """Remove the file of an earlier run, which must not remain if this run fails to start."""
+    """Remove the file of an earlier run, also if this run cannot start."""
     if not path.absolute().parent.is_dir():
         raise UsageError(f"the folder {path.parent} does not exist")
     try:
@@ -127,7 +127,7 @@ def as_text(report: Report) -> str:
 
 
 def as_json(reports: Sequence[Report]) -> str:
-    """Return the verdicts as JSON: a list of reports, each with its verdicts and problems."""
+    """Return a JSON list of the reports, each with its verdicts and problems."""
     return json.dumps(
         [
             {
@@ -155,7 +155,7 @@ def as_json(reports: Sequence[Report]) -> str:
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:
-    """Return the verdicts as JUnit XML; the problems of a void run are one more test case with an error."""
+    """Return the verdicts as JUnit XML; problems are one more case with an error."""
     root = ElementTree.Element("testsuites")
     for report in reports:
         failed = report.count(Status.FAILED) + report.count(Status.FAILED, beyond=True)

@@ -132,7 +132,7 @@ class TestEnvironment:
         return f"TestEnvironment({', '.join(f'{name}={_short(value)}' for name, value in times)})"
 
     def fresh(self) -> TestEnvironment:
-        """Return an environment with the same timeouts and no recorded errors, for one test."""
+        """Return an environment with the same timeouts and no errors, for one test."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._begin()
@@ -153,7 +153,7 @@ class TestEnvironment:
         self.alive_at = time.monotonic()
 
     def rounds(self, count: int) -> Iterator[int]:
-        """Yield the numbers of the iterations of a test; fewer if the code under test is slow.
+        """Yield the numbers of a test's iterations; fewer if they are slow.
 
         Each iteration has its own deadline.
         """
@@ -166,7 +166,7 @@ class TestEnvironment:
             yield at
 
     def timed(self, text: str, function: Callable[[], R]) -> R:
-        """Call the user's code on this thread within ``hook_timeout``; a late call is reported by its text."""
+        """Call the user's code within ``hook_timeout``; a late call is reported."""
         call = Call(text, time.monotonic(), get_ident())
         self.calls[id(call)] = call
         try:
@@ -223,7 +223,7 @@ class TestEnvironment:
             return self._errors[0] if self._errors else None
 
     def verify_no_async_errors(self, delay: float | None = None) -> None:
-        """Fail if an error was recorded or is recorded within the delay (by default ``no_signals_timeout``)."""
+        """Fail if an error is recorded within the delay (``no_signals_timeout``)."""
         with self._changed:
             self._changed.wait_for(lambda: self._errors, self.no_signals_timeout if delay is None else delay)
         self.verify_no_async_errors_no_delay()
@@ -251,7 +251,7 @@ def named(thing: object) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Return whether two elements are identical or equal; the ``==`` of arrays has no truth value."""
+    """Return whether two elements are the same; ``==`` of arrays may raise."""
     if one is other:
         return True
     try:
@@ -272,7 +272,7 @@ def _flop(message: str) -> Flop:
 
 
 def callers() -> str:
-    """Return the stack of this thread as text, without the frames of the TCK, pytest and the thread start."""
+    """Return the stack of this thread as text, without the frames of the TCK."""
     frames = traceback.extract_stack(sys._getframe(1), limit=40)
     return "".join(traceback.format_list([frame for frame in frames if not is_machinery(frame.filename)]))
 

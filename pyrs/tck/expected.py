@@ -28,7 +28,7 @@ class Kind(Enum):
 
 
 def kind_of(name: str) -> Kind:
-    """Return the kind that a test's name begins with; REQUIRED without one, as for one test of the official TCK."""
+    """Return the kind that a test's name begins with, else REQUIRED."""
     prefix = name.partition("_")[0]
     return Kind(prefix) if prefix in {kind.value for kind in Kind} else Kind.REQUIRED
 
@@ -183,6 +183,6 @@ _WHY_UNTESTED = {
 
 
 def why_untested(name: str) -> str:
-    """Return the additional test of the port for the rule of an untested test, or why there is none."""
+    """Return the additional test for an untested test, or why there is none."""
     _, rule, view, *_ = name.split("_")
     return _WHY_UNTESTED.get(f"{rule}_{view}") or _WHY_UNTESTED[rule]

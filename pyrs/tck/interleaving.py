@@ -1,4 +1,4 @@
-"""An additional test of §1.3: a second request at every line of a request, so that no window is missed."""
+"""An additional test of §1.3: a second request at every line of a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InterleavingTests(PublisherHooks[T], Generic[T]):
     """Two requests in every order of their lines."""
 
     def beyond_spec103_mustSignalSeriallyAtEveryInterleaving(self) -> None:
-        """A thread requests at every line of another thread's request: signals must be serial, and none is lost (§1.3).
+        """Two requests in any order of their lines: signals must be serial (§1.3).
 
         The test traces the requesting thread. It covers the code that runs inside ``request``.
         """
@@ -49,7 +49,7 @@ class InterleavingTests(PublisherHooks[T], Generic[T]):
 
 
 class _Interleaved(Watching[T]):
-    """Requests on a second thread at a line of its first request, and holds the second thread inside on_next.
+    """Requests at a line of its first request, on a second thread.
 
     Args:
         env: records the errors.
@@ -115,7 +115,7 @@ class _Interleaved(Watching[T]):
 
 
 class _AtLine:
-    """Calls a function at the n-th line of the code under test that runs on this thread."""
+    """Calls a function at the n-th line of the code under test on this thread."""
 
     def __init__(self, line: int, intrude: Callable[[], None]) -> None:
         self._left = line

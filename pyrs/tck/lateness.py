@@ -1,4 +1,4 @@
-"""Shorten the timeout of a call that is repeatedly late, so that it does not delay every test."""
+"""Shorten the timeout of a call that is repeatedly late."""
 
 from __future__ import annotations
 

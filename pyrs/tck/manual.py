@@ -1,4 +1,4 @@
-"""Subscribers and a Publisher that are controlled by the test and record every signal."""
+"""Subscribers and a Publisher that a test controls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_COMPLETION = "did not receive the expected on_complete"
 
 
 class UnexpectedSubscriber(Subscriber[T], Generic[T]):
-    """Expects no signal: records each one as an error. Subclasses override the expected signals."""
+    """Records each signal as an error; subclasses override the expected ones."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env

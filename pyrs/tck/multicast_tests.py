@@ -1,4 +1,4 @@
-"""The TCK's tests of §1.11, several Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
+"""The TCK's tests of several Subscribers, from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront(  # noqa: E501
         self, publisher: Publisher[T]
     ) -> None:
-        """Three Subscribers that request everything at once should receive the same elements."""
+        """Three Subscribers that request all at once should receive the same."""
         self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
 
     @publisher_test(3, completes=True, optional=True)
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfrontAndCompleteAsExpected(  # noqa: E501
         self, publisher: Publisher[T]
     ) -> None:
-        """Three Subscribers that request everything at once should receive the same elements and on_complete."""
+        """Three Subscribers that request all at once should receive the same stream."""
         subscribers = self._subscribers(publisher, 3)
         got = self._many_upfront(subscribers)
         for subscriber in subscribers:

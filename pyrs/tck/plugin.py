@@ -1,4 +1,4 @@
-"""The pytest plugin: one item for each test of a verification, with the test's name in the official TCK.
+"""The pytest plugin: one item for each test, with its name in the TCK.
 
 ``pyrs.pytest_plugin``, which pip registers as a ``pytest11`` entry point, loads this module when pytest collects a
 subclass of one of the four verifications. The name of the class does not matter; fixtures, marks and ``-k`` work as for
@@ -133,7 +133,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run if all tests of a verification were selected and none passed or failed."""
+    """Fail the run if all tests of a verification ran and every one was skipped."""
     if hasattr(session.config, "workerinput"):
         return  # a worker of pytest-xdist; the main process adds up the reports
     green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -222,7 +222,7 @@ def _message_of(excinfo: pytest.ExceptionInfo[BaseException], style: object = No
 
 
 def _run_and_name(nodeid: str) -> tuple[str, str]:
-    """Return the run of an item, one for each parameter set of a verification, and the test's name."""
+    """Return the run of an item (one per parameter set) and the test's name."""
     verification, name, parameters = _ITEM.fullmatch(nodeid).groups("")  # type: ignore[union-attr]
     return f"{verification}{parameters}", name
 

@@ -1,4 +1,4 @@
-"""The verification of Processors. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
+"""The verification of Processors, from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     processor_buffer_size = TEST_BUFFER_SIZE
 
     def create_identity_processor(self, buffer_size: int) -> Processor[T, T]:
-        """Create a Processor that publishes its input and can buffer this number of elements."""
+        """Create a Processor that publishes its input, with a buffer of this size."""
         raise NotImplementedError(f"{type(self).__name__} must define create_identity_processor(buffer_size)")
 
     def max_supported_subscribers(self) -> int:
-        """Return the largest number of concurrent Subscribers; tests that need more are skipped."""
+        """Return the largest number of Subscribers; tests that need more are skipped."""
         return LONG_MAX
 
     def does_coordinated_emission(self) -> bool:
-        """Return whether the Processor emits only after all its Subscribers have requested."""
+        """Return whether the Processor emits only after all Subscribers requested."""
         return False
 
     def new_processor(self) -> Processor[T, T]:
@@ -104,7 +104,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         subscriber.expect_this_error(error)
 
     def required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo(self) -> None:
-        """Earlier demand must be requested upstream, even if a new Subscriber requests nothing."""
+        """Earlier demand must be requested upstream despite an idle new Subscriber."""
         setup = self._setup(2)
         first = self.new_manual_subscriber(setup.processor)
         first.request(20)

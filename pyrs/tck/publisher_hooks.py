@@ -27,7 +27,7 @@ OPTIONAL_NOT_IMPLEMENTED = "the Publisher does not implement this optional behav
 
 
 class PublisherHooks(Verification, Generic[T]):
-    """The hooks of a verification of a Publisher. Only ``create_publisher`` is mandatory."""
+    """The hooks of a Publisher's verification; only ``create_publisher`` is mandatory."""
 
     def create_publisher(self, elements: int) -> Publisher[T]:
         """Create a Publisher of exactly this number of elements.
@@ -39,7 +39,7 @@ class PublisherHooks(Verification, Generic[T]):
         raise NotImplementedError(f"{type(self).__name__} must define create_publisher(elements)")
 
     def create_failed_publisher(self) -> Publisher[T] | None:
-        """Create a Publisher that signals on_subscribe and on_error (§1.9); None skips its tests."""
+        """Create a Publisher that signals on_error at once (§1.9); None skips its tests."""
         return None
 
     def max_elements_from_publisher(self) -> int:
@@ -51,7 +51,7 @@ class PublisherHooks(Verification, Generic[T]):
         return LONG_MAX - 1
 
     def publisher_unable_to_signal_on_complete(self) -> int:
-        """Return the value of ``max_elements_from_publisher`` for a stream that never completes."""
+        """Return ``max_elements_from_publisher`` of a stream that never completes."""
         return LONG_MAX
 
     def bounded_depth_of_on_next_and_request_recursion(self) -> int:
@@ -72,7 +72,7 @@ class PublisherHooks(Verification, Generic[T]):
         return made
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
-        """Call ``subscribe`` with a Subscriber whose signals are recorded; a late call is reported by its name."""
+        """Call ``subscribe`` with a recorded Subscriber; a late call is reported."""
         given = None if subscriber is None else RecordedSubscriber(self.env.trace, subscriber)
         self.env.timed("subscribe()", lambda: publisher.subscribe(given))  # type: ignore[arg-type]  # None (§1.9)
 
@@ -94,7 +94,7 @@ class PublisherHooks(Verification, Generic[T]):
         return f"Publisher {named(publisher)}"
 
     def must_drop(self, publisher: Publisher[T], use: Callable[[], Any], signal: str) -> None:
-        """Wait until the Publisher has released the Subscriber that ``use`` returns; record an error if it has not."""
+        """Wait until the Publisher has released the Subscriber that ``use`` returns."""
         reference = weakref.ref(use())
         deadline = time.monotonic() + self.env.reference_timeout
         pause = 0.001
@@ -108,7 +108,7 @@ class PublisherHooks(Verification, Generic[T]):
             gc.collect()
 
     def needs(self, elements: int, *, completion: bool) -> None:
-        """Skip the test if the Publisher cannot publish that number of elements, or cannot complete.
+        """Skip the test if the Publisher has fewer elements or cannot complete.
 
         Raises:
             Skipped: the Publisher cannot do so.
@@ -152,7 +152,7 @@ def publisher_test(
 
 
 def failed_publisher_test(body: Callable[[S, Publisher[Any]], None]) -> Callable[[S], None]:
-    """Make a test of a method that takes a failed Publisher; the test is skipped if there is none."""
+    """Make a test of a method that takes a failed Publisher; skip it without one."""
 
     def test(self: S) -> None:
         failed = self.made("create_failed_publisher()", self.create_failed_publisher, ("subscribe",), none_is_fine=True)

@@ -1,4 +1,4 @@
-"""The TCK's tests of section 1, Publisher. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
+"""The TCK's tests of section 1, from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
 
     @failed_publisher_test
     def optional_spec104_mustSignalOnErrorWhenFails(self, publisher: Publisher[T]) -> None:
-        """A failed Publisher must signal on_error (§1.4). Despite the test's name, a failure is not a skip."""
+        """A failed Publisher must signal on_error (§1.4); a failure is not a skip."""
         try:
             self._fails(publisher)
             self.env.verify_no_async_errors()
@@ -163,7 +163,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
     def required_spec109_mayRejectCallsToSubscribeIfPublisherIsUnableOrUnwillingToServeThemRejectionMustTriggerOnErrorAfterOnSubscribe(  # noqa: E501
         self, publisher: Publisher[T]
     ) -> None:
-        """A Publisher that rejects a Subscriber must signal on_subscribe and then on_error (§1.9)."""
+        """A rejected Subscriber must receive on_subscribe and then on_error (§1.9)."""
         self._fails(publisher)
 
 

@@ -1,4 +1,4 @@
-"""Additional tests with several threads: §1.3, §3.5, and races between calls on one Subscription."""
+"""Additional tests with several threads: §1.3, §3.5, races on a Subscription."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(_TOTAL + 1)
     def beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest(self, publisher: Publisher[T]) -> None:
-        """Four threads request: signals must be serial (§1.3), and as many elements arrive as requested (§1.1)."""
+        """Signals must be serial and complete when four threads request (§1.1, §1.3)."""
         subscriber = self.subscribe(publisher, _Slow[T](self.env, _TOTAL))
 
         def request_all() -> None:
@@ -51,7 +51,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
 
     @publisher_test(3)
     def beyond_spec305_cancelMustBeThreadSafe(self, publisher: Publisher[T]) -> None:
-        """Four threads cancel concurrently: cancel must not raise or cause a signal (§3.5, §3.7, §3.15)."""
+        """Concurrent calls of cancel must not raise or cause a signal (§3.5, §3.7)."""
         subscriber = self.subscribe(publisher, Watching[T](self.env))
         race(self.env, *[subscriber.cancel] * _THREADS)
         self.env.verify_no_async_errors()
@@ -59,11 +59,11 @@ class RaceTests(PublisherHooks[T], Generic[T]):
             self.env.flop(f"{subscriber.last} arrived after cancel, and nothing was requested (rule 3.7)")
 
     def beyond_race_requestAgainstCancel(self) -> None:
-        """One thread requests while another cancels: no call raises, and signals stop (§1.1, §1.8, §3.6, §3.16)."""
+        """A request that races with a cancel must not raise; signals stop (§1.8)."""
         self._rounds(20, False, request=10, most=10)
 
     def beyond_race_cancelAgainstComplete(self) -> None:
-        """One thread requests the last element while another cancels: at most one terminal signal (§1.7)."""
+        """A cancel that races with on_complete: at most one terminal signal (§1.7)."""
         self._rounds(1, True, request=2, most=1)
 
     def _rounds(self, elements: int, completion: bool, request: int, most: int) -> None:
@@ -85,7 +85,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
 
 
 def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
-    """Start actions concurrently, one thread each, and wait for all; record what they raise as an error."""
+    """Run actions concurrently, one thread each; record what they raise."""
     start = Barrier(len(actions))
 
     def run(action: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Choose the TCK: the Python port, the official TCK in a JVM, or both, whose verdicts are compared."""
+"""Choose the TCK: the Python port, the official one in a JVM, or both."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PythonReferee:
 
 
 def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -> list[Referee]:
-    """Return the chosen TCKs, the Python port first. Starts the JVM if it is necessary.
+    """Return the chosen TCKs, the Python port first; start the JVM if necessary.
 
     Args:
         referee: one of ``CHOICES``.

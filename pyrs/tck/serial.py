@@ -12,7 +12,7 @@ __all__ = ["Depth", "SerialGuard"]
 
 
 class SerialGuard:
-    """Records an error when calls of two threads overlap. Nested calls of one thread are allowed.
+    """Records an error when calls of two threads overlap; nesting is allowed.
 
     The guard is held until the outermost call returns. The guard of the official TCK is released by a nested call.
 

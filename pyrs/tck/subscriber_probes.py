@@ -22,7 +22,10 @@ class SubscriberPuppet(Protocol):
 
     @abstractmethod
     def trigger_request(self, elements: int) -> None:
-        """Let the Subscriber request at least this many elements, now or as earlier elements arrive."""
+        """Let the Subscriber request at least this number of elements.
+
+        It may request them now, or as earlier elements arrive.
+        """
 
     @abstractmethod
     def signal_cancel(self) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], Generic[T]):
-    """Tests a Subscriber that reports its signals to a probe and is controlled by a puppet.
+    """Tests a Subscriber with a probe for its signals and a puppet to control it.
 
     Define ``create_subscriber`` and ``create_element`` in a subclass. The 27 tests of the official TCK keep their
     names; the additional tests begin with ``beyond_``.

@@ -1,4 +1,4 @@
-"""The TCK's tests of section 3, Subscription. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
+"""The TCK's tests of section 3, from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.env.verify_no_async_errors()
 
     def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
-        """on_next and request must not recurse without a bound (§3.3); beyond_spec303 is a longer test."""
+        """on_next and request must not recurse without a bound (§3.3)."""
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
         self.needs(bound + 1, completion=False)
         publisher = self.new_publisher(bound + 1)
@@ -168,7 +168,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
 
 
 class _RequestsInside(ManualSubscriber[T]):
-    """Requests three elements in on_subscribe and one more with each of the first hundred."""
+    """Requests 3 elements in on_subscribe and one in each of 100 on_next calls."""
 
     _signals = 0
 

@@ -61,7 +61,7 @@ def _short(value: object) -> str:
 
 
 class RecordedSubscriber(Subscriber[Any]):
-    """Records the signals of a Subscriber and the calls on its Subscription, and forwards them."""
+    """Records and forwards the signals of a Subscriber and its Subscription."""
 
     def __init__(self, trace: Trace, subscriber: Subscriber[Any]) -> None:
         self._trace = trace

@@ -142,7 +142,7 @@ def judge_all(
     only: Callable[[str], bool] | None,
     on_verdict: Callable[[Verdict], object] | None,
 ) -> tuple[Verdict, ...]:
-    """Run the selected tests sequentially; the other arguments are those of ``verify``."""
+    """Run the selected tests; the other arguments are those of ``verify``."""
     verdicts = []
     for name in names:
         if only is None or only(name):
@@ -153,7 +153,7 @@ def judge_all(
 
 
 def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) -> list[str]:
-    """Return the differences from the official TCK's table, and whether no test passed or failed."""
+    """Return the differences from the official TCK's table."""
     ran = {verdict.name: verdict.kind for verdict in verdicts if verdict.kind is not Kind.BEYOND}
     wrong = [f"{name} did not run" for name in verification.expected if name not in ran]
     wrong += [f"{name} is not a test of the official TCK" for name in ran if name not in verification.expected]
@@ -168,7 +168,7 @@ def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) 
 
 
 def anything_judged(verdicts: Iterable[Verdict]) -> bool:
-    """Return whether a test has passed or failed, other than the tests that validate hooks."""
+    """Return whether a test, except those that validate hooks, passed or failed."""
     done = (Status.PASSED, Status.FAILED)
     return any(verdict.status in done and "_validate_" not in verdict.name for verdict in verdicts)
 
@@ -256,7 +256,7 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
 
 
 def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
-    """Wait for the end of a test; return what is late, or an empty text, and its thread (0: the test's thread)."""
+    """Wait for a test; return what is late, if anything, and its thread."""
     threads = active_count()
     while not over.wait(_POLL_INTERVAL):
         if active_count() - threads > _MOST_THREADS:
@@ -286,7 +286,7 @@ def _stack_of(thread: int) -> str:
 
 
 def _end(thread: Thread, over: Event) -> None:
-    """Raise an exception in a thread, so that an endless loop does not slow down the following tests."""
+    """Raise an exception in a thread, which ends its endless loop."""
     throw = getattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", None)
     if throw is not None and thread.ident is not None:
         throw(ctypes.c_ulong(thread.ident), ctypes.py_object(TestAbandoned))

@@ -21,7 +21,7 @@ NOT_AN_ARGUMENT = ValueError
 
 
 class Verification:
-    """The base of the four verifications. Each test is a method and runs on a separate object.
+    """The base of the verifications; each test runs on a separate object.
 
     Attributes:
         environment: the timeouts.
@@ -55,13 +55,13 @@ class Verification:
 
     @classmethod
     def test_names(cls) -> list[str]:
-        """Return the names of the tests: those of the official TCK in its order, then the additional ones."""
+        """Return the tests of the official TCK in its order, then the additional ones."""
         beyond = [name for owner in reversed(cls.__mro__) for name in vars(owner) if kind_of(name) is Kind.BEYOND]
         return [name for name in cls.expected if callable(getattr(cls, name, None))] + list(dict.fromkeys(beyond))
 
     @classmethod
     def problems(cls) -> list[str]:
-        """Return the faults of the class itself: missing tests, overridden tests, invalid ``skip_tests``."""
+        """Return the faults of the class: missing or overridden tests, invalid skips."""
         names = cls.test_names()
         wrong = [f"{name} of the official TCK is missing" for name in cls.expected if name not in names]
         for name in names:

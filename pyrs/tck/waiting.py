@@ -1,4 +1,4 @@
-"""Synchronizers for tests: Latch, Promise for one value, Receptacle for a sequence of values."""
+"""Synchronizers: Latch, Promise for one value, Receptacle for several."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Latch:
         self._event.set()
 
     def closes_while(self, count: Callable[[], int]) -> bool:
-        """Wait for the event while a counter changes; return whether the event has happened."""
+        """Wait for the event while a counter changes; return whether it happened."""
         seen = count()
         while not self._event.wait(self._env.timeout):
             if seen == (seen := count()):
@@ -152,7 +152,7 @@ class Receptacle(Generic[T]):
         return element
 
     def next_or_end_of_stream(self, timeout: float, message: str) -> T | _EndOfStream:
-        """Wait for an element or the end; if neither arrives, record an error and return the end."""
+        """Wait for an element or the end; if neither arrives, record an error."""
         value = self._poll(timeout)
         if value is _NOTHING:
             self._env.flop(f"{message} {milliseconds(timeout)}")
@@ -166,7 +166,7 @@ class Receptacle(Generic[T]):
         return [self.next(remaining(deadline), f"{message} (element {at + 1} of {count})") for at in range(count)]
 
     def expect_completion(self, timeout: float, message: str) -> None:
-        """Wait for the end of the stream; record an error if an element or nothing arrives."""
+        """Wait for the end of the stream; record an error if it does not arrive."""
         value = self._poll(timeout)
         if value is _NOTHING:
             self._env.flop(f"{message} {milliseconds(timeout)}")

@@ -1,4 +1,4 @@
-"""The TCK's whitebox tests of Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
+"""The TCK's whitebox tests of Subscribers, from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Emission(NamedTuple):
 
 
 class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
-    """Emits the publisher's signals to one Subscriber, and violates only the publisher's ``violations``."""
+    """Emits signals to one Subscriber, and violates the rules of ``violations``."""
 
     def __init__(self, subscriber: Subscriber[T], publisher: TestPublisher[T]) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ class ConnectionLost(AssertionError):
 
 
 class Reference(NamedTuple):
-    """An object in transit: one of Python's ("p", or "x" for an exception) or one of Java's ("j").
+    """An object in transit, of Python ("p"; "x" for an exception) or Java ("j").
 
     Attributes:
         side: the side that owns the object.

@@ -46,7 +46,7 @@ class Hooks:
 
     @property
     def overridden(self) -> str:
-        """The hook that the user has overridden and for which the official TCK has a default; or empty."""
+        """The overridden hook for which the official TCK has a default; or empty."""
         own = getattr(type(self._subject), "create_helper_publisher", None)
         return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
 
@@ -67,7 +67,7 @@ class Hooks:
         return scope.outgoing(self._subject.env.timed(text, lambda: self._method(hook)(*arguments)))
 
     def call_method(self, subject: Any, method: str, arguments: list[Any]) -> None:
-        """Call a method of an object that a hook has returned; a call that is late is reported by name."""
+        """Call a method of a hook's result; a late call is reported by name."""
         function: Callable[..., Any] = getattr(subject, method)
         if method in _PUPPET_METHODS:
             text = f"puppet.{method}({', '.join(map(str, arguments))})"

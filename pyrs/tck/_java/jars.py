@@ -1,4 +1,4 @@
-"""The jars of the official TCK: downloaded once from Maven Central, cached, and verified by SHA-256."""
+"""The jars of the official TCK: downloaded once and verified by SHA-256."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JARS = (
 
 
 def cache_folder() -> Path:
-    """Return the jars' folder: ``$XDG_CACHE_HOME/pyrs/tck-1.0.4``, by default below ``~/.cache``."""
+    """Return the folder ``pyrs/tck-1.0.4`` of the user's cache."""
     return downloads.cache_folder() / "tck-1.0.4"
 
 

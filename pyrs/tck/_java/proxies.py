@@ -1,4 +1,4 @@
-"""Python proxies for the objects of the official TCK. A proxy forwards calls and does nothing else."""
+"""Python proxies for the objects of the official TCK, which only forward calls."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class JavaPublisherProxy(JavaProxy, Publisher[Any]):
 
 
 class JavaProbe(JavaProxy):
-    """The proxy of Java's WhiteboxSubscriberProbe, with the methods of ``pyrs.tck.WhiteboxProbe``."""
+    """The proxy of Java's probe, with the methods of ``pyrs.tck.WhiteboxProbe``."""
 
     def register_on_subscribe(self, puppet: object) -> None:
         self.call("register_on_subscribe", self.scope.outgoing(puppet))
@@ -99,7 +99,7 @@ def proxy_of(scope: Scope, number: int, kind: str, text: str) -> JavaProxy | Jav
 
 
 def as_long(n: object) -> int:
-    """Return a number as a Java long. A larger number means unbounded demand in both languages."""
+    """Return a number as a Java long; a larger number means unbounded demand."""
     if not isinstance(n, int):
         raise TypeError(f"request takes an int, not {type(n).__name__}")
     return max(-LONG_MAX - 1, min(int(n), LONG_MAX))

@@ -45,7 +45,7 @@ class JavaFailure(AssertionError):
 
 
 class JavaReferee:
-    """Runs ``org.reactivestreams:reactive-streams-tck:1.0.4``, or its Flow variant, on Python objects.
+    """Runs the official TCK 1.0.4, or its Flow variant, on Python objects.
 
     Args:
         jvm: the JVM in which the TCK runs: a SparkSession, SparkContext or Py4J gateway; None for the JVM of this
@@ -83,7 +83,7 @@ class JavaReferee:
         return Report(f"{verification.__module__}:{verification.__qualname__}", str(self), verdicts, tuple(problems))
 
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
-        """Run one test of the official TCK within its deadline; the test of §3.13 twice if it fails."""
+        """Run one test within its deadline; a failed test of §3.13 twice."""
         subject = verification() if isinstance(verification, type) else verification
         verdict = self._judge_once(subject, name)
         if verdict.status is Status.FAILED and "_spec313_" in name:
@@ -109,7 +109,7 @@ class JavaReferee:
         return Hooks(subject)
 
     def _parent_loader(self, java: Java) -> object:
-        """Return the parent of the TCK's class loader: not the class path, which may hold other versions."""
+        """Return the parent class loader: the class path may have other versions."""
         return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
@@ -144,7 +144,7 @@ class JavaReferee:
         return int(str(self._gateway.with_java(lambda java: java.call(self._entry, "open", token, port))))
 
     def _other_tests(self, verification: type[Verification]) -> list[str]:
-        """Return the differences between the tests of the official TCK and the expected ones."""
+        """Compare the tests of the official TCK with the expected ones."""
         subject = verification()
         scope = Scope(Hooks(subject), collecting=False)
         try:

@@ -104,7 +104,7 @@ class Scope:
             connection.close()
 
     def call(self, method: str, target: int, *arguments: Any) -> Any:
-        """Call a method of a Java object; 0 is the TCK itself. A call after the end of the test does nothing."""
+        """Call a method of a Java object (0: the TCK); do nothing after the test."""
         if not self._over.is_set():
             try:
                 return self._connection().call(method, target, *arguments)
@@ -148,7 +148,7 @@ class Scope:
         self._streams.clear()
 
     def watch(self, subscription: object) -> None:
-        """Cancel this Subscription when the test is over, unless the test checks released references."""
+        """Cancel this Subscription after the test, except for a test of §3.13."""
         if not self._collecting and subscription is not None:
             self._streams.append(subscription)
 
@@ -224,7 +224,7 @@ class Scope:
             self._numbers.pop(id(value), None)
 
     def _collect(self) -> None:
-        """Notify Java of the references that Python has released, from the first cancel on."""
+        """Notify Java of the references that Python releases after the first cancel."""
         self._cancelled.wait()
         pause = 0.0
         while not self._over.wait(pause):
@@ -253,7 +253,7 @@ def _start(name: str, target: Any, *arguments: Any) -> threading.Thread:
 
 
 def _kind(error: BaseException) -> str:
-    """Return the kind of Throwable for an exception, by the same classification as in the Python port."""
+    """Return the kind of Throwable for an exception, classified as in the port."""
     if isinstance(error, NULL_ERRORS):
         return "N"
     if isinstance(error, NOT_AN_ARGUMENT):
