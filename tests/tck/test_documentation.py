@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pyrs.tck import PublisherVerification, Status, TestEnvironment, judge, verify
+from tests.tck import mutants
 from tests.tck.clock import Clock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,3 +97,13 @@ def test_a_verdict_has_a_duration() -> None:
             raise OSError
 
     assert 0 <= judge(Empty, "required_validate_maxElementsFromPublisher").seconds < 60
+
+
+def test_the_table_of_faulty_implementations_is_current() -> None:
+    assert mutants.PAGE.read_text(encoding="utf-8") == mutants.page(), "run python -m tests.tck.mutants"
+
+
+def test_every_faulty_implementation_has_a_rule_or_a_race() -> None:
+    for cases in mutants.CASES.values():
+        for mutant in mutants.mutants(cases):
+            assert mutant.rules or any("race" in test for test in mutant.additional) or mutant.official, mutant.name

@@ -187,5 +187,5 @@ def test_debugging_prints_the_signals(capsys: pytest.CaptureFixture[str]) -> Non
 
     judge(Verification, "required_createPublisher1MustProduceAStreamOfExactly1Element")
     printed = capsys.readouterr().out
-    assert printed.splitlines()[:3] == ["[tck] test: on_subscribe", "[tck] test: request(1)", "[tck] test: 1"]
-    assert "on_complete()" in printed
+    signals = ["on_subscribe", "request(1)", "1", "request(1)", "|"]
+    assert printed.splitlines() == [f"[tck] test: {signal}" for signal in signals]
