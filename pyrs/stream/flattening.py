@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from pyrs import operators
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Flattening"]
 
 T_co = TypeVar("T_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
 R = TypeVar("R")
 
 Inner: TypeAlias = "Publisher[R] | Coroutine[Any, Any, R] | Future[R] | AsyncIterable[R]"
@@ -189,7 +190,7 @@ class Flattening(Family[T_co]):
         prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.flattening.FilterWhen(self.source, predicate, prefetch))
 
-    def delay_until(self, function: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> Stream[T_co]:
+    def delay_until(self: OfKind[K_co], function: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> K_co:
         """Emit each element when the stream of a function has completed.
 
             ---1---2-----------|
@@ -219,7 +220,7 @@ class Flattening(Family[T_co]):
             ['a', 'b']
         """
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(operators.flattening.DelayUntil(self.source, function, prefetch))
+        return self._kept(operators.flattening.DelayUntil(self.source, function, prefetch))
 
     def switch_on_first(self, function: Callable[[Notification[T_co], Stream[T_co]], Publisher[R]]) -> Stream[R]:
         """Choose the stream to emit by the first signal of this stream.

@@ -208,9 +208,9 @@ class Maybe(Stream[T_co]):
 
     These operators keep the kind, a Maybe or a Single: ``map``, ``flat_map``, ``zip``, ``timeout`` without a fallback,
     ``retry``, ``on_error_resume``, ``on_error_return``, ``on_error_map``, ``cache`` without a time, ``publish_on``,
-    ``subscribe_on``, ``delay``, ``delay_subscription``, ``do_on_*``, ``finally_do``, ``checkpoint``, ``log``,
-    ``progress`` and ``metrics``. Streams that a function returns must be of that kind, too: use ``concat_map`` instead
-    of ``flat_map`` for others, and ``Stream(single)`` to apply the operators of a Stream.
+    ``subscribe_on``, ``delay*``, ``do_on_*``, ``finally_do``, ``checkpoint``, ``log``, ``progress`` and ``metrics``.
+    Streams that a function returns must be of that kind, too: use ``concat_map`` instead of ``flat_map`` for others,
+    and ``Stream(single)`` to apply the operators of a Stream.
 
     ``filter``, and ``zip`` with a Stream or a Maybe, return a Maybe; ``default_if_empty`` a Single; ``switch_if_empty``
     and ``then`` the kind of their argument. All other operators return what those of a Stream do.

@@ -82,6 +82,7 @@ assert_type(
     .publish_on(pyrs.schedulers.default())
     .subscribe_on(pyrs.schedulers.default())
     .delay(1)
+    .delay_until(lambda text: pyrs.timer(len(text)))
     .flat_map(lambda text: pyrs.just(len(text)))
     .zip(words.first())
     .map(lambda pair: pair[0])

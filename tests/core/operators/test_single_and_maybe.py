@@ -40,6 +40,7 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "subscribe_on": lambda s: s.subscribe_on(schedulers.default()),
     "delay": lambda s: s.delay(0),
     "delay_subscription": lambda s: s.delay_subscription(0),
+    "delay_until": lambda s: s.delay_until(pyrs.just),
     "do_on_next": lambda s: s.do_on_next(ignored),
     "do_on_subscribe": lambda s: s.do_on_subscribe(ignored),
     "do_on_request": lambda s: s.do_on_request(ignored),
