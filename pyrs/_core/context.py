@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pyrs._core import hooks
 from pyrs._core.fusion import IteratorConsumer
@@ -84,6 +84,8 @@ def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
     """Attach, and signal what ``subscribe`` raises as an error of the source (§1.9)."""
     try:
+        if getattr(source, "wraps_source", False):
+            source = cast("Any", source).source  # a Stream: its checks are for the Subscribers of users
         attach(source, subscriber)
     except Exception as error:
         if hooks.is_exit(error):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from contextvars import Context
 from threading import RLock
 from typing import Generic, TypeVar
@@ -52,6 +53,8 @@ class DownstreamSubscription(Subscription, Generic[T]):
     Rules: 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
     """
 
+    _takes_demand: Sequence[bool] = (True,)  # empty while the thread that emits reads the demand after each element
+
     def __init__(self, subscriber: Subscriber[T], context: Context | None) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
         self._context = context
@@ -100,10 +103,11 @@ class DownstreamSubscription(Subscription, Generic[T]):
             demand_to = self._demand_to
         if demand_to is not None:  # it has its own context, and its signals have theirs
             demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: a foreign long holds no more
-        elif self._context is None:
-            self._on_request(n)
-        else:
-            self._context.copy().run(self._on_request, n)
+        elif self._takes_demand:
+            if self._context is None:
+                self._on_request(n)
+            else:
+                self._context.copy().run(self._on_request, n)
 
     def cancel(self) -> None:
         with self._lock:

@@ -26,6 +26,7 @@ class Startable(Protocol):
 class PublisherWrapper(Publisher[R_co]):
     """A Publisher that signals what its ``source`` signals, such as a ``Stream``."""
 
+    wraps_source = True
     source: Publisher[R_co]
 
 

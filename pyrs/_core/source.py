@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TypeVar
 
-from pyrs._core.context import bound, capture
+from pyrs._core.context import capture
 from pyrs._core.serial import SerialSubscription
 from pyrs.api import Subscriber
 
@@ -24,8 +24,8 @@ class SourceSubscription(SerialSubscription[T]):
     """
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
-        super().__init__(subscriber, None)
-        self._source_context = capture()
+        super().__init__(subscriber, capture())
+        self._takes_demand = self._turn
 
     def start(self) -> None:
         """Signal ``on_subscribe``, then what was requested. Called by ``subscribe``."""
@@ -45,8 +45,7 @@ class SourceSubscription(SerialSubscription[T]):
         """Terminate the stream if its end is known without pulling."""
 
     def _on_request(self, n: int) -> None:
-        if self._turn:  # else the thread that emits finds the demand, in the context that it runs in
-            bound(self.run_here, self._source_context)()
+        self.run_here()
 
     def _has_work(self) -> bool:
         return self._subscriber is not None and (self._interrupted or self._requested != self._emitted)
