@@ -3,8 +3,8 @@
 ``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` the batches of a streaming query,
 which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of
 a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply`` and ``for_each_partition`` run
-stages and Subscribers on the executors. ``attach`` returns the bridge to the JVM of the session, and ``supports``
-reports which functions work on it.
+stages and Subscribers on the executors, to which ``ship`` sends this package. ``attach`` returns the bridge to the JVM
+of the session, and ``supports`` reports which functions work on it.
 
 The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors`` and ``schema``.
 """
@@ -18,6 +18,7 @@ except ImportError as _missing:
     raise ImportError("pyrs.spark needs pyspark and pyarrow: pip install 'pyrs-streams[spark]'") from _missing
 
 from pyrs.spark.executors.operators import apply, for_each_partition
+from pyrs.spark.executors.shipping import ship
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.events import events
 from pyrs.spark.read.partitions import PartitionFailed
@@ -42,5 +43,6 @@ __all__ = [
     "from_dataframe",
     "from_stream",
     "read_stream",
+    "ship",
     "supports",
 ]

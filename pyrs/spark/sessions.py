@@ -4,33 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextvars import Context
 from functools import partial
 from itertools import count
 from threading import Condition
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from pyrs._core import hooks
-from pyrs._core.context import bound_executor
+from pyrs._core.context import bound_executor, capture
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.executor import DaemonExecutor
+from pyrs._core.operator import Operator, Startable
+from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.spark.read.execution import ExecutionFailed
 
 __all__ = [
+    "JobRun",
     "Jobs",
+    "SparkOperator",
     "checked_dataframe",
-    "drain_executor",
+    "checked_session",
     "in_background",
     "inherited",
+    "is_connect",
     "is_stopped",
-    "live_context",
     "loopback",
-    "why_not_classic",
+    "signals_of",
+    "why_not",
 ]
+
+R = TypeVar("R")
 
 _CANCEL_AGAIN_SECONDS = 0.05
 _CANCEL_FOR_SECONDS = 60.0
+_NEED_JVM = {
+    "attach": "run this program in the driver, with a classic session, or start a JVM here with pyrs.jvm.launch()",
+    "from_stream": "use apply(sdf, stage, schema).writeStream, which runs the stage on the executors",
+    "for_each_partition of a streaming DataFrame": "use apply(df, stage, schema).writeStream",
+    "read_stream": "use for_each_frame",
+}
+"""The functions that need the JVM of the driver, and what to use without it."""
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
@@ -41,9 +55,9 @@ _fetches = DaemonExecutor("spark-fetch")
 _queries = DaemonExecutor("spark-query", max_threads=4096)  # each task lasts as long as a subscription
 
 
-def drain_executor(context: Context | None) -> Callable[[Callable[[], object]], None]:
+def signals_of() -> Callable[[Callable[[], object]], None]:
     """Return the executor of a drain loop: neither an asyncio loop nor a listener's thread signals."""
-    return bound_executor(_signals, context)
+    return bound_executor(_signals, capture())
 
 
 def in_background(task: Callable[[], object]) -> None:
@@ -51,12 +65,22 @@ def in_background(task: Callable[[], object]) -> None:
     _fetches.execute(task)
 
 
-def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
-    """Wrap the task to run with the local properties that the calling thread has now.
+def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
+    """Wrap the task to run with the local properties, or tags of Spark Connect, that the calling thread has now.
 
     All runs share one properties object: a property that one of them sets, such as a tag, applies to all.
     """
-    spark_context = context._jsc.sc()
+    if is_connect(spark):
+        tags = set(spark.getTags())
+
+        def run_tagged() -> object:
+            spark.clearTags()
+            for tag in tags:
+                spark.addTag(tag)
+            return task()
+
+        return run_tagged
+    spark_context = spark.sparkContext._jsc.sc()
     properties = spark_context.getLocalProperties().clone()
 
     def run() -> object:
@@ -66,12 +90,13 @@ def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
     return run
 
 
-def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
-    """Return the DataFrame if it belongs to a live classic session.
+def checked_dataframe(df: Any, *, streaming: bool | None, function: str = "") -> Any:
+    """Return the DataFrame if it belongs to a live session.
 
     Args:
         df: the DataFrame.
         streaming: whether it must be streaming or must not be; None for either.
+        function: the name of a function that needs the JVM of the driver.
 
     Raises:
         TypeError: ``df`` is not a DataFrame.
@@ -81,10 +106,9 @@ def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
     from pyspark.sql import DataFrame
 
     parameter = "sdf" if streaming else "df"
-    names = [f"{cls.__module__}.{cls.__name__}" for cls in type(df).__mro__]
-    if not isinstance(df, DataFrame) and "pyspark.sql.connect.dataframe.DataFrame" not in names:
+    if not isinstance(df, DataFrame) and not is_connect(df):
         raise TypeError(f"{parameter} must be a DataFrame, not {type(df).__name__}")
-    live_context(df.sparkSession)
+    checked_session(df.sparkSession, function)
     if streaming is not None and df.isStreaming is not streaming:
         raise ValueError(
             "sdf is not a streaming DataFrame: use from_dataframe"
@@ -94,35 +118,45 @@ def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
     return df
 
 
-def live_context(spark: Any) -> Any:
-    """Return the SparkContext of a session whose jobs can be tagged.
+def checked_session(spark: Any, function: str = "") -> Any:
+    """Return the session if its jobs can be tagged.
+
+    Args:
+        spark: the session.
+        function: the name of a function that needs the JVM of the driver.
 
     Raises:
         TypeError: ``spark`` is not a SparkSession.
-        JvmUnavailable: it is a session of Spark Connect, pinned threads are off, or it was stopped.
+        JvmUnavailable: it was stopped, pinned threads are off, or the function does not work with Spark Connect.
     """
-    reason = why_not_classic(spark)
+    reason = why_not(spark, function)
     if reason is not None:
         raise JvmUnavailable(reason)
-    return spark.sparkContext
+    return spark
 
 
-def why_not_classic(spark: Any) -> str | None:
-    """Return the reason why jobs cannot run on this session, None if they can.
+def why_not(spark: Any, function: str = "") -> str | None:
+    """Return the reason why a function does not work on this session, None if it does.
 
     Raises:
         TypeError: ``spark`` is not a SparkSession.
     """
-    names = [f"{cls.__module__}.{cls.__name__}" for cls in type(spark).__mro__]
-    if any(name.startswith("pyspark.sql.connect.") for name in names):
-        return "this is a Spark Connect session, and pyrs.spark supports classic sessions only"
-    if "pyspark.sql.session.SparkSession" not in names:
+    if is_connect(spark):
+        if function in _NEED_JVM:
+            return (
+                f"{function} needs the JVM of the driver, which a client of Spark Connect cannot reach: "
+                f"{_NEED_JVM[function]}"
+            )
+    elif "pyspark.sql.session.SparkSession" not in [f"{cls.__module__}.{cls.__name__}" for cls in type(spark).__mro__]:
         raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
-    if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
+    elif os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
         return "PYSPARK_PIN_THREAD is off: a cancel finds jobs by their tag, which needs pinned threads"
-    if is_stopped(spark.sparkContext):
-        return "the SparkSession was stopped"
-    return None
+    return "the SparkSession was stopped" if is_stopped(spark) else None
+
+
+def is_connect(value: Any) -> bool:
+    """Return whether a session or DataFrame is one of Spark Connect."""
+    return any(cls.__module__.startswith("pyspark.sql.connect.") for cls in type(value).__mro__)
 
 
 def loopback() -> str:
@@ -130,9 +164,11 @@ def loopback() -> str:
     return "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"
 
 
-def is_stopped(context: Any) -> bool:
-    """Return whether a SparkContext was stopped, or its JVM has ended."""
-    java = context._jsc
+def is_stopped(spark: Any) -> bool:
+    """Return whether a session was stopped, or its JVM has ended."""
+    if is_connect(spark):
+        return bool(spark.is_stopped)
+    java = spark.sparkContext._jsc
     try:
         return java is None or bool(java.sc().isStopped())
     except Exception:
@@ -143,28 +179,40 @@ class Jobs:
     """The jobs of one subscription. All carry one tag, by which a cancel finds them.
 
     Create it on the thread that subscribes: the jobs inherit its local properties, such as a scheduler pool.
+
+    Raises:
+        JvmUnavailable: the session is not supported, or was stopped.
     """
 
-    def __init__(self, context: Any) -> None:
-        self._context = context
+    def __init__(self, spark: Any) -> None:
+        self._spark = checked_session(spark)
         self.tag = f"pyrs-{_process}-{next(_numbers)}"
-        self._tag_thread = inherited(context, lambda: context.addJobTag(self.tag))
+        add_tag = spark.addTag if is_connect(spark) else spark.sparkContext.addJobTag
+        self._tag_thread = inherited(spark, partial(add_tag, self.tag))
         self._idle = Condition()
         self._active = 0
         self._over = False
         self.cancelled = False
 
-    def submit(self, task: Callable[[], object]) -> None:
+    def submit(self, task: Callable[[], object], executor: DaemonExecutor = _fetches) -> None:
         """Run a task on a thread whose jobs carry the tag. Do nothing after a cancel."""
-        self._submit(task, _fetches)
+        with self._idle:
+            if self.cancelled:
+                return
+            self._active += 1
+        try:
+            executor.execute(partial(self._enter, task))
+        except BaseException:
+            self._leave()
+            raise
 
     def submit_query(self, task: Callable[[], object]) -> None:
         """Like ``submit``, but for a task that calls ``wait_until_over``: it delays no other task."""
-        self._submit(task, _queries)
+        self.submit(task, _queries)
 
     def inherit(self) -> None:
         """Run later tasks with the local properties that the calling thread, which carries the tag, has now."""
-        self._tag_thread = inherited(self._context, lambda: None)
+        self._tag_thread = inherited(self._spark, lambda: None)
 
     def wait_until_over(self) -> None:
         """Return after ``finish``. This thread does not count as one that runs a job.
@@ -185,17 +233,6 @@ class Jobs:
         with self._idle:
             self._over = True
             self._idle.notify_all()
-
-    def _submit(self, task: Callable[[], object], executor: DaemonExecutor) -> None:
-        with self._idle:
-            if self.cancelled:
-                return
-            self._active += 1
-        try:
-            executor.execute(partial(self._enter, task))
-        except BaseException:
-            self._leave()
-            raise
 
     def _enter(self, task: Callable[[], object]) -> None:
         try:
@@ -224,18 +261,51 @@ class Jobs:
 
     def _cancel(self) -> None:
         # Repeated, because a thread may be about to start a job when the first cancel arrives.
-        waited = 0.0
+        spark, waited = self._spark, 0.0
+        cancel = spark.interruptTag if is_connect(spark) else spark.sparkContext.cancelJobsWithTag
         while waited < _CANCEL_FOR_SECONDS:
             with self._idle:
                 if not self._active:
                     return
             try:
-                self._context.cancelJobsWithTag(self.tag)
+                cancel(self.tag)
             except Exception:
-                if is_stopped(self._context):
+                if is_stopped(spark):
                     return  # a session that stops ends its jobs
                 raise
             with self._idle:
                 if self._idle.wait_for(lambda: not self._active, _CANCEL_AGAIN_SECONDS):
                     return
             waited += _CANCEL_AGAIN_SECONDS
+
+
+class SparkOperator(Operator[R]):
+    """An operator with its arguments, and the class that serves a Subscriber."""
+
+    def __init__(
+        self,
+        call: str,
+        arguments: Any,
+        run: Callable[[Subscriber[R], SparkOperator[R]], Startable],
+        source: Publisher[Any] | None = None,
+    ) -> None:
+        super().__init__(source, call)
+        self.arguments = arguments
+        self._run = run
+
+    def run(self, subscriber: Subscriber[R]) -> Startable:
+        return self._run(subscriber, self)
+
+
+class JobRun(Coordinator[R]):
+    """Runs jobs for one Subscriber, from its first request to its terminal signal or cancel."""
+
+    def __init__(self, subscriber: Subscriber[R], operator: SparkOperator[R], spark: Any) -> None:
+        super().__init__(subscriber, operator, signals_of())
+        self._jobs = Jobs(spark)
+
+    def _begin(self) -> None:
+        """Do nothing: the first request starts the work."""
+
+    def _release(self) -> None:
+        self._jobs.cancel()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pyrs import __version__
+from pyspark.sql.pandas.utils import require_minimum_pandas_version
+
+from pyrs.spark.executors.shipping import why_no_workers
 from pyrs.spark.read.partitions import has_fast_path
-from pyrs.spark.sessions import Jobs, live_context, why_not_classic
+from pyrs.spark.sessions import checked_session, is_connect, why_not
 from pyrs.spark.source.streams import why_no_source
 
 if TYPE_CHECKING:
@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["attach", "supports"]
 
-_PROBE_SECONDS = 60
+_FUNCTIONS = (
+    "from_dataframe",
+    "from_stream",
+    "events",
+    "for_each_frame",
+    "apply",
+    "for_each_partition",
+    "read_stream",
+    "attach",
+)
 _lock = Lock()
-_workers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""By SparkContext: the answer of an executor."""
 _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 
 
@@ -42,17 +49,25 @@ def supports(spark: Any) -> dict[str, str]:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
         'ok'
     """
-    names = ("from_dataframe", "from_stream", "events", "for_each_frame", "apply", "for_each_partition", "read_stream")
-    reason = why_not_classic(spark)
+    reason = why_not(spark)
+    answers = dict.fromkeys(_FUNCTIONS, "ok" if reason is None else f"no: {reason}")
     if reason is not None:
-        return dict.fromkeys((*names, "attach"), f"no: {reason}")
-    slower = "ok, with Spark's public interface: this driver lacks the JVM methods of the faster reader"
-    frames = "ok" if has_fast_path(spark.range(0)) else slower
-    workers = _why_no_workers(spark)
+        return answers
+    for name in _FUNCTIONS:
+        unsupported = why_not(spark, name)
+        if unsupported is not None:
+            answers[name] = f"no: {unsupported}"
+    answers["apply"] = answers["for_each_partition"] = _why_no_workers(spark)
+    if is_connect(spark):
+        return answers
+    if not has_fast_path(spark.range(0)):
+        slower = "ok, with Spark's public interface: this driver lacks the JVM methods of the faster reader"
+        answers["from_dataframe"] = answers["from_stream"] = slower
     missing = why_no_source()
-    source = "ok" if missing is None else f"no: {missing}"
-    answers = (frames, frames, "ok", "ok", workers, workers, source)
-    return {**dict(zip(names, answers, strict=True)), "attach": _why_no_bridge(spark)}
+    if missing is not None:
+        answers["read_stream"] = f"no: {missing}"
+    answers["attach"] = _why_no_bridge(spark)
+    return answers
 
 
 def attach(spark: Any) -> Bridge:
@@ -70,7 +85,7 @@ def attach(spark: Any) -> Bridge:
     """
     from pyrs import jvm
 
-    live_context(spark)
+    checked_session(spark, "attach")
     with _lock:
         bridge = _bridges.get(spark)
         if bridge is None or bridge.closed:
@@ -79,57 +94,12 @@ def attach(spark: Any) -> Bridge:
 
 
 def _why_no_workers(spark: Any) -> str:
-    """Return whether the driver and an executor have what tasks import. Runs one task, unless it did before."""
+    """Return whether the driver and an executor have what tasks import."""
     try:
-        from pyspark.sql.pandas.utils import require_minimum_pandas_version
-
         require_minimum_pandas_version()
     except Exception as error:
         return f"no: {error}"
-    context = spark.sparkContext
-    if _workers.get(context) != "ok":
-        _workers[context] = _asked_executor(context)
-    return _workers[context]
-
-
-def _asked_executor(context: Any) -> str:
-    answers: SimpleQueue[str] = SimpleQueue()
-    probe = _probe(__version__)
-
-    def ask() -> None:
-        try:
-            (answer,) = context.parallelize([0], 1).map(probe).collect()
-        except Exception as error:
-            answer = f"no: {error}"
-        answers.put(answer)
-
-    jobs = Jobs(context)
-    jobs.submit(ask)
-    try:
-        return answers.get(timeout=_PROBE_SECONDS)
-    except Empty:
-        jobs.cancel()
-        return f"no: no executor has run a task within {_PROBE_SECONDS} s"
-
-
-def _probe(driver: str) -> Callable[[Any], str]:
-    def probe(_: Any) -> str:
-        # Travels to the executors by value, so it uses nothing of this package: that may be missing there.
-        import importlib
-        import sys
-
-        where = f"the executor's Python, {sys.executable},"
-        for name in ("pyarrow", "pandas", "pyrs"):
-            try:
-                module = importlib.import_module(name)
-            except ImportError as error:
-                ship = "spark.sparkContext.addPyFile('pyrs.zip') sends it. " if name == "pyrs" else ""
-                return f"no: {where} cannot import {name} ({error}). {ship}PYSPARK_PYTHON selects another Python"
-            if name == "pyrs" and module.__version__ != driver:
-                return f"no: {where} has pyrs {module.__version__}, and the driver {driver}"
-        return "ok"
-
-    return probe
+    return why_no_workers(spark)
 
 
 def _why_no_bridge(spark: Any) -> str:

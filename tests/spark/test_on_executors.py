@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark import support
+from pyrs.spark.executors import shipping
 from pyrs.spark.executors.operators import _task
 from pyrs.spark.executors.tasks import Staged
 from pyrs.spark.schema.arrow import checked_shape
@@ -51,7 +51,7 @@ def test_an_executor_without_pyrs_reports_what_to_do(tmp_path: Path) -> None:
     file.write_bytes(cloudpickle.dumps(_task(staged(lambda rows: rows), None, "stage")))
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYRS, str(file)], capture_output=True, text=True, timeout=100)
     assert f"the executor's Python, {sys.executable}, cannot import pyrs" in done.stdout, done.stderr
-    assert "addPyFile('pyrs.zip')" in done.stdout and "PYSPARK_PYTHON" in done.stdout
+    assert "ps.ship(spark) sends the package" in done.stdout and "PYSPARK_PYTHON" in done.stdout
 
 
 def test_an_executor_with_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,19 +61,17 @@ def test_an_executor_with_another_version_is_refused(monkeypatch: pytest.MonkeyP
         list(task(iter(())))
 
 
+def missing_package() -> None:
+    raise ImportError("the executor's Python cannot import pyrs")
+
+
 def test_supports_reports_what_an_executor_cannot_import(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def without(driver: str) -> Any:
-        def probe(_: Any) -> str:
-            return "no: the executor's Python cannot import pyrs"
-
-        return probe
-
-    support._workers.clear()
-    monkeypatch.setattr(support, "_probe", without)
+    shipping._answers.clear()
+    monkeypatch.setattr(shipping, "requirement", lambda *_: missing_package)
     try:
         answers = ps.supports(spark)
     finally:
-        support._workers.clear()
+        shipping._answers.clear()
     for name in ("apply", "for_each_partition"):
         assert answers[name] == "no: the executor's Python cannot import pyrs"
     assert answers["from_dataframe"] == "ok"

@@ -7,19 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
-from pyrs import __version__
-from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
-from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable
 from pyrs.api import Processor, Publisher, Subscriber
+from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.executors.tasks import Delivery, Staged
 from pyrs.spark.read.failures import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import Jobs, checked_dataframe, drain_executor, live_context
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
 from pyrs.stream.stream import Single, Stream
 
 __all__ = ["apply", "for_each_partition"]
@@ -150,8 +147,9 @@ def for_each_partition(
     mapped = df.mapInArrow(task, "elements long")
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
+        checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
         return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
-    return Single(_Deliveries(mapped, call))
+    return Single(SparkOperator(call, mapped, _DeliveriesRun))
 
 
 def _makes_processor(stage: Any) -> bool:
@@ -195,29 +193,14 @@ def _task(work: Staged | Delivery, function: Any, parameter: str) -> Callable[[I
         pickled = cloudpickle.dumps(work)
     except Exception as error:
         raise TypeError(_why_not_pickled(function, parameter, error)) from error
-    driver = __version__
+    check = requirement("pyrs")
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         import pickle
-        import sys
 
         from pyspark import TaskContext
 
-        what_to_do = (
-            "Send the package of the driver with spark.sparkContext.addPyFile('pyrs.zip'), or install it there. Where "
-            "an executor should run another Python, set PYSPARK_PYTHON before the session starts"
-        )
-        try:
-            import pyrs
-        except ImportError as error:
-            raise ModuleNotFoundError(
-                f"the executor's Python, {sys.executable}, cannot import pyrs ({error}). {what_to_do}"
-            ) from None
-        if pyrs.__version__ != driver:
-            raise ImportError(
-                f"the executor's Python, {sys.executable}, has pyrs {pyrs.__version__}, and the driver {driver}. "
-                f"{what_to_do}"
-            )
+        check()
         work: Staged | Delivery = pickle.loads(pickled)
         return work.run(TaskContext.get().partitionId(), batches)
 
@@ -257,30 +240,16 @@ def _counted(mapped: Any) -> int:
         raise partition_failed(error) from error
 
 
-class _Deliveries(Operator[int]):
-    def __init__(self, mapped: Any, call: str) -> None:
-        super().__init__(None, call)
-        self.mapped = mapped
-
-    def run(self, subscriber: Subscriber[Any]) -> _DeliveriesRun:
-        return _DeliveriesRun(subscriber, self)
-
-
-class _DeliveriesRun(Coordinator[int]):
+class _DeliveriesRun(JobRun[int]):
     """The job of one Subscriber, on a background thread."""
 
-    def __init__(self, subscriber: Subscriber[int], operator: _Deliveries) -> None:
-        super().__init__(subscriber, operator, drain_executor(capture()))
-        self._mapped = operator.mapped
-        self._jobs: Jobs | None = None
+    def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
+        self._mapped = operator.arguments
+        super().__init__(subscriber, operator, self._mapped.sparkSession)
         self._started = False
 
-    def _begin(self) -> None:
-        # On the thread that subscribes, for its local properties.
-        self._jobs = Jobs(live_context(self._mapped.sparkSession))
-
     def _advance(self) -> None:
-        if self._jobs is not None and not self._started and self._demand():
+        if not self._started and self._demand():
             self._started = True
             self._jobs.submit(self._run_job)
 
@@ -297,7 +266,3 @@ class _DeliveriesRun(Coordinator[int]):
     def _job_done(self, count: int) -> None:
         self._emit(count)
         self._complete()
-
-    def _release(self) -> None:
-        if self._jobs is not None:
-            self._jobs.cancel()

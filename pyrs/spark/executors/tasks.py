@@ -14,7 +14,7 @@ from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_publisher
-from pyrs.api import Processor, Publisher, Subscriber, Subscription
+from pyrs.api import Processor, Publisher, Subscription
 from pyrs.publishers.deferred import defer
 from pyrs.spark.read.partitions import PartitionFailed
 from pyrs.spark.schema.arrow import Shape, with_zone
@@ -190,68 +190,63 @@ class _Watched(Subscription):
             subscription.cancel()
         self.ended.set()
 
-    def raised(self, error: BaseException) -> None:
+    def _raised(self, error: BaseException) -> None:
         """Record an error that the Subscriber raised, which cancels its subscription and fails the task."""
         if self.error is None:
             self.error = error
         self.cancel()
 
-
-class _WatchedSubscriber(_Watched, Subscriber[Any]):
-    def on_subscribe(self, subscription: Subscription, /) -> None:
+    def on_subscribe(self, subscription: Subscription, /) -> Any:
         self._subscription = subscription
-        self._signal(self._subscriber.on_subscribe, self)
+        return self._signal(self._subscriber.on_subscribe, self)
 
-    def on_next(self, element: Any, /) -> None:
+    def on_next(self, element: Any, /) -> Any:
         self.count += 1
-        self._signal(self._subscriber.on_next, element)
+        return self._signal(self._subscriber.on_next, element)
 
-    def on_error(self, error: BaseException, /) -> None:
+    def on_error(self, error: BaseException, /) -> Any:
         self.error = error
-        self._signal(self._subscriber.on_error, error)
-        self.ended.set()
+        return self._signal(self._subscriber.on_error, error, last=True)
 
-    def on_complete(self) -> None:
-        self._signal(self._subscriber.on_complete)
-        self.ended.set()
+    def on_complete(self) -> Any:
+        return self._signal(self._subscriber.on_complete, last=True)
 
-    def _signal(self, method: Callable[..., object], *arguments: Any) -> None:
+    def _signal(self, method: Callable[..., Any], *arguments: Any, last: bool = False) -> Any:
         try:
             method(*arguments)
         except BaseException as error:
-            self.raised(error)
+            self._raised(error)
+        if last:
+            self.ended.set()
 
 
 class _WatchedCoroutines(_Watched):
     """Records the same for a Subscriber with at least one coroutine function."""
 
     async def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._subscription = subscription
-        await self._signal(self._subscriber.on_subscribe, self)
+        await super().on_subscribe(subscription)
 
     async def on_next(self, element: Any, /) -> None:
-        self.count += 1
-        await self._signal(self._subscriber.on_next, element)
+        await super().on_next(element)
 
     async def on_error(self, error: BaseException, /) -> None:
-        self.error = error
-        await self._signal(self._subscriber.on_error, error)
-        self.ended.set()
+        await super().on_error(error)
 
     async def on_complete(self) -> None:
-        await self._signal(self._subscriber.on_complete)
-        self.ended.set()
+        await super().on_complete()
 
-    async def _signal(self, method: Callable[..., Any], *arguments: Any) -> None:
+    async def _signal(self, method: Callable[..., Any], *arguments: Any, last: bool = False) -> None:
         try:
             result = method(*arguments)
             if hasattr(result, "__await__"):
                 await result
         except BaseException as error:
-            self.raised(error)
+            self._raised(error)
+        if last:
+            self.ended.set()
 
 
 def _watched(subscriber: Any) -> Any:
     plain = checked_subscriber(subscriber)
     methods = (plain.on_next, plain.on_subscribe, plain.on_error, plain.on_complete)
-    return _WatchedCoroutines(plain) if any(map(is_coroutine_function, methods)) else _WatchedSubscriber(plain)
+    return _WatchedCoroutines(plain) if any(map(is_coroutine_function, methods)) else _Watched(plain)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextvars import Context
 from functools import partial
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator
-from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
+from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.failures import partition_failed
 from pyrs.spark.read.partitions import PartitionReader, reader_for
-from pyrs.spark.read.showing import Bar, Shown, table_of
+from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Shape, opened
-from pyrs.spark.sessions import Jobs, checked_dataframe, drain_executor, live_context
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe
 from pyrs.stream.stream import Stream
 
 __all__ = ["FrameStream", "from_dataframe"]
@@ -81,7 +78,8 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     """
     checked_dataframe(df, streaming=False)
     shape, schema = opened(df, as_)
-    return FrameStream(_Frames(df, shape, schema, checked_natural(window, "window", 1), bool(ordered)))
+    frames = _Frames(df, shape, schema, checked_natural(window, "window", 1), bool(ordered))
+    return FrameStream(frames.operator())
 
 
 class FrameStream(Stream[Any]):
@@ -89,7 +87,7 @@ class FrameStream(Stream[Any]):
 
     __slots__ = ()
 
-    source: _Frames
+    source: SparkOperator[Any]
 
     def progress(
         self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
@@ -116,41 +114,29 @@ class FrameStream(Stream[Any]):
         """
         if total is not None:
             return super().progress(total, description, file=file)
-        return FrameStream(self.source.shown(Shown(description, file)))
+        return FrameStream(self.source.arguments._replace(shows=Progress(None, description, file)).operator())
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows. It runs no job."""
-        frames = self.source
+        frames = self.source.arguments
         order = "in order" if frames.ordered else "in any order"
         what = f"A stream of {frames.shape.name}, at most {frames.window} partitions at a time, {order}."
-        return table_of(frames.call, what, [(field.name, field.dataType.simpleString()) for field in frames.df.schema])
+        columns = [(field.name, field.dataType.simpleString()) for field in frames.df.schema]
+        return table_of(self.source.call, what, columns)
 
 
-class _Frames(Operator[Any]):
-    def __init__(
-        self, df: Any, shape: Shape, schema: Any, window: int, ordered: bool, shows: Shown | None = None
-    ) -> None:
-        how = f"as_={shape.name!r}, window={window}" + ("" if ordered else ", ordered=False")
-        names = ", ".join(df.columns[:4]) + (", ..." if len(df.columns) > 4 else "")
-        super().__init__(None, f"from_dataframe(DataFrame[{names}], {how})")
-        self.df = df
-        self.shape = shape
-        self.schema = schema
-        self.window = window
-        self.ordered = ordered
-        self.shows = shows
+class _Frames(NamedTuple):
+    df: Any
+    shape: Shape
+    schema: Any
+    window: int
+    ordered: bool
+    shows: Progress | None = None
 
-    @property
-    def title(self) -> str:
-        """The description of the query in the Spark UI, in the form that Spark gives its own actions."""
-        return "from_dataframe" if self.site is None else f"from_dataframe at {self.site}"
-
-    def shown(self, shows: Shown) -> _Frames:
-        """Return a copy that shows a bar for each Subscriber."""
-        return _Frames(self.df, self.shape, self.schema, self.window, self.ordered, shows)
-
-    def run(self, subscriber: Subscriber[Any]) -> _FramesRun:
-        return _FramesRun(subscriber, self, capture())
+    def operator(self) -> SparkOperator[Any]:
+        how = f"as_={self.shape.name!r}, window={self.window}" + ("" if self.ordered else ", ordered=False")
+        names = ", ".join(self.df.columns[:4]) + (", ..." if len(self.df.columns) > 4 else "")
+        return SparkOperator(f"from_dataframe(DataFrame[{names}], {how})", self, _FramesRun)
 
 
 class _Partition:
@@ -165,13 +151,13 @@ class _Partition:
         self.done = False  # written last
 
 
-class _FramesRun(Coordinator[Any]):
+class _FramesRun(JobRun[Any]):
     """The jobs of one Subscriber: threads read partitions, and the drain loop emits their elements on demand."""
 
-    def __init__(self, subscriber: Subscriber[Any], operator: _Frames, context: Context | None) -> None:
-        super().__init__(subscriber, operator, drain_executor(context))
-        self._frames = operator
-        self._jobs: Jobs | None = None
+    def __init__(self, subscriber: Subscriber[Any], operator: SparkOperator[Any]) -> None:
+        frames: _Frames = operator.arguments
+        super().__init__(subscriber, operator, frames.df.sparkSession)
+        self._frames = frames
         self._reader: PartitionReader | None = None
         self._planned = False
         self._count = 0  # of all partitions
@@ -181,14 +167,8 @@ class _FramesRun(Coordinator[Any]):
         self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
         self._remaining = 0
         self._rows_of_each = 1  # element of that batch
-        self._bar: Bar | None = None
+        self._bar = None if frames.shows is None else Bar(frames.shows)
         self._read_all = False
-
-    def _begin(self) -> None:
-        # On the thread that subscribes, for its local properties.
-        self._jobs = Jobs(live_context(self._frames.df.sparkSession))
-        if self._frames.shows is not None:
-            self._bar = self._frames.shows.bar()
 
     def _advance(self) -> None:
         while self._live:
@@ -209,13 +189,11 @@ class _FramesRun(Coordinator[Any]):
                     self._rows = None
 
     def _start_more(self) -> None:
-        jobs, reader = self._jobs, self._reader
-        if jobs is None:
-            return
+        reader = self._reader
         if reader is None:
             if not self._planned:
                 self._planned = True
-                jobs.submit_query(partial(self._run_query, jobs))
+                self._jobs.submit_query(self._run_query)
             return
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
@@ -225,7 +203,7 @@ class _FramesRun(Coordinator[Any]):
             partition = _Partition(self._next)
             self._next += 1
             self._slots.append(partition)
-            jobs.submit(partial(self._read, reader, partition))
+            self._jobs.submit(partial(self._read, reader, partition))
 
     def _take_next(self) -> bool:
         """Take the next batch, release a finished partition, or complete the stream. Return False to wait."""
@@ -256,24 +234,25 @@ class _FramesRun(Coordinator[Any]):
             self._bar.partitions(self._taken, self._count)
         return True
 
-    def _run_query(self, jobs: Jobs) -> None:
+    def _run_query(self) -> None:
         """Plan the query, in a SQL execution that lasts until the stream ends. On a thread of its own."""
-        frames = self._frames
+        site = self._operator.site
+        title = "from_dataframe" if site is None else f"from_dataframe at {site}"  # as Spark names its own actions
         try:
-            reader = reader_for(frames.df, frames.schema)
-            in_sql_execution(reader.df, "from_dataframe", frames.title, partial(self._plan, reader, jobs))
+            reader = reader_for(self._frames.df, self._frames.schema)
+            in_sql_execution(reader.df, "from_dataframe", title, partial(self._plan, reader))
         except ExecutionFailed:
             pass
         except Exception as error:
             if self._live:  # otherwise the cancel itself is the likely cause
                 self.post(self._fail, error)
 
-    def _plan(self, reader: PartitionReader, jobs: Jobs) -> None:
-        jobs.inherit()  # the settings, and the execution that the jobs belong to
+    def _plan(self, reader: PartitionReader) -> None:
+        self._jobs.inherit()  # the settings, and the execution that the jobs belong to
         self._count = reader.open()
         self._reader = reader
         self.wake()
-        jobs.wait_until_over()
+        self._jobs.wait_until_over()
 
     def _read(self, reader: PartitionReader, partition: _Partition) -> None:
         def deliver(batch: Any) -> None:
@@ -293,10 +272,9 @@ class _FramesRun(Coordinator[Any]):
         return not self._live
 
     def _release(self) -> None:
-        if self._jobs is not None:
-            if self._read_all:
-                self._jobs.finish()
-            self._jobs.cancel()
+        if self._read_all:
+            self._jobs.finish()
+        super()._release()
         if self._bar is not None:
             self._bar.close()
         self._slots.clear()

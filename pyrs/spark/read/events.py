@@ -10,7 +10,7 @@ from pyrs import schedulers
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_natural
 from pyrs.publishers.creating import Emitter, created
-from pyrs.spark.sessions import in_background, live_context
+from pyrs.spark.sessions import checked_session, in_background, is_stopped
 from pyrs.stream.stream import Stream
 
 __all__ = ["events"]
@@ -45,7 +45,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 
     Rules: 1.1, 1.3, 3.5, 3.9.
     """
-    live_context(spark)
+    checked_session(spark)
     strategy = checked_overflow(overflow, *_BOUNDED)
     capacity = checked_natural(buffer, "buffer", 1)
 
@@ -59,7 +59,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 
 
 def _remove(spark: Any, listener: Any) -> None:
-    if spark.sparkContext._jsc is not None:
+    if not is_stopped(spark):
         spark.streams.removeListener(listener)
 
 

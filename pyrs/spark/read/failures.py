@@ -6,7 +6,7 @@ import re
 
 from pyrs.spark.read.partitions import PartitionFailed
 
-__all__ = ["partition_failed"]
+__all__ = ["partition_failed", "reason_of"]
 
 _OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 
@@ -19,7 +19,7 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
         partition: the index of the partition; None to read it from the text of the error. If the text has none, the
             error itself is returned.
     """
-    reason = _reason(error)
+    reason = reason_of(error)
     ours = _OURS.match(reason)
     if ours is not None and partition in (None, int(ours[1])):
         partition, reason = int(ours[1]), ours[2]
@@ -30,7 +30,7 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
     return failed
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """Return the reason of an error in one line: of a Java error, its root cause."""
     text = f"{type(error).__name__}: {error}"
     java = getattr(error, "java_exception", None)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyrs.errors import PyrsError
@@ -38,18 +39,30 @@ class PartitionFailed(PyrsError, RuntimeError):
         return f"partition {self.partition}: {self.args[1]}"
 
 
-class PartitionReader(Protocol):
+class PartitionReader(ABC):
     """The partitions of one subscription.
 
-    Attributes:
+    Args:
         df: the DataFrame whose plan the jobs run.
     """
 
-    df: Any
+    def __init__(self, df: Any) -> None:
+        self.df = df
+        self._context = df.sparkSession.sparkContext
+        self._observed: Lock | None = None
 
     def open(self) -> int:
         """Plan the query, and return the number of partitions."""
+        self._encoded = self._plan()
+        self._observed = Lock() if _is_observed(self.df) else None
+        count: int = self._encoded.getNumPartitions()
+        return count
 
+    @abstractmethod
+    def _plan(self) -> Any:
+        """Return the RDD of encoded batches."""
+
+    @abstractmethod
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         """Run the job of a partition, and deliver its batches. Several threads call this at a time.
 
@@ -90,29 +103,23 @@ def _probe(gateway: Any, java_df: Any) -> bool:
     return True
 
 
-class JvmReader:
+class JvmReader(PartitionReader):
     """Reads each partition as Arrow that the JVM encodes, in a job of its own.
 
     The two methods are not public, but have had the same names and signatures since Spark 3.5.
     """
 
     def __init__(self, df: Any, schema: Any) -> None:
-        self._context = df.sparkSession.sparkContext
-        # A separate plan: the stages of a shared plan would stay cancelled for all its users.
-        self.df = df.alias("pyrs")
+        super().__init__(df.alias("pyrs"))  # a separate plan: the stages of a shared plan would stay cancelled for all
         self._schema = schema
         self._idle: deque[Any] = deque()
-        self._observed: Lock | None = None
 
-    def open(self) -> int:
+    def _plan(self) -> Any:
         jvm = self._context._jvm
         self._spark_context = self._context._jsc.sc()
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
-        self._encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
-        self._observed = Lock() if _is_observed(self.df) else None
-        count: int = self._encoded.getNumPartitions()
-        return count
+        return self.df._jdf.toArrowBatchRdd().toJavaRDD()
 
     def _run(self, partition: int) -> Any:
         # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
@@ -149,29 +156,28 @@ class JvmReader:
             self._context._gateway.detach(server)
 
 
-class PublicReader:
+class PublicReader(PartitionReader):
     """Reads each partition as Arrow that Python workers encode, with the public interface only.
 
     That is ``mapInArrow``, ``rdd`` and ``runJob``.
     """
 
     def __init__(self, df: Any) -> None:
-        self.df = df.mapInArrow(_encoder(), "batch binary")
-        self._context = df.sparkSession.sparkContext
+        super().__init__(df.mapInArrow(_encoder(), "batch binary"))
 
-    def open(self) -> int:
-        self._encoded = self.df.rdd
-        self._observed = Lock() if _is_observed(self.df) else None
-        self._same = _Same(self._encoded.mapPartitions(_payloads()))
-        count: int = self._encoded.getNumPartitions()
-        return count
+    def _plan(self) -> Any:
+        rdd = self.df.rdd
+        self._same = _Same(rdd.mapPartitions(_payloads()))
+        return rdd
 
     def _run(self, partition: int) -> list[bytes]:
-        run_job = self._context.runJob
-        if self._observed is not None:
-            with self._observed:
-                return run_job(self._same, None, [partition])  # type: ignore[no-any-return]
-        return run_job(self._encoded, _payloads(), [partition])  # type: ignore[no-any-return]  # see JvmReader
+        if self._observed is None:
+            return self._run_over(self._encoded, partition)  # see JvmReader
+        with self._observed:
+            return self._run_over(self._same, partition)
+
+    def _run_over(self, rdd: Any, partition: int) -> list[bytes]:
+        return self._context.runJob(rdd, _payloads(), [partition])  # type: ignore[no-any-return]
 
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         for data in self._run(partition):
@@ -229,19 +235,17 @@ def _connected(address: int | str, secret: str | None) -> socket.socket:
     """Return a connection to the JVM's server: at a loopback port, or at the path of a Unix socket."""
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.settimeout(_CONNECT_SECONDS)
-            connection.connect(address)
-        except BaseException:
-            connection.close()
-            raise
+        connection.settimeout(_CONNECT_SECONDS)
     else:
         connection = socket.create_connection((loopback(), address), _CONNECT_SECONDS)
-        try:
+    try:
+        if isinstance(address, str):
+            connection.connect(address)
+        else:
             _prove(connection, secret or "")
-        except BaseException:
-            connection.close()
-            raise
+    except BaseException:
+        connection.close()
+        raise
     connection.settimeout(None)  # the job has ended, and its result is in memory
     return connection
 
@@ -254,7 +258,8 @@ def _prove(connection: socket.socket, secret: str) -> None:
     proof = secret.encode()
     connection.sendall(_LENGTH.pack(len(proof)) + proof)
     with connection.makefile("rb", 0) as answers:
-        answer = _exactly(answers, _exactly_length(answers))
+        (length,) = _LENGTH.unpack(_exactly(answers, _LENGTH.size))
+        answer = _exactly(answers, length)
     if answer != b"ok":
         raise ConnectionError(f"Spark's JVM refused the secret of the connection: {answer!r}")
 
@@ -264,11 +269,6 @@ def _frames(connection: socket.socket) -> Iterator[bytes]:
         while header := stream.read(_LENGTH.size):
             (length,) = _LENGTH.unpack(header)
             yield _exactly(stream, length)
-
-
-def _exactly_length(stream: Any) -> int:
-    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
-    return int(length)
 
 
 def _exactly(stream: Any, length: int) -> bytes:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextvars import Context
 from math import inf
 from os import PathLike, fspath
 from threading import Condition
 from time import monotonic
 from typing import Any, NamedTuple
 
-from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.operator import Operator
 from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.schema.arrow import opened
 from pyrs.spark.sessions import (
+    SparkOperator,
     checked_dataframe,
-    drain_executor,
+    checked_session,
     in_background,
     inherited,
     is_stopped,
-    live_context,
+    signals_of,
 )
 from pyrs.stream.stream import Stream
 
@@ -90,12 +88,7 @@ class _Receipt:
             self._discarded(self._batch_id)
 
 
-class _BatchFields(NamedTuple):
-    batch_id: int
-    data: Any
-
-
-class Batch(_BatchFields):
+class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
     """A micro-batch of a streaming query: a tuple of its number and its rows.
 
     As a context manager it acknowledges itself when the block ends without an exception.
@@ -194,7 +187,7 @@ def from_stream(
         ...     store(batch.batch_id, batch.data)
         ...     batch.ack()
     """
-    checked_dataframe(sdf, streaming=True)
+    checked_dataframe(sdf, streaming=True, function="from_stream")
     opened(sdf, as_)
     if acknowledge not in _ACKNOWLEDGE:
         raise ValueError(f"acknowledge must be one of {', '.join(map(repr, _ACKNOWLEDGE))}, not {acknowledge!r}")
@@ -237,41 +230,22 @@ def batches(
             raise TypeError(f"trigger must be a mapping, not {type(trigger).__name__}")
         if len(trigger) != 1 or not set(trigger) <= set(_TRIGGERS):
             raise ValueError(f"trigger must have one key of {', '.join(map(repr, _TRIGGERS))}, not {dict(trigger)!r}")
-    operator = _Queries(
-        sdf, data, call, None if checkpoint is None else fspath(checkpoint), trigger, output_mode, explicit
-    )
-    operator.writer()  # Spark rejects unknown arguments now, and not at the first request
-    return Stream(operator)
+
+    def writer() -> Any:
+        made = sdf.writeStream.outputMode(output_mode)
+        if checkpoint is not None:
+            made = made.option("checkpointLocation", fspath(checkpoint))
+        return made if trigger is None else made.trigger(**trigger)
+
+    writer()  # Spark rejects unknown arguments now, and not at the first request
+    return Stream(SparkOperator(call, _Query(sdf.sparkSession, writer, data, explicit), _QueryRun))
 
 
-class _Queries(Operator[Batch]):
-    def __init__(
-        self,
-        sdf: Any,
-        data: Callable[[Any], Any],
-        call: str,
-        checkpoint: str | None,
-        trigger: Mapping[str, Any] | None,
-        output_mode: str,
-        explicit: bool,
-    ) -> None:
-        super().__init__(None, call)
-        self.sdf = sdf
-        self.data = data
-        self.checkpoint = checkpoint
-        self.trigger = trigger
-        self.output_mode = output_mode
-        self.explicit = explicit
-
-    def writer(self) -> Any:
-        """Return a writer without the foreachBatch function."""
-        writer = self.sdf.writeStream.outputMode(self.output_mode)
-        if self.checkpoint is not None:
-            writer = writer.option("checkpointLocation", self.checkpoint)
-        return writer if self.trigger is None else writer.trigger(**self.trigger)
-
-    def run(self, subscriber: Subscriber[Any]) -> _QueryRun:
-        return _QueryRun(subscriber, self, capture())
+class _Query(NamedTuple):
+    spark: Any
+    writer: Callable[[], Any]
+    data: Callable[[Any], Any]
+    explicit: bool
 
 
 class _QueryRun(Coordinator[Batch]):
@@ -281,11 +255,11 @@ class _QueryRun(Coordinator[Batch]):
     active. If it is not, the function raises, and Spark ends the query without a commit.
     """
 
-    def __init__(self, subscriber: Subscriber[Batch], operator: _Queries, context: Context | None) -> None:
-        super().__init__(subscriber, operator, drain_executor(context))
-        self._queries = operator
+    def __init__(self, subscriber: Subscriber[Batch], operator: SparkOperator[Batch]) -> None:
+        super().__init__(subscriber, operator, signals_of())
+        self._arguments: _Query = operator.arguments
         self._changed = Condition()
-        self._start: Callable[[], object] | None = None
+        self._start: Callable[[], object] | None = inherited(checked_session(self._arguments.spark), self._run_query)
         self._query: Any = None
         self._offered: Batch | None = None
         self._acknowledged = -1  # the number of the last batch that was, where that is explicit
@@ -293,8 +267,7 @@ class _QueryRun(Coordinator[Batch]):
         self._stopped = False  # whether it failed because the query was stopped
 
     def _begin(self) -> None:
-        context = live_context(self._queries.sdf.sparkSession)
-        self._start = inherited(context, self._run_query)
+        """Do nothing: the first request starts the query."""
 
     def _requested_more(self, n: int) -> None:
         super()._requested_more(n)
@@ -315,7 +288,7 @@ class _QueryRun(Coordinator[Batch]):
     def _run_query(self) -> None:
         """Start the query, and wait until it terminates. On a background thread."""
         try:
-            query = self._queries.writer().foreachBatch(self._take).start()
+            query = self._arguments.writer().foreachBatch(self._take).start()
             with self._changed:
                 self._query = query
                 wanted = self._live
@@ -333,7 +306,7 @@ class _QueryRun(Coordinator[Batch]):
 
     def _explained(self, error: Exception) -> Exception:
         try:
-            live_context(self._queries.sdf.sparkSession)
+            checked_session(self._arguments.spark)
         except JvmUnavailable as unavailable:
             unavailable.__cause__ = error
             return unavailable
@@ -348,8 +321,8 @@ class _QueryRun(Coordinator[Batch]):
         """
         try:
             self._wait_for_demand()
-            self._offer(batch_id, self._queries.data(df))
-            if self._queries.explicit:
+            self._offer(batch_id, self._arguments.data(df))
+            if self._arguments.explicit:
                 self._wait_for_ack(batch_id)
             else:
                 self._wait_for_demand()
@@ -376,7 +349,7 @@ class _QueryRun(Coordinator[Batch]):
 
     def _offer(self, batch_id: int, data: Any) -> None:
         batch = Batch(batch_id, data)
-        if self._queries.explicit:
+        if self._arguments.explicit:
             batch._receipt = _Receipt(batch_id, self._ack, self._discard)
         self._offered = batch
         del batch
@@ -419,7 +392,7 @@ class _QueryRun(Coordinator[Batch]):
         Raises:
             JvmUnavailable: the session was stopped, which the query notices only when ``_take`` returns.
         """
-        live_context(self._queries.sdf.sparkSession)
+        checked_session(self._arguments.spark)
         return self._query is None or self._query.isActive
 
     def _notify(self) -> None:
@@ -431,7 +404,7 @@ class _QueryRun(Coordinator[Batch]):
             query = self._query
             self._changed.notify_all()
         if query is not None:
-            in_background(lambda: _stop(query, self._queries.sdf.sparkSession))
+            in_background(lambda: _stop(query, self._arguments.spark))
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -446,5 +419,5 @@ def _stop(query: Any, spark: Any) -> None:
         if query.isActive:
             query.stop()
     except Exception:
-        if not is_stopped(spark.sparkContext):  # a session that stops ends its queries
+        if not is_stopped(spark):  # a session that stops ends its queries
             raise

@@ -6,64 +6,33 @@ import sys
 from collections.abc import Callable
 from html import escape
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from pyrs._core import hooks
+from pyrs.operators.progress import Progress
 
-__all__ = ["Bar", "Shown", "table_of"]
+__all__ = ["Bar", "table_of"]
 
 _SECONDS = 0.5
 
 
-class _Screen(Protocol):
-    def show(self, rows: int, done: int, count: int | None) -> object: ...
-    def close(self) -> object: ...
-
-
-class Shown:
-    """The arguments of ``progress``.
-
-    Args:
-        description: the beginning of the line.
-        file: the file to write to; None for stderr.
-
-    Raises:
-        TypeError: the description is not a string, or the file has no ``write``.
-    """
-
-    def __init__(self, description: str | None, file: Any) -> None:
-        if not isinstance(description, (str, type(None))):
-            raise TypeError(f"description must be a string, not {type(description).__name__}")
-        if file is not None and not callable(getattr(file, "write", None)):
-            raise TypeError(f"file must have write(), not {type(file).__name__}")
-        self.description = description
-        self.file = file
-
-    def bar(self) -> Bar:
-        """Return the bar of one subscription."""
-        return Bar(self._screen)
-
-    def _screen(self) -> _Screen:
-        try:
-            from tqdm.auto import tqdm  # optional; it has a bar for notebooks
-        except ImportError:
-            return _PlainLines(self.description, self.file or sys.stderr)
-        return _Tqdm(tqdm(desc=self.description, file=self.file, unit=" partitions"))
-
-
 class Bar:
-    """Counts the rows and partitions of one subscription. An error of the display does not end the stream.
+    """Shows the rows and partitions of one subscription. An error of the display does not end the stream.
 
     One thread calls it at a time.
     """
 
-    def __init__(self, make: Callable[[], _Screen]) -> None:
+    def __init__(self, progress: Progress) -> None:
+        self._name = "" if progress.description is None else f"{progress.description}: "
+        self._file = progress.file or sys.stderr
         self._rows = 0
         self._done = 0
         self._count: int | None = None
+        self._began = monotonic()
         self._shown = 0.0
-        self._screen: _Screen | None = None
-        self._try(lambda: setattr(self, "_screen", make()))
+        self._broken = False
+        self._tqdm: Any = None
+        self._try(self._open, progress)
 
     def rows(self, n: int) -> None:
         """Add n rows that were signalled."""
@@ -79,54 +48,42 @@ class Bar:
     def close(self) -> None:
         """Show the final numbers, and release the display."""
         self._show(True)
-        screen, self._screen = self._screen, None
-        if screen is not None:
-            self._try(screen.close)
+        if self._tqdm is not None:
+            self._try(self._tqdm.close)
+
+    def _open(self, progress: Progress) -> None:
+        try:
+            from tqdm.auto import tqdm  # optional; it has a bar for notebooks
+        except ImportError:
+            return
+        self._tqdm = tqdm(desc=progress.description, file=progress.file, unit=" partitions")
 
     def _show(self, now: bool) -> None:
-        screen = self._screen
-        if now and screen is not None:
+        if now and self._count is not None:
             self._shown = monotonic()
-            self._try(lambda: screen.show(self._rows, self._done, self._count))
+            self._try(self._write if self._tqdm is None else self._update)
 
-    def _try(self, show: Callable[[], object]) -> None:
+    def _try(self, function: Callable[..., object], *arguments: Any) -> None:
         try:
-            show()
+            if not self._broken:
+                function(*arguments)
         except Exception as error:
-            self._screen = None
+            self._broken = True
             hooks.on_error_dropped(error, "showing the progress of from_dataframe")
 
-
-class _Tqdm:
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-
-    def show(self, rows: int, done: int, count: int | None) -> None:
-        bar = self._bar
-        if count is not None and bar.total is None:
-            bar.reset(total=count)
-        bar.set_postfix_str(f"{rows:,} rows", refresh=False)
-        bar.update(done - bar.n)
+    def _update(self) -> None:
+        bar = self._tqdm
+        if bar.total is None:
+            bar.reset(total=self._count)
+        bar.set_postfix_str(f"{self._rows:,} rows", refresh=False)
+        bar.update(self._done - bar.n)
         bar.refresh()
 
-    def close(self) -> None:
-        self._bar.close()
-
-
-class _PlainLines:
-    def __init__(self, description: str | None, file: Any) -> None:
-        self._name = "" if description is None else f"{description}: "
-        self._file = file
-        self._began = monotonic()
-
-    def show(self, rows: int, done: int, count: int | None) -> None:
-        if count is not None:
-            seconds = monotonic() - self._began
-            rate = rows / seconds if seconds else 0.0
-            self._file.write(f"{self._name}{done} of {count} partitions, {rows} rows, {rate:.0f} a second\n")
-
-    def close(self) -> None:
-        """Do nothing: the last line was written."""
+    def _write(self) -> None:
+        seconds = monotonic() - self._began
+        rate = self._rows / seconds if seconds else 0.0
+        done = f"{self._done} of {self._count} partitions, {self._rows} rows"
+        self._file.write(f"{self._name}{done}, {rate:.0f} a second\n")
 
 
 def table_of(title: str, text: str, columns: list[tuple[str, str]]) -> str:

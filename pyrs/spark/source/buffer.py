@@ -17,7 +17,7 @@ from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
 from pyrs.spark.schema.rows import RowEncoder
-from pyrs.spark.source.elements import BatchElements, Elements, RowElements
+from pyrs.spark.source.elements import BatchElements, Elements
 from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 from pyrs.spark.source.parts import parts
@@ -77,7 +77,7 @@ class ReplayBuffer:
         self._on_restart = on_restart
         self._journal = journal
         self._parallelism = parallelism
-        self._elements: Elements = BatchElements(encoder) if whole else RowElements(encoder)
+        self._elements = BatchElements(encoder) if whole else Elements(encoder)
         self._intake: Intake | None = None
         self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded, and in no segment
         self._segments: deque[Segment] = deque(journal.segments if journal else ())

@@ -5,7 +5,6 @@ Offsets count rows, and demand counts elements. Both are the same number where e
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable
 from math import inf
@@ -16,7 +15,7 @@ import pyarrow
 from pyrs.spark.schema.columns import in_line
 from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
 
-__all__ = ["BatchElements", "Elements", "Encoded", "RowElements"]
+__all__ = ["BatchElements", "Elements", "Encoded"]
 
 
 class Encoded(NamedTuple):
@@ -33,52 +32,24 @@ class Encoded(NamedTuple):
     error: BaseException | None
 
 
-class Elements(ABC):
-    """Encodes elements, and counts those that Spark has not committed.
+class Elements:
+    """Encodes elements that are rows, and counts those that Spark has not committed.
 
     Attributes:
         chunk: how many elements are encoded together.
     """
 
-    chunk: int
+    chunk = 8192
 
     def __init__(self, encoder: RowEncoder) -> None:
         self._encoder = encoder
 
-    @abstractmethod
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
         """Take over batches of a journal, the first of which begins at a row; return the number of elements."""
-
-    @abstractmethod
-    def encode(self, elements: list[Any], first: int) -> Encoded:
-        """Encode elements, at least one and at most a chunk. The first row has this number."""
-
-    @abstractmethod
-    def committed(self, start: int, end: int) -> int:
-        """Return how many elements were released by the commit of the rows from ``start`` to ``end``."""
-
-    @abstractmethod
-    def rows_in(self, waiting: int) -> int:
-        """Return how many rows these elements, which are not encoded, are known to have."""
-
-    @abstractmethod
-    def needed_for(self, rows: int) -> int:
-        """Return how many elements to allow at first for this number of rows."""
-
-    @abstractmethod
-    def last_row(self, position: int, capacity: int) -> float:
-        """Return where a batch from a row must end, so that capacity is left for another element."""
-
-
-class RowElements(Elements):
-    """Elements that are rows."""
-
-    chunk = 8192
-
-    def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
         return sum(batch.num_rows for batch in batches)
 
     def encode(self, elements: list[Any], first: int) -> Encoded:
+        """Encode elements, at least one and at most a chunk. The first row has this number."""
         try:
             return Encoded(self._encoder.batch(elements, first), 0, None)
         except Exception as error:
@@ -90,15 +61,19 @@ class RowElements(Elements):
             return Encoded(batch, 0, error)
 
     def committed(self, start: int, end: int) -> int:
+        """Return how many elements were released by the commit of the rows from ``start`` to ``end``."""
         return end - start
 
     def rows_in(self, waiting: int) -> int:
+        """Return how many rows these elements, which are not encoded, are known to have."""
         return waiting
 
     def needed_for(self, rows: int) -> int:
+        """Return how many elements to allow at first for this number of rows."""
         return rows
 
     def last_row(self, position: int, capacity: int) -> float:
+        """Return where a batch from a row must end, so that capacity is left for another element."""
         return inf
 
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import Context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow
 import pyspark
 
 from pyrs import schedulers
-from pyrs._core.context import bound, capture
-from pyrs._core.coordinator import Coordinator
+from pyrs._core.context import bound
 from pyrs._core.display import name_of
 from pyrs._core.inputs import QueuedInput
-from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.schedulers.timer import waking_timer
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import Jobs, drain_executor, live_context
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_session
 from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
@@ -88,16 +85,15 @@ def for_each_frame(
     source = checked_publisher(publisher, "publisher")
     session = _session(spark)
     struct = checked_schema(session, schema)
-    return Single(
-        _MicroFrames(
-            source,
-            session,
-            RowEncoder(struct, prefers_large(session)),
-            checked_callable(fn, "fn"),
-            checked_natural(max_rows, "max_rows", 1),
-            checked_seconds(max_wait, "max_wait", positive=True),
-        )
+    frames = _MicroFrames(
+        session,
+        RowEncoder(struct, prefers_large(session)),
+        checked_callable(fn, "fn"),
+        checked_natural(max_rows, "max_rows", 1),
+        checked_seconds(max_wait, "max_wait", positive=True),
     )
+    call = f"for_each_frame({name_of(fn)}, max_rows={frames.max_rows}, max_wait={frames.max_wait:g})"
+    return Single(SparkOperator(call, frames, _MicroFramesRun, source))
 
 
 def _session(spark: Any) -> Any:
@@ -108,65 +104,41 @@ def _session(spark: Any) -> Any:
             spark = SparkSession.active()
         except Exception as error:
             raise JvmUnavailable("there is no active SparkSession: give one as spark=") from error
-    live_context(spark)
-    return spark
+    return checked_session(spark)
 
 
-class _MicroFrames(Operator[int]):
-    def __init__(
-        self,
-        source: Publisher[Any],
-        spark: Any,
-        encoder: RowEncoder,
-        fn: Callable[[Any], object],
-        max_rows: int,
-        max_wait: float,
-    ) -> None:
-        # A pulled source must not block the drain loop, which also serves the timer.
-        pulled = Stream(source).subscribe_on(schedulers.default()).source
-        super().__init__(pulled, f"for_each_frame({name_of(fn)}, max_rows={max_rows}, max_wait={max_wait:g})")
-        self.shown = source
-        self.spark = spark
-        self.encoder = encoder
-        self.fn = fn
-        self.max_rows = max_rows
-        self.max_wait = max_wait
-
-    def run(self, subscriber: Subscriber[Any]) -> _MicroFramesRun:
-        return _MicroFramesRun(subscriber, self, capture())
-
-    def __repr__(self) -> str:
-        return f"{self.shown!r}.{self.call}"
+class _MicroFrames(NamedTuple):
+    spark: Any
+    encoder: RowEncoder
+    fn: Callable[[Any], object]
+    max_rows: int
+    max_wait: float
 
 
-class _MicroFramesRun(Coordinator[int]):
+class _MicroFramesRun(JobRun[int]):
     """The frames of one Subscriber. The drain loop takes them from the buffer; a job thread runs ``fn``."""
 
-    def __init__(self, subscriber: Subscriber[int], operator: _MicroFrames, context: Context | None) -> None:
-        super().__init__(subscriber, operator, drain_executor(context))
-        self._frames = operator
-        self._context = context
-        self._input: QueuedInput[Any] = QueuedInput(self, operator.max_rows)
+    def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
+        frames: _MicroFrames = operator.arguments
+        super().__init__(subscriber, operator, frames.spark)
+        self._frames = frames
+        self._input: QueuedInput[Any] = QueuedInput(self, frames.max_rows)
         self._timer = waking_timer(self, None)
-        self._jobs: Jobs | None = None
         self._begun = False
         self._due = False
         self._running = False
         self._rows = 0
 
-    def _begin(self) -> None:
-        # On the thread that subscribes, for its local properties.
-        self._jobs = Jobs(live_context(self._frames.spark))
-
     def _advance(self) -> None:
-        source, jobs = self._input, self._jobs
+        source = self._input
         self._due = self._timer.claim() or self._due
-        if jobs is None or not (self._begun or self._demand()):
+        if not (self._begun or self._demand()):
             return
         if not self._begun:
             self._begun = True
-            assert self._frames.source is not None
-            source.subscribe_to(self._frames.source)
+            assert self._operator.source is not None
+            # A pulled source must not block the drain loop, which also serves the timer.
+            source.subscribe_to(Stream(self._operator.source).subscribe_on(schedulers.default()).source)
         over = source.ended  # read before the queue: all elements before the end are in it
         waiting = len(source.elements)
         if waiting and not self._due and not self._timer.is_set:
@@ -180,7 +152,7 @@ class _MicroFramesRun(Coordinator[int]):
             first, self._rows = self._rows, self._rows + len(rows)
             if not over:
                 source.request(len(rows))  # not before: at most one frame is buffered
-            jobs.submit(partial(self._run_frame, rows, first))
+            self._jobs.submit(partial(self._run_frame, rows, first))
         elif over and not waiting:
             error, source.error = source.error, None
             if error is not None:
@@ -192,30 +164,27 @@ class _MicroFramesRun(Coordinator[int]):
     def _run_frame(self, rows: list[Any], first: int) -> None:
         """Call ``fn``, on a thread whose jobs carry the tag."""
         try:
-            bound(partial(self._make, rows, first), self._context)()
+            frames = self._frames
+            frame = _dataframe(frames.spark, frames.encoder, rows, first)
+            bound(partial(frames.fn, frame), self._context)()
         except BaseException as error:
             if self._live:  # otherwise the cancel itself is the likely cause
                 self.post(self._frame_failed, error)
         else:
             self.post(self._frame_done)
 
-    def _make(self, rows: list[Any], first: int) -> None:
-        frames = self._frames
-        frames.fn(_dataframe(frames.spark, frames.encoder, rows, first))
-
     def _frame_done(self, _: object) -> None:
         self._running = False
 
     def _frame_failed(self, error: BaseException) -> None:
-        self._frames.blame(error)
+        self._operator.blame(error)
         self._fail(error)
 
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
         self._drop(self._input.error)
-        if self._jobs is not None:
-            self._jobs.cancel()
+        super()._release()
 
 
 def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> Any:

@@ -14,7 +14,7 @@ import pyspark
 from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import live_context
+from pyrs.spark.sessions import checked_session
 from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
@@ -107,7 +107,7 @@ def read_stream(
         >>> query = prices.writeStream.format("parquet").option("checkpointLocation", "/data/c").start("/data/prices")
         ... # doctest: +SKIP
     """
-    context = live_context(spark)
+    context = checked_session(spark, "read_stream").sparkContext
     reason = why_no_source()
     if reason is not None:
         raise NotImplementedError(f"read_stream: {reason}")

@@ -1,0 +1,137 @@
+"""pyrs on the executors: the package is sent there, and tasks check what they can import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import Any
+from weakref import WeakKeyDictionary
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pyrs
+from pyrs.spark.read.failures import reason_of
+from pyrs.spark.sessions import Jobs, checked_session, is_connect
+
+__all__ = ["requirement", "ship", "why_no_workers"]
+
+_CHECK_SECONDS = 60
+_FEWEST_TASKS, _MOST_TASKS = 8, 256
+_answers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_shipped: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+"""Both by SparkContext, or by session of Spark Connect."""
+
+
+def ship(spark: Any) -> None:
+    """Send pyrs to the executors of a session, and check that tasks can run there.
+
+    The package of this process travels as a zip file, which Spark adds to the path of its Python workers, also on
+    executors that start later. Tasks, one for each core, then check that the executors have pyrs in this version,
+    pyarrow and pandas. A second call for a session checks again.
+
+    Needed once for each session whose executors do not have pyrs, before ``apply`` and ``for_each_partition``.
+
+    Args:
+        spark: a session, classic or of Spark Connect.
+
+    Raises:
+        TypeError: ``spark`` is not a SparkSession.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        ImportError: an executor lacks one of the packages, or has another version of pyrs. The message has its Python.
+    """
+    owner = _owner(checked_session(spark))
+    if owner not in _shipped and ".zip" not in pyrs.__file__:  # Spark has sent the zip file that this process imports
+        if is_connect(spark):
+            spark.addArtifact(_archive()[0], pyfile=True)
+        else:
+            spark.sparkContext.addPyFile(_archive()[0])
+        _shipped[owner] = True
+    cores = _FEWEST_TASKS if is_connect(spark) else spark.sparkContext.defaultParallelism
+    _answers[owner] = answer = _answer(spark, min(cores, _MOST_TASKS))
+    if answer != "ok":
+        raise ImportError(answer.removeprefix("no: "))
+
+
+def why_no_workers(spark: Any) -> str:
+    """Return whether an executor has what tasks import: ``"ok"``, or ``"no: "`` and the reason.
+
+    Runs one task, unless it did before.
+    """
+    owner = _owner(spark)
+    if _answers.get(owner) != "ok":
+        _answers[owner] = _answer(spark, 1)
+    return _answers[owner]
+
+
+def requirement(*names: str) -> Callable[[], None]:
+    """Return a function that raises where a package is missing, or pyrs has another version.
+
+    It travels to the executors by value, so it uses nothing of this package: that may be missing there.
+    """
+    driver = pyrs.__version__
+
+    def check() -> None:
+        import importlib
+        import sys
+
+        python = "Where an executor should run another Python, set PYSPARK_PYTHON before the session starts"
+        for name in names:
+            ship = "ps.ship(spark) sends the package of the driver. " if name == "pyrs" else ""
+            try:
+                module = importlib.import_module(name)
+            except ImportError as error:
+                where = f"the executor's Python, {sys.executable}, cannot import {name} ({error})"
+                raise ModuleNotFoundError(f"{where}. {ship}{python}") from None
+            if name == "pyrs" and module.__version__ != driver:
+                where = f"the executor's Python, {sys.executable}, has pyrs {module.__version__}"
+                raise ImportError(f"{where}, and the driver {driver}. {ship}{python}")
+
+    return check
+
+
+def _owner(spark: Any) -> Any:
+    return spark if is_connect(spark) else spark.sparkContext
+
+
+def _answer(spark: Any, tasks: int) -> str:
+    from pyspark.sql.functions import udf
+
+    check = requirement("pyarrow", "pandas", "pyrs")
+    answers: SimpleQueue[str] = SimpleQueue()
+
+    def probe(_: int) -> str:
+        try:
+            check()
+        except ImportError as error:
+            return f"no: {error}"
+        return "ok"
+
+    def ask() -> None:
+        try:
+            probed = udf(probe, "string", useArrow=False)  # pickled rows need neither pyarrow nor pandas
+            rows = spark.range(0, tasks, 1, tasks).select(probed("id").alias("answer")).collect()
+            answers.put(min(row.answer for row in rows))  # "no: ..." sorts before "ok"
+        except Exception as error:
+            answers.put(f"no: {reason_of(error)}")
+
+    jobs = Jobs(spark)
+    jobs.submit(ask)
+    try:
+        return answers.get(timeout=_CHECK_SECONDS)
+    except Empty:
+        jobs.cancel()
+        return f"no: the executors have not run {tasks} tasks within {_CHECK_SECONDS} s"
+
+
+@cache
+def _archive() -> tuple[str, Any]:
+    """Return the path of a zip file of this package, and its folder, which is removed at exit."""
+    folder = TemporaryDirectory(prefix="pyrs-")
+    path, root = Path(folder.name) / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                archive.write(file, file.relative_to(root.parent))
+    return str(path), folder
