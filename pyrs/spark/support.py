@@ -6,8 +6,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pyspark.sql.pandas.utils import require_minimum_pandas_version
-
 from pyrs.spark.executors.shipping import why_no_workers
 from pyrs.spark.read.partitions import has_fast_path
 from pyrs.spark.sessions import checked_session, is_connect, why_not
@@ -96,6 +94,8 @@ def attach(spark: Any) -> Bridge:
 def _why_no_workers(spark: Any) -> str:
     """Return whether the driver and an executor have what tasks import."""
     try:
+        from pyspark.sql.pandas.utils import require_minimum_pandas_version
+
         require_minimum_pandas_version()
     except Exception as error:
         return f"no: {error}"

@@ -125,10 +125,8 @@ def test_supports_reports_a_package_missing_on_the_driver(spark: Any, monkeypatc
 def test_supports_reports_why_a_session_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "PYSPARK_PIN_THREAD", "false")
     assert all(answer.startswith("no: PYSPARK_PIN_THREAD is off") for answer in ps.supports(spark).values())
-    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    assert all(answer.startswith("no: this is a Spark Connect session") for answer in ps.supports(remote).values())
-    with pytest.raises(JvmUnavailable, match="Spark Connect"):
-        ps.events(remote)
+    with pytest.raises(JvmUnavailable, match="PYSPARK_PIN_THREAD is off"):
+        ps.events(spark)
     with pytest.raises(TypeError, match="spark must be a SparkSession, not int"):
         ps.supports(3)
 

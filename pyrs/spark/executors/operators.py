@@ -12,7 +12,7 @@ from pyrs._core.validation import checked_callable
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.executors.tasks import Delivery, Staged
-from pyrs.spark.read.failures import partition_failed
+from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema

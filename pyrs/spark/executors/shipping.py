@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyrs
-from pyrs.spark.read.failures import reason_of
+from pyrs.spark.read.partitions import reason_of
 from pyrs.spark.sessions import Jobs, checked_session, is_connect
 
 __all__ = ["requirement", "ship", "why_no_workers"]
@@ -96,8 +96,10 @@ def _owner(spark: Any) -> Any:
 
 
 def _answer(spark: Any, tasks: int) -> str:
-    from pyspark.sql.functions import udf
-
+    if is_connect(spark):
+        from pyspark.sql.connect.functions import udf
+    else:
+        from pyspark.sql.functions import udf
     check = requirement("pyarrow", "pandas", "pyrs")
     answers: SimpleQueue[str] = SimpleQueue()
 

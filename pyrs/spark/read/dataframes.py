@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
+from threading import Event
 from typing import Any, NamedTuple, TextIO
 
 from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
 from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
-from pyrs.spark.read.failures import partition_failed
-from pyrs.spark.read.partitions import PartitionReader, reader_for
+from pyrs.spark.read.partitions import PartitionReader, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Shape, opened
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
 from pyrs.stream.stream import Stream
 
 __all__ = ["FrameStream", "from_dataframe"]
+
+_HELD_BATCHES = 8  # of a reader that streams
+_LOOK_SECONDS = 0.1
 
 
 def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> FrameStream:
@@ -167,6 +170,7 @@ class _FramesRun(JobRun[Any]):
         self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
         self._remaining = 0
         self._rows_of_each = 1  # element of that batch
+        self._batch_taken = Event()
         self._bar = None if frames.shows is None else Bar(frames.shows)
         self._read_all = False
 
@@ -220,6 +224,7 @@ class _FramesRun(JobRun[Any]):
         done = partition.done  # read before the batches: all of them were appended before it was set
         if partition.batches:
             batch = partition.batches.popleft()
+            self._batch_taken.set()
             self._rows, self._remaining = self._frames.shape.of_batch(batch)
             self._rows_of_each = batch.num_rows // self._remaining
             return True
@@ -240,6 +245,9 @@ class _FramesRun(JobRun[Any]):
         title = "from_dataframe" if site is None else f"from_dataframe at {site}"  # as Spark names its own actions
         try:
             reader = reader_for(self._frames.df, self._frames.schema)
+            if is_connect(reader.df):
+                self._plan(reader)
+                return
             in_sql_execution(reader.df, "from_dataframe", title, partial(self._plan, reader))
         except ExecutionFailed:
             pass
@@ -258,13 +266,17 @@ class _FramesRun(JobRun[Any]):
         def deliver(batch: Any) -> None:
             partition.batches.append(batch)
             self.wake()
+            while reader.streams and len(partition.batches) >= _HELD_BATCHES and self._live:
+                self._batch_taken.clear()
+                if len(partition.batches) >= _HELD_BATCHES:
+                    self._batch_taken.wait(_LOOK_SECONDS)
 
         try:
             reader.read(partition.number, deliver, self._is_over)
         except Exception as error:
             if self._is_over():
                 return  # the cancel itself is the likely cause
-            partition.error = partition_failed(error, partition.number)
+            partition.error = partition_failed(error, None if reader.streams else partition.number)
         partition.done = True
         self.wake()
 

@@ -1,24 +1,39 @@
-"""Reading the partitions of a DataFrame: with the Arrow batches of the JVM, or with Spark's public interface."""
+"""Reading the partitions of a DataFrame: Arrow batches of the JVM, of Python workers, or of Spark Connect."""
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyarrow
+
 from pyrs.errors import PyrsError
 from pyrs.spark.schema.arrow import read_batch, read_stream
-from pyrs.spark.sessions import loopback
+from pyrs.spark.sessions import is_connect, loopback
 
-__all__ = ["JvmReader", "PartitionFailed", "PartitionReader", "PublicReader", "has_fast_path", "reader_for"]
+__all__ = [
+    "ConnectReader",
+    "JvmReader",
+    "PartitionFailed",
+    "PartitionReader",
+    "PublicReader",
+    "has_fast_path",
+    "partition_failed",
+    "reader_for",
+    "reason_of",
+]
 
 _CONNECT_SECONDS = 15
 _LENGTH = struct.Struct("!i")
+_OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # on Linux only
 _probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # by gateway
@@ -39,6 +54,41 @@ class PartitionFailed(PyrsError, RuntimeError):
         return f"partition {self.partition}: {self.args[1]}"
 
 
+def partition_failed(error: BaseException, partition: int | None = None) -> BaseException:
+    """Return a ``PartitionFailed`` with Spark's error as its cause.
+
+    Args:
+        error: the exception that Spark raised.
+        partition: the index of the partition; None to read it from the text of the error. If the text has none, the
+            error itself is returned.
+    """
+    reason = reason_of(error)
+    ours = _OURS.match(reason)
+    if ours is not None and partition in (None, int(ours[1])):
+        partition, reason = int(ours[1]), ours[2]
+    if partition is None:
+        return error
+    failed = PartitionFailed(partition, reason)
+    failed.__cause__ = error
+    return failed
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the reason of an error in one line: of a Java error, its root cause."""
+    text = f"{type(error).__name__}: {error}"
+    java = getattr(error, "java_exception", None)
+    try:
+        while java is not None:
+            text, java = java.toString(), java.getCause()
+    except Exception:  # the JVM is gone
+        pass
+    lines = text.strip().splitlines()
+    if "Traceback (most recent call last):" in text:  # of a Python worker; the last line has the exception
+        lines = [line for line in lines[1:] if line[:1].isalpha()] or lines
+        return lines[-1]
+    return lines[0]
+
+
 class PartitionReader(ABC):
     """The partitions of one subscription.
 
@@ -46,21 +96,15 @@ class PartitionReader(ABC):
         df: the DataFrame whose plan the jobs run.
     """
 
+    streams = False
+    """Whether batches arrive from all partitions in one read, as fast as they are delivered."""
+
     def __init__(self, df: Any) -> None:
         self.df = df
-        self._context = df.sparkSession.sparkContext
-        self._observed: Lock | None = None
-
-    def open(self) -> int:
-        """Plan the query, and return the number of partitions."""
-        self._encoded = self._plan()
-        self._observed = Lock() if _is_observed(self.df) else None
-        count: int = self._encoded.getNumPartitions()
-        return count
 
     @abstractmethod
-    def _plan(self) -> Any:
-        """Return the RDD of encoded batches."""
+    def open(self) -> int:
+        """Plan the query, and return the number of partitions."""
 
     @abstractmethod
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
@@ -74,7 +118,9 @@ class PartitionReader(ABC):
 
 
 def reader_for(df: Any, schema: Any) -> PartitionReader:
-    """Return the faster reader that works on this driver."""
+    """Return the fastest reader that works with this session."""
+    if is_connect(df):
+        return ConnectReader(df, schema)
     return JvmReader(df, schema) if has_fast_path(df) else PublicReader(df)
 
 
@@ -103,7 +149,24 @@ def _probe(gateway: Any, java_df: Any) -> bool:
     return True
 
 
-class JvmReader(PartitionReader):
+class _RddReader(PartitionReader):
+    def __init__(self, df: Any) -> None:
+        super().__init__(df)
+        self._context = df.sparkSession.sparkContext
+        self._observed: Lock | None = None
+
+    def open(self) -> int:
+        self._encoded = self._plan()
+        self._observed = Lock() if _is_observed(self.df) else None
+        count: int = self._encoded.getNumPartitions()
+        return count
+
+    @abstractmethod
+    def _plan(self) -> Any:
+        """Return the RDD of encoded batches."""
+
+
+class JvmReader(_RddReader):
     """Reads each partition as Arrow that the JVM encodes, in a job of its own.
 
     The two methods are not public, but have had the same names and signatures since Spark 3.5.
@@ -156,7 +219,7 @@ class JvmReader(PartitionReader):
             self._context._gateway.detach(server)
 
 
-class PublicReader(PartitionReader):
+class PublicReader(_RddReader):
     """Reads each partition as Arrow that Python workers encode, with the public interface only.
 
     That is ``mapInArrow``, ``rdd`` and ``runJob``.
@@ -185,6 +248,33 @@ class PublicReader(PartitionReader):
                 return
             for batch in read_stream(data):
                 deliver(batch)
+
+
+class ConnectReader(PartitionReader):
+    """Reads all partitions from the Arrow stream of Spark Connect, in order, as one partition.
+
+    The client's method is not public. It is the one that ``toLocalIterator`` calls since Spark 3.5.
+    """
+
+    streams = True
+
+    def __init__(self, df: Any, schema: Any) -> None:
+        super().__init__(df)
+        self._schema = schema
+
+    def open(self) -> int:
+        return 1
+
+    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+        plan, client = self.df._plan, self.df.sparkSession.client
+        observed = (plan.observations,) if hasattr(plan, "observations") else ()  # from Spark 4.0 on
+        with closing(client.to_table_as_iterator(plan.to_proto(client), *observed)) as answers:
+            for answer in answers:
+                if over():
+                    return
+                if isinstance(answer, pyarrow.Table):  # the other answers are schemas
+                    for batch in answer.cast(self._schema).to_batches():
+                        deliver(batch)
 
 
 class _Same:

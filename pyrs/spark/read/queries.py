@@ -209,7 +209,7 @@ def batches(
     output_mode: str = "append",
     explicit: bool = False,
 ) -> Stream[Batch]:
-    """Return a stream of the batches of a streaming DataFrame; see ``from_stream``.
+    """Return a stream of the batches of a streaming DataFrame; the arguments are those of ``from_stream``.
 
     Args:
         sdf: the streaming DataFrame.
@@ -320,12 +320,12 @@ class _QueryRun(Coordinator[Batch]):
             _Stopped: the query was stopped. A return would commit the batch, also on an interrupted thread.
         """
         try:
-            self._wait_for_demand()
+            self._wait_until(self._is_demanded)
             self._offer(batch_id, self._arguments.data(df))
             if self._arguments.explicit:
-                self._wait_for_ack(batch_id)
+                self._wait_until(lambda: self._acknowledged == batch_id, batch_id)
             else:
-                self._wait_for_demand()
+                self._wait_until(self._is_demanded)
         except Exception as error:
             self._reason = error
             if isinstance(error, _Stopped) or not self._is_active():
@@ -333,19 +333,34 @@ class _QueryRun(Coordinator[Batch]):
                 raise _Stopped from None
             raise
 
-    def _wait_for_demand(self) -> None:
-        """Wait until a batch is demanded and none is offered.
+    def _is_demanded(self) -> bool:
+        return self._live and self._offered is None and self._demand() > 0
+
+    def _wait_until(self, ready: Callable[[], bool], unacknowledged: int | None = None) -> None:
+        """Wait until ``ready`` returns True.
+
+        Args:
+            ready: called with the lock held, and without it.
+            unacknowledged: the number of the batch that the wait is for, None if it is for demand.
 
         Raises:
             _Stopped: the query was stopped. A cancel alone does not raise, because the query would fail.
         """
+        remind_at = monotonic() + _REMIND_SECONDS
         while True:
             with self._changed:
-                if self._live and self._offered is None and self._demand() > 0:
+                if ready():
                     return
                 self._changed.wait(_LOOK_SECONDS)
-            if not self._is_active():
+            if not ready() and not self._is_active():
                 raise _Stopped
+            if unacknowledged is not None and self._live and self._offered is None and monotonic() > remind_at:
+                remind_at = inf
+                _log.warning(
+                    "from_stream: batch %d has waited %d s for batch.ack(); the query computes no other batch before",
+                    unacknowledged,
+                    _REMIND_SECONDS,
+                )
 
     def _offer(self, batch_id: int, data: Any) -> None:
         batch = Batch(batch_id, data)
@@ -363,28 +378,6 @@ class _QueryRun(Coordinator[Batch]):
         # The garbage collector calls this, on any thread, so it takes no lock that its thread may hold.
         if self._live:
             self.post(self._fail, BatchDiscarded(batch_id))
-
-    def _wait_for_ack(self, batch_id: int) -> None:
-        """Wait until the batch was acknowledged.
-
-        Raises:
-            _Stopped: the query was stopped.
-        """
-        remind_at = monotonic() + _REMIND_SECONDS
-        while True:
-            with self._changed:
-                if self._acknowledged == batch_id:
-                    return
-                self._changed.wait(_LOOK_SECONDS)
-            if self._acknowledged != batch_id and not self._is_active():
-                raise _Stopped
-            if self._live and self._offered is None and monotonic() > remind_at:
-                remind_at = inf
-                _log.warning(
-                    "from_stream: batch %d has waited %d s for batch.ack(); the query computes no other batch before",
-                    batch_id,
-                    _REMIND_SECONDS,
-                )
 
     def _is_active(self) -> bool:
         """Return whether the query is active.

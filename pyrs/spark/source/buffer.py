@@ -20,13 +20,14 @@ from pyrs.spark.schema.rows import RowEncoder
 from pyrs.spark.source.elements import BatchElements, Elements
 from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
-from pyrs.spark.source.parts import parts
 
 __all__ = ["OffsetRefused", "ReplayBuffer"]
 
 _log = logging.getLogger("pyrs.spark")
 _LOOK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
+_TASK_ROWS = 10_000  # per task; the overhead of a task exceeds the work of fewer
+_TASK_BYTES = 16 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
 
 
 class OffsetRefused(PyrsError):
@@ -292,7 +293,7 @@ class ReplayBuffer:
             count += batch.num_rows
         if count:
             try:
-                segment = Segment(self._end, self._end + count, parts(batches, self._parallelism))
+                segment = Segment(self._end, self._end + count, _parts(batches, self._parallelism))
                 if self._journal is not None:
                     self._journal.append(segment)
             except BaseException:
@@ -341,3 +342,19 @@ def _offset(value: Any) -> Offset | None:
 
 def _between(start: Offset, end: Offset) -> str:
     return str(end.sequence - start.sequence) if start.epoch == end.epoch else f"up to {end.sequence}"
+
+
+def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
+    """Return the batches as Arrow streams, one for each task. A single row may exceed the size limit of a task."""
+    table = pyarrow.Table.from_batches(batches)
+    tasks = min(parallelism, -(-table.num_rows // _TASK_ROWS))
+    count = min(max(tasks, -(-table.nbytes // _TASK_BYTES)), table.num_rows)
+    rows = -(-table.num_rows // count)
+    return [_stream(table.slice(first, rows)) for first in range(0, table.num_rows, rows)]
+
+
+def _stream(table: pyarrow.Table) -> Any:
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

@@ -1,0 +1,203 @@
+"""Run every function on a session of Spark Connect, whose server this process starts; print the results as JSON.
+
+A process has either classic sessions or those of Spark Connect, so this is a script and not a test.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.testing import TestSubscriber
+
+RESULTS: dict[str, Any] = {}
+SECONDS = 60
+
+
+def recorded(function: Callable[[Any], Any]) -> Callable[[Any], None]:
+    def run(spark: Any) -> None:
+        try:
+            RESULTS[function.__name__] = function(spark)
+        except Exception as error:
+            RESULTS[function.__name__] = f"{type(error).__name__}: {error}"
+
+    CASES.append(run)
+    return run
+
+
+CASES: list[Callable[[Any], None]] = []
+
+
+@recorded
+def supports(spark: Any) -> Any:
+    return ps.supports(spark)
+
+
+@recorded
+def apply(spark: Any) -> Any:
+    rows = ps.apply(spark.range(0, 100, 1, 4), lambda rows: rows.map(lambda row: (row.id * 2,)), "double long")
+    return sum(row.double for row in rows.collect())
+
+
+@recorded
+def apply_that_fails(spark: Any) -> Any:
+    ps.apply(spark.range(0, 4, 1, 2), lambda rows: rows.map(lambda row: (row.id // 0,)), "n long").collect()
+
+
+@recorded
+def for_each_partition(spark: Any) -> Any:
+    frame = spark.range(0, 1000, 1, 4)
+    return ps.for_each_partition(frame, lambda: TestSubscriber(None)).block(timeout=SECONDS)
+
+
+@recorded
+def for_each_partition_that_fails(spark: Any) -> Any:
+    def failing() -> Any:
+        raise ArithmeticError("on the executor")
+
+    ps.for_each_partition(spark.range(0, 4, 1, 1), failing).block(timeout=SECONDS)
+
+
+@recorded
+def from_dataframe(spark: Any) -> Any:
+    frame = spark.sql(
+        "select id, cast(id as string) text, timestamp_seconds(id) time, array(id, null) items, "
+        "named_struct('a', id, 'b', map('k', id)) nested, cast(id as decimal(10, 2)) price, date '2024-02-29' day, "
+        "cast(id as binary) bytes from range(0, 5000, 1, 7)"
+    )
+    return ps.from_dataframe(frame).collect(timeout=SECONDS) == frame.collect()
+
+
+@recorded
+def from_dataframe_of_no_rows(spark: Any) -> Any:
+    return ps.from_dataframe(spark.range(0), "tuples").collect(timeout=SECONDS)
+
+
+@recorded
+def from_dataframe_in_pandas(spark: Any) -> Any:
+    return sum(len(frame) for frame in ps.from_dataframe(spark.range(10), "pandas").collect(timeout=SECONDS))
+
+
+@recorded
+def from_dataframe_on_demand(spark: Any) -> Any:
+    subscriber: TestSubscriber[Any] = TestSubscriber(3)
+    ps.from_dataframe(spark.range(0, 1_000_000, 1, 50), "tuples").subscribe(subscriber)
+    subscriber.await_count(3, SECONDS)
+    time.sleep(0.5)
+    held = len(subscriber.elements)
+    subscriber.request(1_000_000)
+    subscriber.await_complete(SECONDS)
+    return [held, [n for (n,) in subscriber.elements] == list(range(1_000_000))]
+
+
+@recorded
+def from_dataframe_that_fails(spark: Any) -> Any:
+    frame = spark.sql("select raise_error('no such luck') as failed")
+    ps.from_dataframe(frame).collect(timeout=SECONDS)
+
+
+@recorded
+def from_dataframe_cancelled(spark: Any) -> Any:
+    """Return how long a cancel takes to end the only task, which sleeps for a minute in Python."""
+
+    def slow(rows: Any) -> Any:
+        for batch in rows:
+            time.sleep(SECONDS)
+            yield batch
+
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.from_dataframe(spark.range(0, 1, 1, 1).mapInArrow(slow, "id long")).subscribe(subscriber)
+    time.sleep(3)
+    subscriber.cancel()
+    began = time.monotonic()
+    from pyrs.spark.sessions import _fetches
+
+    while _fetches_busy(_fetches) and time.monotonic() - began < SECONDS:
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def _fetches_busy(_: Any) -> bool:
+    import sys
+    import threading
+
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        while frame is not None and names.get(ident, "").startswith("pyrs"):
+            if frame.f_code.co_name == "_read":
+                return True
+            frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+@recorded
+def for_each_frame(spark: Any) -> Any:
+    sums: list[int] = []
+    rows = pyrs.range(1000).map(lambda n: (n,))
+    single = ps.for_each_frame(rows, "n long", lambda df: sums.append(df.groupBy().sum().first()[0]), 300, spark=spark)
+    return [single.block(timeout=SECONDS), sum(sums)]
+
+
+@recorded
+def events(spark: Any) -> Any:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.events(spark).subscribe(subscriber)
+    query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+    subscriber.await_count(2, SECONDS)
+    query.stop()
+    subscriber.await_count(3, SECONDS)
+    subscriber.cancel()
+    return sorted({type(event).__name__ for event in subscriber.elements})
+
+
+@recorded
+def from_stream(spark: Any) -> Any:
+    ps.from_stream(spark.readStream.format("rate").load())
+
+
+@recorded
+def streaming_for_each_partition(spark: Any) -> Any:
+    ps.for_each_partition(spark.readStream.format("rate").load(), lambda: TestSubscriber(None))
+
+
+@recorded
+def streaming_apply(spark: Any) -> Any:
+    frame = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    mapped = ps.apply(frame, lambda rows: rows.map(lambda row: (row.value,)), "n long")
+    query = mapped.writeStream.format("memory").queryName("applied").trigger(once=True).start()
+    query.awaitTermination(SECONDS)
+    return spark.table("applied").count()
+
+
+@recorded
+def read_stream(spark: Any) -> Any:
+    ps.read_stream(spark, pyrs.empty(), "n long")
+
+
+@recorded
+def attach(spark: Any) -> Any:
+    ps.attach(spark)
+
+
+@recorded
+def ship(spark: Any) -> Any:
+    ps.ship(spark)
+
+
+def main() -> None:
+    spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    for case in CASES:
+        case(spark)
+    spark.stop()
+    RESULTS["stopped"] = list(ps.supports(spark).values())
+    print("RESULTS", json.dumps(RESULTS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Every function on executors that are other processes and lack pyrs, and executors that are killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark import cluster
+
+LOCAL_CLUSTER = "local-cluster[2,1,1024]"
+
+
+@pytest.fixture(scope="module", params=[LOCAL_CLUSTER, pytest.param("standalone", marks=pytest.mark.campaign)])
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("cluster")
+    python = cluster.python_without_pyrs(folder / "python")
+    if request.param == LOCAL_CLUSTER:
+        return run(LOCAL_CLUSTER, folder, python)
+    with cluster.standalone(folder, python) as url:
+        return run(url, folder, python)
+
+
+def run(master: str, folder: Path, python: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark.over_cluster", master, str(folder)],
+        env=cluster.environment(python),
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    _, found, answer = done.stdout.rpartition("RESULTS ")
+    assert found, done.stderr
+    sys.stderr.write(done.stderr)
+    return json.loads(answer)
+
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def test_supports_reports_that_executors_lack_pyrs(results: Any) -> None:
+    apply, for_each_partition, from_dataframe = results["before_shipping"]
+    assert apply == for_each_partition
+    assert apply.startswith("no: the executor's Python, ") and "cannot import pyrs" in apply
+    assert "ps.ship(spark) sends the package" in apply
+    assert from_dataframe == "ok"
+
+
+def test_apply_fails_with_the_advice_to_ship(results: Any) -> None:
+    assert "cannot import pyrs" in results["apply_before_shipping"]
+    assert "ps.ship(spark) sends the package" in results["apply_before_shipping"]
+
+
+def test_all_functions_are_supported_after_ship(results: Any) -> None:
+    assert set(results["ship"].values()) == {"ok"}
+
+
+def test_partitions_run_on_both_executors(results: Any) -> None:
+    assert len(results["hosts"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("from_dataframe", True),
+        ("from_stream", True),
+        ("streaming_for_each_partition", 100),
+        ("events", "QueryStartedEvent"),
+        ("for_each_frame", [1000, 499500]),
+        ("read_stream", True),
+        ("attach", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_function_works(results: Any, function: str, expected: Any) -> None:
+    assert results[function] == expected
+
+
+@pytest.mark.parametrize("function", ["from_dataframe_with_a_killed_executor", "apply_with_a_killed_executor"])
+def test_a_killed_executor_loses_and_repeats_no_row(results: Any, function: str) -> None:
+    assert results[function] is True
+
+
+def test_a_killed_executor_delivers_only_its_partition_again(results: Any) -> None:
+    count, complete, repeated = results["for_each_partition_with_a_killed_executor"]
+    assert count == 4000 and complete
+    assert repeated == [1]
