@@ -6,14 +6,17 @@ A process has either classic sessions or those of Spark Connect, so this is a sc
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 import pyrs
 from pyrs import spark as ps
+from pyrs.spark.read.partitions import ConnectReader
 from pyrs.testing import TestSubscriber
 
 RESULTS: dict[str, Any] = {}
@@ -69,7 +72,7 @@ def from_dataframe(spark: Any) -> Any:
     frame = spark.sql(
         "select id, cast(id as string) text, timestamp_seconds(id) time, array(id, null) items, "
         "named_struct('a', id, 'b', map('k', id)) nested, cast(id as decimal(10, 2)) price, date '2024-02-29' day, "
-        "cast(id as binary) bytes from range(0, 5000, 1, 7)"
+        "cast(cast(id as string) as binary) bytes from range(0, 5000, 1, 7)"
     )
     return ps.from_dataframe(frame).collect(timeout=SECONDS) == frame.collect()
 
@@ -114,25 +117,22 @@ def from_dataframe_cancelled(spark: Any) -> Any:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(spark.range(0, 1, 1, 1).mapInArrow(slow, "id long")).subscribe(subscriber)
     time.sleep(3)
+    assert is_reading()
     subscriber.cancel()
     began = time.monotonic()
-    from pyrs.spark.sessions import _fetches
-
-    while _fetches_busy(_fetches) and time.monotonic() - began < SECONDS:
+    while is_reading() and time.monotonic() - began < SECONDS:
         time.sleep(0.05)
     return time.monotonic() - began
 
 
-def _fetches_busy(_: Any) -> bool:
-    import sys
-    import threading
-
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    for ident, frame in sys._current_frames().items():
-        while frame is not None and names.get(ident, "").startswith("pyrs"):
-            if frame.f_code.co_name == "_read":
+def is_reading() -> bool:
+    """Return whether a thread reads a DataFrame."""
+    for frame in sys._current_frames().values():
+        inner: FrameType | None = frame
+        while inner is not None:
+            if inner.f_code is ConnectReader.read.__code__:
                 return True
-            frame = frame.f_back  # type: ignore[assignment]
+            inner = inner.f_back
     return False
 
 
@@ -154,6 +154,12 @@ def events(spark: Any) -> Any:
     subscriber.await_count(3, SECONDS)
     subscriber.cancel()
     return sorted({type(event).__name__ for event in subscriber.elements})
+
+
+@recorded
+def apply_with_metrics(spark: Any) -> Any:
+    metrics = pyrs.Metrics("rows")
+    ps.apply(spark.range(1), lambda rows: rows.metrics(metrics), "id long")
 
 
 @recorded

@@ -18,10 +18,12 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executors import shipping
 from pyrs.spark.executors.operators import _task
+from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.tasks import Staged
 from pyrs.spark.schema.arrow import checked_shape
 from pyrs.spark.schema.rows import RowEncoder
 
+A_LOCK = RLock()
 SCHEMA = StructType().add("n", LongType())
 
 
@@ -48,14 +50,14 @@ except ImportError as error:
 
 def test_an_executor_without_pyrs_reports_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "task"
-    file.write_bytes(cloudpickle.dumps(_task(staged(lambda rows: rows), None, "stage")))
+    file.write_bytes(cloudpickle.dumps(_task(packed(staged(lambda rows: rows), None, "stage", None))))
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYRS, str(file)], capture_output=True, text=True, timeout=100)
     assert f"the executor's Python, {sys.executable}, cannot import pyrs" in done.stdout, done.stderr
     assert "ps.ship(spark) sends the package" in done.stdout and "PYSPARK_PYTHON" in done.stdout
 
 
 def test_an_executor_with_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = _task(staged(lambda rows: rows), None, "stage")
+    task = _task(packed(staged(lambda rows: rows), None, "stage", None))
     monkeypatch.setattr(pyrs, "__version__", "0.0.1")
     with pytest.raises(ImportError, match=r"has pyrs 0\.0\.1, and the driver"):
         list(task(iter(())))
@@ -91,10 +93,38 @@ def test_a_captured_object_that_cannot_be_sent_is_named() -> None:
         return rows.map(lambda row: (number, lock))
 
     with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'lock', a RLock"):
-        _task(staged(stage), stage, "stage")
+        packed(staged(stage), stage, "stage", None)
     uploader = Uploader()
     with pytest.raises(TypeError, match="stage cannot be sent to the executors: it, or a value that it captures"):
-        _task(staged(uploader), uploader, "stage")
+        packed(staged(uploader), uploader, "stage", None)
+
+
+def uses_a_global(rows: Any) -> Any:
+    return rows.map(lambda row: (A_LOCK, row))
+
+
+def test_a_global_of_an_inner_function_is_named() -> None:
+    uses_a_global.__module__ = "__main__"  # pickled by value, as a function of a notebook
+    with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'A_LOCK', a RLock"):
+        packed(staged(uses_a_global), uses_a_global, "stage", None)
+
+
+def test_a_captured_bridge_is_named(spark: Any) -> None:
+    bridge = ps.attach(spark)
+    with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'bridge', a Bridge"):
+        ps.apply(spark.range(1), lambda rows: rows.map(lambda row: bridge.closed), "closed boolean")
+    bridge.close()
+
+
+def test_metrics_count_the_elements_of_all_tasks(spark: Any) -> None:
+    incoming, outgoing = pyrs.Metrics("incoming"), pyrs.Metrics("outgoing")
+
+    def even(rows: Any) -> Any:
+        return rows.metrics(incoming).filter(lambda row: row.id % 2 == 0).map(lambda row: (row.id,)).metrics(outgoing)
+
+    assert len(ps.apply(spark.range(0, 100, 1, 4), even, "id long").collect()) == 50
+    assert (incoming.subscribed, incoming.elements, incoming.completed, incoming.active) == (4, 100, 4, 0)
+    assert (outgoing.elements, outgoing.demand) == (50, 0)
 
 
 def failing(row: Any) -> Any:

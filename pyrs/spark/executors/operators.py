@@ -10,6 +10,7 @@ from typing import Any
 from pyrs._core.display import name_of
 from pyrs._core.validation import checked_callable
 from pyrs.api import Processor, Publisher, Subscriber
+from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.executors.tasks import Delivery, Staged
 from pyrs.spark.read.partitions import partition_failed
@@ -43,11 +44,11 @@ def apply(
     its batch. If the stage is not a plain chain of iterators, 32 elements are prefetched, or 1 if elements are batches.
     The stage must release its resources when its partition ends, because the task ends too.
 
-    The executors need pyrs, pyarrow and pandas; Spark pickles the stage like any function. Spark may run a task again,
-    and the stage with it.
+    The executors need pyrs, pyarrow and pandas: see ``ship``. Spark pickles the stage like any function, and may run a
+    task again, and the stage with it. A ``Metrics`` in the stage counts the elements of the tasks that succeed.
 
     Args:
-        df: the DataFrame, of a classic session, batch or streaming.
+        df: the DataFrame, batch or streaming.
         stage: called on the executor with a ``Stream`` of the elements of a partition; returns a Publisher of rows. Or
             a class of Processors, or another callable without arguments that returns one for each partition.
         schema: the schema of the result: a ``StructType``, or text such as ``"id long, name string"``.
@@ -58,7 +59,7 @@ def apply(
         TypeError: ``df`` is not a DataFrame, ``stage`` has other parameters or cannot be pickled, or ``schema`` is not
             a schema or has a type that Arrow cannot carry.
         ValueError: as_ has another value, or the schema has no column or two columns of one name.
-        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
     partition, the reason and the traceback. An element that does not fit the schema is a ``SchemaMisfit``.
@@ -82,7 +83,7 @@ def apply(
         zone,
         rows if rows > 0 else _ROWS,
     )
-    return df.mapInArrow(_task(staged, stage, "stage"), struct)
+    return df.mapInArrow(_task(packed(staged, stage, "stage", spark)), struct)
 
 
 def for_each_partition(
@@ -112,7 +113,7 @@ def for_each_partition(
     Delivery is at least once: Spark may run a task again, with a new Subscriber that receives the whole partition.
 
     Args:
-        df: the DataFrame, of a classic session, batch or streaming.
+        df: the DataFrame, batch or streaming.
         subscriber_factory: called on the executor without arguments, once for each partition. ``TaskContext.get()``
             identifies the partition.
         as_: the type of the elements, as in ``from_dataframe``.
@@ -127,7 +128,8 @@ def for_each_partition(
             argument has a wrong type.
         ValueError: as_ has another value, the trigger is not supported, or df is not streaming and there is a
             checkpoint or a trigger.
-        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        JvmUnavailable: the session was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or is of Spark Connect and df
+            is streaming.
 
     A Subscriber that raises fails its task. If Spark does not retry it, the error is ``PartitionFailed``, which is the
     ``__cause__`` of Spark's ``StreamingQueryException`` if df is streaming.
@@ -143,8 +145,8 @@ def for_each_partition(
         raise ValueError("checkpoint and trigger need a streaming DataFrame, and df is not streaming")
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
-    task = _task(Delivery(subscriber_factory, shape), subscriber_factory, "subscriber_factory")
-    mapped = df.mapInArrow(task, "elements long")
+    work = packed(Delivery(subscriber_factory, shape), subscriber_factory, "subscriber_factory", df.sparkSession)
+    mapped = df.mapInArrow(_task(work), "elements long")
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
         checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
@@ -174,62 +176,23 @@ def _makes_processor(stage: Any) -> bool:
     raise TypeError(f"stage must take a Stream, or no argument and make a Processor: {name_of(stage)}{signature}")
 
 
-def _task(work: Staged | Delivery, function: Any, parameter: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _task(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return the function that Spark runs for a partition.
 
     It travels by value and holds the work as bytes, so that an executor without this package can report that.
-
-    Args:
-        work: the work of the task.
-        function: the user's function in it.
-        parameter: the name of the parameter that the function was given as.
-
-    Raises:
-        TypeError: the work cannot be pickled. The message names the variable.
     """
-    from pyspark import cloudpickle
-
-    try:
-        pickled = cloudpickle.dumps(work)
-    except Exception as error:
-        raise TypeError(_why_not_pickled(function, parameter, error)) from error
     check = requirement("pyrs")
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
-        import pickle
-
         from pyspark import TaskContext
 
         check()
-        work: Staged | Delivery = pickle.loads(pickled)
-        return work.run(TaskContext.get().partitionId(), batches)
+        from pyrs.spark.executors.pickling import unpacked
+
+        partition = TaskContext.get().partitionId()
+        return unpacked(packed, lambda work: work.run(partition, batches))
 
     return task
-
-
-def _why_not_pickled(function: Any, parameter: str, error: Exception) -> str:
-    """Return a message that names the variables of a function that cannot be pickled."""
-    from pyspark import cloudpickle
-
-    inner = inspect.unwrap(function)
-    captured: dict[str, Any] = {}
-    if inspect.ismethod(inner):
-        captured["self"] = inner.__self__
-        inner = inner.__func__
-    if inspect.isfunction(inner):
-        variables = inspect.getclosurevars(inner)
-        captured |= {**variables.globals, **variables.nonlocals}
-    guilty = []
-    for name, value in captured.items():
-        try:
-            cloudpickle.dumps(value)
-        except Exception:
-            guilty.append(f"{name!r}, a {type(value).__name__}")
-    what = f"it captures {' and '.join(guilty)}" if guilty else "it, or a value that it captures, cannot be pickled"
-    return (
-        f"{parameter} cannot be sent to the executors: {what} ({error}). Create such objects inside of it, on the "
-        "executor, or pass plain values"
-    )
 
 
 def _counted(mapped: Any) -> int:

@@ -44,6 +44,9 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     A cancel, or the end of an iteration, cancels the jobs by their tag, and no other job of the session. The jobs
     have the local properties, such as the scheduler pool, of the thread that subscribed.
 
+    A DataFrame of Spark Connect is read from Connect's own Arrow stream, in order: ``window`` and ``ordered`` have no
+    effect, and the server computes all partitions while the Subscriber is paused.
+
     The elements by ``as_``:
 
     - ``rows``: ``pyspark.sql.Row``, with the values that ``df.collect()`` has (binaries are bytes).
@@ -53,7 +56,7 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     - ``pandas``: one ``pandas.DataFrame`` for each of these batches; times are naive, in the session's zone.
 
     Args:
-        df: the DataFrame, of a classic session.
+        df: the DataFrame.
         as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
         window: the most partitions that are computed or held.
         ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
@@ -64,7 +67,7 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
             ``window`` is not an integer.
         ValueError: df is streaming, as_ has another value, window is less than 1, or as_ is ``"dicts"`` and two columns
             have the same name.
-        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
         ImportError: as_ is ``"pandas"``, which is not installed.
 
     A partition that cannot be computed fails the stream with ``PartitionFailed``, which names the partition; if

@@ -41,7 +41,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
     Raises:
         TypeError: ``spark`` is not a SparkSession, or another argument has a wrong type.
         ValueError: buffer is less than 1, or overflow has another value.
-        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     Rules: 1.1, 1.3, 3.5, 3.9.
     """

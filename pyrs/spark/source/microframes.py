@@ -70,8 +70,7 @@ def for_each_frame(
     Raises:
         TypeError: an argument has a wrong type, or Arrow cannot carry the type of a column.
         ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns of one name.
-        JvmUnavailable: there is no session, or it is of Spark Connect, was stopped, or runs with
-            ``PYSPARK_PIN_THREAD=false``.
+        JvmUnavailable: there is no session, or it was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An element that does not fit fails the result with ``SchemaMisfit``; the rows of its frame are not processed.
 

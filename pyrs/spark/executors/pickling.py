@@ -1,0 +1,124 @@
+"""The work of a task as bytes: metrics return their counts, and what cannot be sent is named."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pickle import Unpickler, loads
+from types import CodeType
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.accumulators import AccumulatorParam
+
+from pyrs.operators.metrics import Metrics
+from pyrs.spark.sessions import is_connect
+
+__all__ = ["packed", "unpacked"]
+
+
+def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
+    """Return a value as bytes for the executors, with an accumulator for each ``Metrics`` in it.
+
+    Args:
+        value: what is sent.
+        function: the user's function in it.
+        parameter: the name of the parameter that the function was given as.
+        spark: the session.
+
+    Raises:
+        TypeError: the value cannot be pickled. The message names the variable.
+    """
+    file = BytesIO()
+    pickler = _Pickler(file)
+    try:
+        pickler.dump(value)
+    except Exception as error:
+        raise TypeError(_why_not_pickled(function, parameter, error)) from error
+    if pickler.metrics and is_connect(spark):
+        raise TypeError(f"{parameter} has a Metrics, whose counts cannot return to a client of Spark Connect")
+    counts = [(each.name, spark.sparkContext.accumulator({}, _Counts(each))) for each in pickler.metrics]
+    packed: bytes = cloudpickle.dumps((file.getvalue(), counts))
+    return packed
+
+
+def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
+    """Yield what ``use`` yields for the value; then add up the counts. In a task."""
+    pickled, counts = loads(data)
+    unpickler = _Unpickler(BytesIO(pickled))
+    unpickler.metrics = [Metrics(name) for name, _ in counts]
+    try:
+        yield from use(unpickler.load())
+    finally:
+        for metrics, (_, accumulator) in zip(unpickler.metrics, counts, strict=True):
+            accumulator.add(metrics._counts)
+
+
+class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+    def __init__(self, file: Any) -> None:
+        super().__init__(file)
+        self.metrics: list[Metrics] = []
+
+    def persistent_id(self, value: Any) -> int | None:
+        if not isinstance(value, Metrics):
+            return None
+        if value not in self.metrics:
+            self.metrics.append(value)
+        return self.metrics.index(value)
+
+
+class _Unpickler(Unpickler):
+    metrics: list[Metrics]
+
+    def persistent_load(self, number: int) -> Metrics:
+        return self.metrics[number]
+
+
+class _Counts(AccumulatorParam[Any]):  # type: ignore[misc]
+    """Adds the counts of tasks. In the driver they are also counted by the ``Metrics`` that was sent."""
+
+    def __init__(self, metrics: Metrics | None = None) -> None:
+        self._metrics = metrics
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Counts, ()
+
+    def zero(self, value: Any) -> dict[str, int]:
+        return {}
+
+    def addInPlace(self, value1: Any, value2: Any) -> dict[str, int]:  # noqa: N802 - the name of Spark's method
+        for name, count in value2.items():
+            value1[name] = value1.get(name, 0) + count
+            if self._metrics is not None and count:
+                self._metrics._grow(name, count)
+        return value1  # type: ignore[no-any-return]
+
+
+def _why_not_pickled(function: Any, parameter: str, error: Exception) -> str:
+    """Return a message that names the variables of a function that cannot be pickled."""
+    inner = inspect.unwrap(function)
+    captured: dict[str, Any] = {}
+    if inspect.ismethod(inner):
+        captured["self"] = inner.__self__
+        inner = inner.__func__
+    if inspect.isfunction(inner):
+        captured |= {name: inner.__globals__[name] for name in _names(inner.__code__) if name in inner.__globals__}
+        captured |= inspect.getclosurevars(inner).nonlocals
+    guilty = []
+    for name, value in captured.items():
+        try:
+            _Pickler(BytesIO()).dump(value)
+        except Exception:
+            guilty.append(f"{name!r}, a {type(value).__name__}")
+    what = f"it captures {' and '.join(guilty)}" if guilty else "it, or a value that it captures, cannot be pickled"
+    return (
+        f"{parameter} cannot be sent to the executors: {what} ({error}). Create such objects inside of it, on the "
+        "executor, or pass plain values"
+    )
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the global names of a function, and of the functions within it."""
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
