@@ -397,7 +397,7 @@ def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monk
 
     monkeypatch.setattr(partitions, "_connected", begins)
     monkeypatch.setattr(partitions, "_frames", ends)
-    stream = ps.from_dataframe(spark.range(0, 1000, 1, 100), as_="tuples")
+    stream = ps.from_dataframe(spark.range(0, 1000, 1, 100), as_="tuples", window=4)
     assert len(stream.collect(timeout=JOB_DEADLINE)) == 1000
     assert len(seconds) == 100
     assert min(seconds) < 0.04
@@ -443,3 +443,40 @@ def test_a_stopped_session_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatc
 def test_repr_has_the_call(spark: Any) -> None:
     text = repr(ps.from_dataframe(spark.range(1), as_="arrow", window=2))
     assert "from_dataframe(DataFrame[id], as_='arrow', window=2)" in text
+
+
+def test_small_partitions_share_jobs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[range] = []
+    run = partitions.JvmReader._run_over
+
+    def counted(self: Any, rdd: Any, of_job: range) -> Any:
+        jobs.append(of_job)
+        return run(self, rdd, of_job)
+
+    monkeypatch.setattr(partitions.JvmReader, "_run_over", counted)
+    frame = spark.range(0, 600, 1, 300)
+    assert ps.from_dataframe(frame, "tuples").collect(timeout=JOB_DEADLINE) == [(n,) for n in range(600)]
+    assert len(jobs) < 150 and max(map(len, jobs)) > 1
+    jobs.clear()
+    assert len(ps.from_dataframe(spark.range(0, 20, 1, 20), window=2).collect(timeout=JOB_DEADLINE)) == 20
+    assert len(jobs) == 20, "with a window each job has one partition"
+
+
+def test_a_job_reads_only_partitions_that_are_demanded(spark: Any, gates: Gates) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(0)
+    ps.from_dataframe(gates.guard(spark.range(0, 100, 1, 100)), "tuples").subscribe(subscriber)
+    gates.open()
+    for n in range(1, 31):
+        subscriber.request(1)
+        subscriber.await_count(n, JOB_DEADLINE)
+    assert len(gates.began()) <= 30 + 4
+    subscriber.cancel()
+
+
+def test_a_failed_partition_of_a_shared_job_is_named(spark: Any) -> None:
+    frame = spark.sql("select if(id = 250, raise_error('no such luck'), id) as id from range(0, 300, 1, 300)")
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.from_dataframe(frame, "tuples").subscribe(subscriber)
+    error = subscriber.await_error(ps.PartitionFailed, JOB_DEADLINE)
+    assert error.partition == 250 and "no such luck" in str(error)
+    assert subscriber.elements == [(n,) for n in range(250)]

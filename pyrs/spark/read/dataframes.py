@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from threading import Event
+from time import monotonic
 from typing import Any, NamedTuple, TextIO
 
 from pyrs._core.validation import checked_natural
@@ -20,11 +21,16 @@ from pyrs.stream.stream import Stream
 
 __all__ = ["FrameStream", "from_dataframe"]
 
+_WINDOW = 4
+# The most that a job of several partitions is expected to return, and to take.
+_JOB_PARTITIONS = 32
+_JOB_BYTES = 1 << 20
+_JOB_SECONDS = 0.25
 _HELD_BATCHES = 8  # of a reader that streams
 _LOOK_SECONDS = 0.1
 
 
-def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> FrameStream:
+def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordered: bool = True) -> FrameStream:
     """Stream the rows of a DataFrame, a few partitions at a time.
 
         from_dataframe(df, window=2)
@@ -33,10 +39,13 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
         job of partition 2      =====         after partition 0 was emitted
         --------------------0-0-0-1-1-1-2-2-|
 
-    Cold: each Subscriber plans the query and runs its own jobs, one for each partition. Nothing runs before the first
-    request. The first requested element starts the job of one partition, the second another, until ``window``
-    partitions are computed or held. A partition that was emitted is replaced by the next one while there is demand. So
-    a paused Subscriber starts no job, and memory is bounded by ``window`` times the largest partition, as Arrow.
+    Cold: each Subscriber plans the query and runs its own jobs. Nothing runs before the first request. The first
+    requested element starts the job of one partition, the second another, until ``window`` partitions are computed or
+    held. A partition that was emitted is replaced by the next one while there is demand. So a paused Subscriber starts
+    no job, and memory is bounded by ``window`` times the largest partition, as Arrow.
+
+    Without a ``window`` there are at most 4 jobs. A job reads several partitions, at most 32, if those before were
+    small and fast (together 1 MiB and 0.25 seconds), and if all of them are demanded.
 
     The rows are those of ``df.collect()``, under the same session settings. Threads of pyrs signal the Subscriber, not
     the thread that subscribes or requests, so an asyncio loop is not blocked.
@@ -58,7 +67,7 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     Args:
         df: the DataFrame.
         as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
-        window: the most partitions that are computed or held.
+        window: the most partitions that are computed or held, one in each job; None for at most 4 jobs.
         ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
             computed, and a slow partition does not delay the others.
 
@@ -84,7 +93,8 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     """
     checked_dataframe(df, streaming=False)
     shape, schema = opened(df, as_)
-    frames = _Frames(df, shape, schema, checked_natural(window, "window", 1), bool(ordered))
+    most = window if window is None else checked_natural(window, "window", 1)
+    frames = _Frames(df, shape, schema, most, bool(ordered))
     return FrameStream(frames.operator())
 
 
@@ -126,7 +136,8 @@ class FrameStream(Stream[Any]):
         """Return the table that a notebook shows. It runs no job."""
         frames = self.source.arguments
         order = "in order" if frames.ordered else "in any order"
-        what = f"A stream of {frames.shape.name}, at most {frames.window} partitions at a time, {order}."
+        most = f"{_WINDOW} jobs" if frames.window is None else f"{frames.window} partitions"
+        what = f"A stream of {frames.shape.name}, at most {most} at a time, {order}."
         columns = [(field.name, field.dataType.simpleString()) for field in frames.df.schema]
         return table_of(self.source.call, what, columns)
 
@@ -135,25 +146,27 @@ class _Frames(NamedTuple):
     df: Any
     shape: Shape
     schema: Any
-    window: int
+    window: int | None
     ordered: bool
     shows: Progress | None = None
 
     def operator(self) -> SparkOperator[Any]:
-        how = f"as_={self.shape.name!r}, window={self.window}" + ("" if self.ordered else ", ordered=False")
+        how = f"as_={self.shape.name!r}" + ("" if self.window is None else f", window={self.window}")
+        how += "" if self.ordered else ", ordered=False"
         names = ", ".join(self.df.columns[:4]) + (", ..." if len(self.df.columns) > 4 else "")
         return SparkOperator(f"from_dataframe(DataFrame[{names}], {how})", self, _FramesRun)
 
 
-class _Partition:
-    """The batches of one partition. A reading thread appends them; the drain loop takes them out."""
+class _Job:
+    """The batches of the partitions of one job. A reading thread appends them; the drain loop takes them out."""
 
-    __slots__ = ("batches", "done", "error", "number")
+    __slots__ = ("batches", "done", "error", "partitions", "seconds")
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, partitions: range) -> None:
+        self.partitions = partitions
         self.batches: deque[Any] = deque()
         self.error: BaseException | None = None
+        self.seconds = 0.0
         self.done = False  # written last
 
 
@@ -169,7 +182,9 @@ class _FramesRun(JobRun[Any]):
         self._count = 0  # of all partitions
         self._next = 0
         self._taken = 0
-        self._slots: deque[_Partition] = deque()  # computed or held; used by the drain loop only
+        self._slots: deque[_Job] = deque()  # computed or held; used by the drain loop only
+        self._bytes = 0  # of the batches that were taken
+        self._seconds = 0.0  # of the jobs that were taken
         self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
         self._remaining = 0
         self._rows_of_each = 1  # element of that batch
@@ -205,39 +220,51 @@ class _FramesRun(JobRun[Any]):
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
         # Each requested element may need another partition, because partitions may be empty.
-        most = min(self._frames.window, self._requested + self._taken)
+        most = min(self._frames.window or _WINDOW, self._requested + self._taken)
         while len(self._slots) < most and self._next < self._count:
-            partition = _Partition(self._next)
-            self._next += 1
-            self._slots.append(partition)
-            self._jobs.submit(partial(self._read, reader, partition))
+            partitions = range(self._next, min(self._next + self._partitions_of_a_job(), self._count))
+            self._next = partitions.stop
+            job = _Job(partitions)
+            self._slots.append(job)
+            self._jobs.submit(partial(self._read, reader, job))
+
+    def _partitions_of_a_job(self) -> int:
+        """Return how many partitions the next job reads: several if all are demanded, and those before were small."""
+        taken = self._taken
+        if self._frames.window is not None or not taken:
+            return 1
+        demanded = self._demand() * taken / max(self._emitted, 1) - (self._next - taken)
+        small = min(_JOB_BYTES * taken / max(self._bytes, 1), _JOB_SECONDS * taken / max(self._seconds, 1e-6))
+        return max(1, int(min(demanded, small, _JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
-        """Take the next batch, release a finished partition, or complete the stream. Return False to wait."""
+        """Take the next batch, release a finished job, or complete the stream. Return False to wait."""
         slots = self._slots
         if self._frames.ordered:
-            partition = slots[0] if slots else None
+            job = slots[0] if slots else None
         else:
-            partition = next((each for each in slots if each.done or each.batches), None)
-        if partition is None:
+            job = next((each for each in slots if each.done or each.batches), None)
+        if job is None:
             if self._reader is not None and not slots and self._next == self._count:
                 self._read_all = True
                 self._complete()
             return False
-        done = partition.done  # read before the batches: all of them were appended before it was set
-        if partition.batches:
-            batch = partition.batches.popleft()
+        done = job.done  # read before the batches: all of them were appended before it was set
+        if job.batches:
+            batch = job.batches.popleft()
             self._batch_taken.set()
+            self._bytes += batch.nbytes
             self._rows, self._remaining = self._frames.shape.of_batch(batch)
             self._rows_of_each = batch.num_rows // self._remaining
             return True
         if not done:
             return False
-        slots.remove(partition)
-        if partition.error is not None:
-            self._fail(partition.error)
+        slots.remove(job)
+        if job.error is not None:
+            self._fail(job.error)
             return False
-        self._taken += 1
+        self._taken += len(job.partitions)
+        self._seconds += job.seconds
         if self._bar is not None:
             self._bar.partitions(self._taken, self._count)
         return True
@@ -265,22 +292,36 @@ class _FramesRun(JobRun[Any]):
         self.wake()
         self._jobs.wait_until_over()
 
-    def _read(self, reader: PartitionReader, partition: _Partition) -> None:
+    def _read(self, reader: PartitionReader, job: _Job) -> None:
+        delivered = False
+
         def deliver(batch: Any) -> None:
-            partition.batches.append(batch)
+            nonlocal delivered
+            delivered = True
+            job.batches.append(batch)
             self.wake()
-            while reader.streams and len(partition.batches) >= _HELD_BATCHES and self._live:
+            while reader.streams and len(job.batches) >= _HELD_BATCHES and self._live:
                 self._batch_taken.clear()
-                if len(partition.batches) >= _HELD_BATCHES:
+                if len(job.batches) >= _HELD_BATCHES:
                     self._batch_taken.wait(_LOOK_SECONDS)
 
+        began = monotonic()
+        failed = job.partitions[0]
         try:
-            reader.read(partition.number, deliver, self._is_over)
+            try:
+                reader.read(job.partitions, deliver, self._is_over)
+            except Exception:
+                if len(job.partitions) == 1 or delivered or self._is_over():
+                    raise
+                # One of them fails. The rows of the partitions before it belong to the stream.
+                for failed in job.partitions:
+                    reader.read(range(failed, failed + 1), deliver, self._is_over)
         except Exception as error:
             if self._is_over():
                 return  # the cancel itself is the likely cause
-            partition.error = partition_failed(error, None if reader.streams else partition.number)
-        partition.done = True
+            job.error = partition_failed(error, None if reader.streams else failed)
+        job.seconds = monotonic() - began
+        job.done = True
         self.wake()
 
     def _is_over(self) -> bool:

@@ -107,11 +107,11 @@ class PartitionReader(ABC):
         """Plan the query, and return the number of partitions."""
 
     @abstractmethod
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        """Run the job of a partition, and deliver its batches. Several threads call this at a time.
+    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+        """Run the job of some partitions, and deliver their batches. Several threads call this at a time.
 
         Args:
-            partition: the index of the partition.
+            partitions: the indices of the partitions.
             deliver: receives each batch.
             over: returns whether the stream has ended, so that no more batches are needed.
         """
@@ -167,7 +167,7 @@ class _RddReader(PartitionReader):
 
 
 class JvmReader(_RddReader):
-    """Reads each partition as Arrow that the JVM encodes, in a job of its own.
+    """Reads each partition as Arrow that the JVM encodes, in jobs of one partition or of several small ones.
 
     The two methods are not public, but have had the same names and signatures since Spark 3.5.
     """
@@ -184,27 +184,28 @@ class JvmReader(_RddReader):
         self._nothing = self._context._jsc.emptyRDD()
         return self.df._jdf.toArrowBatchRdd().toJavaRDD()
 
-    def _run(self, partition: int) -> Any:
+    def _run(self, partitions: range) -> Any:
         # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
         # the partition that failed could not be identified. A union with an empty RDD is the same RDD once more.
         if self._observed is not None:
             with self._observed:
-                return self._run_over(self._encoded, partition)
+                return self._run_over(self._encoded, partitions)
         try:
             rdd = self._idle.popleft()
         except IndexError:
             rdd = self._encoded.union(self._nothing)
-        served = self._run_over(rdd, partition)
+        served = self._run_over(rdd, partitions)
         self._idle.append(rdd)
         return served
 
-    def _run_over(self, rdd: Any, partition: int) -> Any:
-        partitions = self._array_list()
-        partitions.add(partition)
-        return self._run_job(self._spark_context, rdd, partitions)
+    def _run_over(self, rdd: Any, partitions: range) -> Any:
+        indices = self._array_list()
+        for partition in partitions:
+            indices.add(partition)
+        return self._run_job(self._spark_context, rdd, indices)
 
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        address, secret, server = self._run(partition)
+    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+        address, secret, server = self._run(partitions)
         try:
             with _connected(address, secret) as connection:
                 for data in _frames(connection):
@@ -233,17 +234,17 @@ class PublicReader(_RddReader):
         self._same = _Same(rdd.mapPartitions(_payloads()))
         return rdd
 
-    def _run(self, partition: int) -> list[bytes]:
+    def _run(self, partitions: range) -> list[bytes]:
         if self._observed is None:
-            return self._run_over(self._encoded, partition)  # see JvmReader
+            return self._run_over(self._encoded, partitions)  # see JvmReader
         with self._observed:
-            return self._run_over(self._same, partition)
+            return self._run_over(self._same, partitions)
 
-    def _run_over(self, rdd: Any, partition: int) -> list[bytes]:
-        return self._context.runJob(rdd, _payloads(), [partition])  # type: ignore[no-any-return]
+    def _run_over(self, rdd: Any, partitions: range) -> list[bytes]:
+        return self._context.runJob(rdd, _payloads(), list(partitions))  # type: ignore[no-any-return]
 
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        for data in self._run(partition):
+    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+        for data in self._run(partitions):
             if over():
                 return
             for batch in read_stream(data):
@@ -265,7 +266,7 @@ class ConnectReader(PartitionReader):
     def open(self) -> int:
         return 1
 
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         plan, client = self.df._plan, self.df.sparkSession.client
         observed = (plan.observations,) if hasattr(plan, "observations") else ()  # from Spark 4.0 on
         with closing(client.to_table_as_iterator(plan.to_proto(client), *observed)) as answers:
