@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test test-all test-interop lint docs wheel release conformance release-check bench bench-guard nightly versions test-spark clean
+.PHONY: help setup system demo test test-all test-interop lint docs wheel release conformance release-check bench bench-guard nightly versions test-spark test-cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -134,6 +134,9 @@ versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and S
 
 test-spark: setup ## test Spark on one version of PySpark, such as SPARK=3.5
 	@PYTHON=$(BIN)/python .ci/spark $(SPARK)
+
+test-cluster: setup ## test Spark on a standalone cluster of two workers without pyrs
+	@PYRS_CAMPAIGN=1 $(BIN)/python -m pytest -q tests/spark/test_cluster.py
 
 clean: ## remove everything that was built, and .venv
 	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars $(LIBRARIES)/lib $(LIBRARIES)/.gradle .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -45,22 +45,31 @@ def numbers(spark: Any) -> Any:
     return spark.range(0, ROWS, 1, PARTITIONS)
 
 
-def kill_executor_once(number: int) -> None:
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def kill_once(number: int, marker: Path, worker: bool = False) -> None:
     """Kill this task's executor, with SIGKILL, in the middle of partition 1, at the first attempt."""
     context = TaskContext.get()
     if context.partitionId() == 1 and context.attemptNumber() == 0 and number == ROWS // PARTITIONS * 3 // 2:
+        marker.touch()
         # The parent of a Python worker is pyspark.daemon, and the parent of that is the executor.
-        with open(f"/proc/{os.getppid()}/stat") as file:
-            executor = int(file.read().rpartition(")")[2].split()[1])
+        executor = parent_of(os.getppid())
+        if worker:
+            os.kill(parent_of(executor), signal.SIGKILL)
         os.kill(executor, signal.SIGKILL)
         time.sleep(60)
 
 
-def killing_batches(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            kill_executor_once(number)
-        yield batch
+def killing(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def batches_of(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                kill_once(number, marker)
+            yield batch
+
+    return batches_of
 
 
 def exactly_once(elements: list[int]) -> bool:
@@ -79,7 +88,6 @@ def apply_before_shipping(spark: Any, folder: Path) -> Any:
 
 @recorded
 def ship(spark: Any, folder: Path) -> Any:
-    ps.ship(spark)
     ps.ship(spark)
     return ps.supports(spark)
 
@@ -100,16 +108,21 @@ def from_dataframe(spark: Any, folder: Path) -> Any:
 
 @recorded
 def from_dataframe_with_a_killed_executor(spark: Any, folder: Path) -> Any:
-    frame = numbers(spark).mapInArrow(killing_batches, "id long")
-    return exactly_once([n for (n,) in ps.from_dataframe(frame, "tuples").collect(timeout=SECONDS)])
+    marker = folder / "killed-1"
+    frame = numbers(spark).mapInArrow(killing(marker), "id long")
+    rows = ps.from_dataframe(frame, "tuples").collect(timeout=SECONDS)
+    return marker.exists() and exactly_once([n for (n,) in rows])
 
 
 @recorded
 def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
-    def stage(rows: Any) -> Any:
-        return rows.do_on_next(lambda row: kill_executor_once(row.id)).map(lambda row: (row.id,))
+    marker = folder / "killed-2"
 
-    return exactly_once([row.id for row in ps.apply(numbers(spark), stage, "id long").collect()])
+    def stage(rows: Any) -> Any:
+        return rows.do_on_next(lambda row: kill_once(row.id, marker)).map(lambda row: (row.id,))
+
+    rows = ps.apply(numbers(spark), stage, "id long").collect()
+    return marker.exists() and exactly_once([row.id for row in rows])
 
 
 @recorded
@@ -128,7 +141,7 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
         def on_next(self, row: Any) -> None:
             with self.path.open("a") as file:
                 print(row.id, file=file)
-            kill_executor_once(row.id)
+            kill_once(row.id, received / "killed")
             self.subscription.request(1)
 
         def on_error(self, error: BaseException) -> None:
@@ -138,7 +151,7 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
             pass
 
     count = ps.for_each_partition(numbers(spark), Recorder).block(timeout=SECONDS)
-    delivered = Counter(int(line) for file in received.iterdir() for line in file.read_text().splitlines())
+    delivered = Counter(int(line) for file in received.glob("*-*") for line in file.read_text().splitlines())
     repeated = {n * PARTITIONS // ROWS for n, times in delivered.items() if times > 1}
     return [count, delivered.keys() == set(range(ROWS)), sorted(repeated)]
 
@@ -194,15 +207,54 @@ def read_stream(spark: Any, folder: Path) -> Any:
 
 
 @recorded
+def a_stage_that_fails(spark: Any, folder: Path) -> Any:
+    """Return the error, and the number of attempts of the task."""
+    attempts = folder / "attempts"
+    attempts.mkdir()
+
+    def stage(rows: Any) -> Any:
+        (attempts / str(TaskContext.get().attemptNumber())).touch()
+        return rows.map(lambda row: (row.id // 0,))
+
+    try:
+        ps.apply(spark.range(0, 1, 1, 1), stage, "n long").collect()
+    except Exception as error:
+        return [str(error), len(list(attempts.iterdir()))]
+
+
+@recorded
+def a_partition_that_fails(spark: Any, folder: Path) -> Any:
+    frame = spark.sql("select if(id = 3, raise_error('no such luck'), id) from range(0, 4, 1, 4)")
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.from_dataframe(frame, "tuples").subscribe(subscriber)
+    error = subscriber.await_error(ps.PartitionFailed, SECONDS)
+    return [error.partition, [n for (n,) in subscriber.elements]]
+
+
+@recorded
 def attach(spark: Any, folder: Path) -> Any:
     with ps.attach(spark) as bridge:
         return bridge.from_jvm(bridge.to_jvm(pyrs.range(5))).collect(timeout=SECONDS)
+
+
+@recorded
+def a_lost_worker(spark: Any, folder: Path) -> Any:
+    if not spark.sparkContext.master.startswith("spark://"):
+        return "not tested: the workers are threads of the driver"
+    marker = folder / "killed-worker"
+
+    def stage(rows: Any) -> Any:
+        return rows.do_on_next(lambda row: kill_once(row.id, marker, True)).map(lambda row: (row.id,))
+
+    rows = ps.from_dataframe(ps.apply(numbers(spark), stage, "id long"), "tuples").collect(timeout=SECONDS)
+    return marker.exists() and exactly_once([n for (n,) in rows])
 
 
 def main() -> None:
     master, folder = sys.argv[1], Path(sys.argv[2])
     options = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

