@@ -480,3 +480,13 @@ def test_a_failed_partition_of_a_shared_job_is_named(spark: Any) -> None:
     error = subscriber.await_error(ps.PartitionFailed, JOB_DEADLINE)
     assert error.partition == 250 and "no such luck" in str(error)
     assert subscriber.elements == [(n,) for n in range(250)]
+
+
+def test_structs_with_two_fields_of_one_name(spark: Any, reader: str) -> None:
+    inner = "named_struct('a', id, 'a', named_struct('b', 1, 'b', null))"
+    df = spark.range(3).selectExpr(f"{inner} as x", f"array({inner}) as y", f"map('k', {inner}) as y", "id")
+    assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()
+    assert ps.from_dataframe(df, "tuples").collect(timeout=JOB_DEADLINE) == [tuple(row) for row in df.collect()]
+    for as_ in ("dicts", "arrow", "pandas"):
+        with pytest.raises(ValueError, match=r"names?"):
+            ps.from_dataframe(df, as_)

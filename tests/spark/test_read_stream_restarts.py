@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pyarrow
 import pytest
-from pyspark.sql.types import LongType, StructType
+from pyspark.sql.types import LongType, StringType, StructType
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
@@ -18,6 +19,7 @@ from pyrs.spark.source.journal import Journal
 
 pytest.importorskip("pyspark.sql.datasource")
 
+from pyrs.spark.source import streams
 from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.intake import Intake
 from tests.waiting import eventually
@@ -180,3 +182,34 @@ def test_a_query_continues_when_the_capacity_is_held_by_spark(
         ask(asked, "commit", end=end)
         assert list(planned(asked, end, after)) == [0]
         assert sum(allowed) == 4
+
+
+def test_a_row_that_a_task_cannot_carry_fails_after_the_rows_before_it() -> None:
+    schema = StructType().add("text", StringType())
+    rows = pyrs.just(("a",), ("b" * 5000,), ("c",))
+    of = ReplayBuffer(rows, RowEncoder(schema), 10, 20, "fail", None, most_bytes=1000)
+    try:
+        eventually(lambda: of._begun().received == 3)
+        start = json.loads(ask(of, "initial")[0])
+        end = json.loads(ask(of, "latest", start=start)[0])
+        assert end["sequence"] == 1
+        with pytest.raises(
+            ValueError, match=r"row 1 has 50\d\d bytes, which spark\.rpc\.message\.maxSize does not allow"
+        ):
+            ask(of, "latest", start=end)
+    finally:
+        of.close()
+
+
+def test_the_size_of_a_row_is_limited_where_tasks_are_sent(spark: Any) -> None:
+    class Context:
+        def __init__(self, master: str) -> None:
+            self.master = master
+
+        def getConf(self) -> Any:
+            return {"spark.rpc.message.maxSize": "2"}
+
+    assert streams._most_bytes(spark.sparkContext) == math.inf
+    assert streams._most_bytes(Context("local")) == math.inf
+    assert streams._most_bytes(Context("local-cluster[2,1,1024]")) == 1 << 20
+    assert streams._most_bytes(Context("yarn")) == 1 << 20

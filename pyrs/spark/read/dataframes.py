@@ -15,7 +15,7 @@ from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
-from pyrs.spark.schema.arrow import Shape, opened
+from pyrs.spark.schema.arrow import Shape, distinct_fields, opened
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
 from pyrs.stream.stream import Stream
 
@@ -74,8 +74,8 @@ def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordere
     Raises:
         TypeError: ``df`` is not a DataFrame, a column has a type that Arrow cannot carry, ``as_`` is not a string, or
             ``window`` is not an integer.
-        ValueError: df is streaming, as_ has another value, window is less than 1, or as_ is ``"dicts"`` and two columns
-            have the same name.
+        ValueError: df is streaming, as_ has another value, window is less than 1, as_ is ``"dicts"`` and two columns
+            have the same name, or a struct has two fields of one name and as_ is neither ``"rows"`` nor ``"tuples"``.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
         ImportError: as_ is ``"pandas"``, which is not installed.
 
@@ -274,7 +274,7 @@ class _FramesRun(JobRun[Any]):
         site = self._operator.site
         title = "from_dataframe" if site is None else f"from_dataframe at {site}"  # as Spark names its own actions
         try:
-            reader = reader_for(self._frames.df, self._frames.schema)
+            reader = reader_for(distinct_fields(self._frames.df), self._frames.schema)
             if is_connect(reader.df):
                 self._plan(reader)
                 return

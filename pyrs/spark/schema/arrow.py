@@ -18,6 +18,7 @@ __all__ = [
     "Shape",
     "arrow_schema",
     "checked_shape",
+    "distinct_fields",
     "opened",
     "prefers_large",
     "read_batch",
@@ -93,7 +94,8 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
     for field in schema:
         only = spark_types.StructType([field])
         try:
-            _check_names(field.dataType)
+            if _distinct(field.dataType) != field.dataType:
+                raise ValueError("a struct has two fields of one name, which Spark rejects only in a task")
             fields += to_arrow_schema(only, **options)
         except Exception as error:
             raise TypeError(
@@ -103,18 +105,30 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
     return pyarrow.schema(fields)
 
 
-def _check_names(kind: Any) -> None:
-    """Raise if a struct in this type has two fields of one name, which Spark rejects only in a task."""
+def _distinct(kind: Any) -> Any:
+    """Return the type with other names in each struct that has two fields of one name."""
     if isinstance(kind, spark_types.StructType):
-        if len(set(kind.names)) < len(kind.names):
-            raise ValueError("a struct has two fields of one name")
-        for field in kind:
-            _check_names(field.dataType)
-    elif isinstance(kind, spark_types.ArrayType):
-        _check_names(kind.elementType)
-    elif isinstance(kind, spark_types.MapType):
-        _check_names(kind.keyType)
-        _check_names(kind.valueType)
+        numbered = len(set(kind.names)) < len(kind.names)
+        made = spark_types.StructType()
+        for i, field in enumerate(kind):
+            made = made.add(f"_{i}" if numbered else field.name, _distinct(field.dataType), field.nullable)
+        return made
+    if isinstance(kind, spark_types.ArrayType):
+        return spark_types.ArrayType(_distinct(kind.elementType), kind.containsNull)
+    if isinstance(kind, spark_types.MapType):
+        return spark_types.MapType(_distinct(kind.keyType), _distinct(kind.valueType), kind.valueContainsNull)
+    return kind
+
+
+def distinct_fields(df: Any) -> Any:
+    """Return the DataFrame with distinct names in each struct, because Spark encodes no others in Arrow."""
+    kinds = [_distinct(field.dataType) for field in df.schema]
+    if all(kind == field.dataType for kind, field in zip(kinds, df.schema, strict=True)):
+        return df
+    names = [f"_{i}" for i in range(len(kinds))]
+    numbered = df.toDF(*names)  # to select by position: columns may have the same name
+    columns = zip(names, kinds, df.schema.names, strict=True)
+    return numbered.select([numbered[name].cast(kind).alias(own) for name, kind, own in columns])
 
 
 def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
@@ -123,8 +137,11 @@ def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
     Raises:
         TypeError, ValueError, ImportError: see ``checked_shape`` and ``arrow_schema``.
     """
-    spark, schema = df.sparkSession, df.schema
-    return checked_shape(as_, schema, session_zone(spark)), arrow_schema(schema, prefers_large(spark))
+    spark, distinct = df.sparkSession, distinct_fields(df)
+    shape = checked_shape(as_, df.schema, session_zone(spark))
+    if distinct is not df and as_ not in ("rows", "tuples"):
+        raise ValueError(f"as_ must be 'rows' or 'tuples', not {as_!r}: a struct of df has two fields of one name")
+    return shape, arrow_schema(distinct.schema, prefers_large(spark))
 
 
 def session_zone(spark: Any) -> str:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -56,6 +57,7 @@ class ReplayBuffer:
         parallelism: the number of tasks for a large batch.
         whole: whether elements are Arrow batches, and not rows. Offsets and ``max_rows`` count rows in either case,
             and ``capacity`` counts elements.
+        most_bytes: the largest row that Spark can send to an executor.
 
     Raises:
         JournalDamaged: the journal has rows of another schema.
@@ -71,6 +73,7 @@ class ReplayBuffer:
         journal: Journal | None,
         parallelism: int = 1,
         whole: bool = False,
+        most_bytes: float = inf,
     ) -> None:
         self._publisher = publisher
         self._max_rows = max_rows
@@ -78,7 +81,7 @@ class ReplayBuffer:
         self._on_restart = on_restart
         self._journal = journal
         self._parallelism = parallelism
-        self._elements = BatchElements(encoder) if whole else Elements(encoder)
+        self._elements = (BatchElements if whole else Elements)(encoder, most_bytes)
         self._intake: Intake | None = None
         self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded, and in no segment
         self._segments: deque[Segment] = deque(journal.segments if journal else ())
@@ -345,7 +348,7 @@ def _between(start: Offset, end: Offset) -> str:
 
 
 def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
-    """Return the batches as Arrow streams, one for each task. A single row may exceed the size limit of a task."""
+    """Return the batches as Arrow streams, one for each task."""
     table = pyarrow.Table.from_batches(batches)
     tasks = min(parallelism, -(-table.num_rows // _TASK_ROWS))
     count = min(max(tasks, -(-table.nbytes // _TASK_BYTES)), table.num_rows)

@@ -35,14 +35,19 @@ class Encoded(NamedTuple):
 class Elements:
     """Encodes elements that are rows, and counts those that Spark has not committed.
 
+    Args:
+        encoder: encodes them in Arrow.
+        most_bytes: the largest row that Spark can send to an executor.
+
     Attributes:
         chunk: how many elements are encoded together.
     """
 
     chunk = 8192
 
-    def __init__(self, encoder: RowEncoder) -> None:
+    def __init__(self, encoder: RowEncoder, most_bytes: float = inf) -> None:
         self._encoder = encoder
+        self._most_bytes = most_bytes
 
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
         """Take over batches of a journal, the first of which begins at a row; return the number of elements."""
@@ -51,7 +56,9 @@ class Elements:
     def encode(self, elements: list[Any], first: int) -> Encoded:
         """Encode elements, at least one and at most a chunk. The first row has this number."""
         try:
-            return Encoded(self._encoder.batch(elements, first), 0, None)
+            batch = self._encoder.batch(elements, first)
+            good, too_large = self._too_large(batch, first)
+            return Encoded(batch.slice(0, good), 0, too_large)
         except Exception as error:
             # The elements before the one that does not fit are rows of the stream.
             good = error.element - first if isinstance(error, SchemaMisfit) else 0
@@ -59,6 +66,16 @@ class Elements:
             if isinstance(elements[good], (pyarrow.RecordBatch, pyarrow.Table)):
                 return Encoded(batch, 0, _batch_among_rows(first + good, elements[good]))
             return Encoded(batch, 0, error)
+
+    def _too_large(self, batch: pyarrow.RecordBatch, first: int) -> tuple[int, ValueError | None]:
+        """Return the index of the first row that Spark cannot send, and an error; or the number of rows and None."""
+        if batch.nbytes > self._most_bytes:
+            for i in range(batch.num_rows):
+                size = batch.slice(i, 1).nbytes
+                if size > self._most_bytes:
+                    why = f"row {first + i} has {size} bytes, which spark.rpc.message.maxSize does not allow"
+                    return i, ValueError(f"{why}: increase it, or put the value into a file and send its path")
+        return batch.num_rows, None
 
     def committed(self, start: int, end: int) -> int:
         """Return how many elements were released by the commit of the rows from ``start`` to ``end``."""
@@ -82,8 +99,8 @@ class BatchElements(Elements):
 
     chunk = 1
 
-    def __init__(self, encoder: RowEncoder) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: RowEncoder, most_bytes: float = inf) -> None:
+        super().__init__(encoder, most_bytes)
         self._ends: deque[int] = deque()  # the row at which each element ends that is not committed
         self._encoded = 0
 
@@ -98,6 +115,9 @@ class BatchElements(Elements):
         (element,) = elements
         try:
             batch = self._encoder.fitted(element, self._encoded)
+            _, too_large = self._too_large(batch, first)
+            if too_large is not None:
+                raise too_large
         except Exception as error:
             return Encoded(self._encoder.batch([], first), 0, error)
         self._encoded += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import count
+from math import inf
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,8 @@ def read_stream(
     while Spark processed the previous one, at most ``max_rows``.
 
     Elements are rows: tuples, lists, ``Row``, or mappings by name. An element that does not fit fails the query, after
-    the rows before it, with an error that names the element, the field and both types. The publisher's error fails the
+    the rows before it, with an error that names the element, the field and both types; so does, on a cluster, a row
+    that exceeds ``spark.rpc.message.maxSize`` (128 MiB). The publisher's error fails the
     query in the same way. When the publisher completes, the query waits without new batches; with
     ``trigger(availableNow=True)`` it reads until then, and ends (before PySpark 4.2 it reads one batch).
 
@@ -134,7 +137,8 @@ def read_stream(
     encoder = RowEncoder(schema)  # without large types, because sessions of either kind read a journal
     kept = None if journal is None else _opened(fspath(journal))
     try:
-        buffer = ReplayBuffer(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism, whole)
+        tasks, most_bytes = context.defaultParallelism, _most_bytes(context)
+        buffer = ReplayBuffer(publisher, encoder, rows, room, on_restart, kept, tasks, whole, most_bytes)
         server = Server(buffer.answer, buffer.ahead, lambda: context._jsc is not None, buffer.close)
     except BaseException:
         if kept is not None:
@@ -149,6 +153,13 @@ def read_stream(
     except BaseException:
         server.close()
         raise
+
+
+def _most_bytes(context: Any) -> float:
+    """Return the size of the largest row that a task can carry. In local mode tasks are not sent."""
+    if re.fullmatch(r"local(\[[^]]*\])?", context.master):
+        return inf
+    return (int(context.getConf().get("spark.rpc.message.maxSize", "128")) - 1) << 20  # 1 MiB for the rest of the task
 
 
 def _opened(folder: str) -> Journal:
