@@ -25,12 +25,12 @@ __all__ = [
     "SparkOperator",
     "checked_dataframe",
     "checked_session",
+    "drain_executor",
     "in_background",
     "inherited",
     "is_connect",
     "is_stopped",
     "loopback",
-    "signals_of",
     "why_not",
 ]
 
@@ -55,7 +55,7 @@ _fetches = DaemonExecutor("spark-fetch")
 _queries = DaemonExecutor("spark-query", max_threads=4096)  # each task lasts as long as a subscription
 
 
-def signals_of() -> Callable[[Callable[[], object]], None]:
+def drain_executor() -> Callable[[Callable[[], object]], None]:
     """Return the executor of a drain loop: neither an asyncio loop nor a listener's thread signals."""
     return bound_executor(_signals, capture())
 
@@ -301,7 +301,7 @@ class JobRun(Coordinator[R]):
     """Runs jobs for one Subscriber, from its first request to its terminal signal or cancel."""
 
     def __init__(self, subscriber: Subscriber[R], operator: SparkOperator[R], spark: Any) -> None:
-        super().__init__(subscriber, operator, signals_of())
+        super().__init__(subscriber, operator, drain_executor())
         self._jobs = Jobs(spark)
 
     def _begin(self) -> None:

@@ -47,14 +47,10 @@ def supports(spark: Any) -> dict[str, str]:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
         'ok'
     """
-    reason = why_not(spark)
-    answers = dict.fromkeys(_FUNCTIONS, "ok" if reason is None else f"no: {reason}")
-    if reason is not None:
+    reasons = {name: why_not(spark, name) for name in _FUNCTIONS}
+    answers = {name: "ok" if reason is None else f"no: {reason}" for name, reason in reasons.items()}
+    if why_not(spark) is not None:
         return answers
-    for name in _FUNCTIONS:
-        unsupported = why_not(spark, name)
-        if unsupported is not None:
-            answers[name] = f"no: {unsupported}"
     answers["apply"] = answers["for_each_partition"] = _why_no_workers(spark)
     if is_connect(spark):
         return answers

@@ -122,12 +122,6 @@ def test_structs_in_map_keys_are_rows_also_in_dicts(spark: Any) -> None:
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [{"m": {Row(x=1): {"y": 2}}}]
 
 
-def test_two_fields_of_one_name_in_a_struct_are_refused(spark: Any) -> None:
-    df = spark.sql("select array(named_struct('z', 1, 'z', 2)) as a")
-    with pytest.raises(TypeError, match=r"column 'a' is of type array<struct<z:int,z:int>>, which Arrow cannot carry"):
-        ps.from_dataframe(df)
-
-
 def test_structs_in_dicts_are_dicts(spark: Any) -> None:
     df = spark.sql("select named_struct('x', array(named_struct('y', 1))) as s")
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [{"s": {"x": [{"y": 1}]}}]

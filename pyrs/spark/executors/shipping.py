@@ -31,7 +31,7 @@ def ship(spark: Any) -> None:
     executors that start later. Tasks, one for each core, then check that the executors have pyrs in this version,
     pyarrow and pandas. A second call for a session checks again.
 
-    Needed once for each session whose executors do not have pyrs, before ``apply`` and ``for_each_partition``.
+    Call it once for each session whose executors lack pyrs, before ``apply`` and ``for_each_partition``.
 
     Args:
         spark: a session, classic or of Spark Connect.

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 import pyarrow
 
 from pyrs.errors import PyrsError
-from pyrs.spark.schema.arrow import read_batch, read_stream
 from pyrs.spark.sessions import is_connect, loopback
 
 __all__ = [
@@ -211,7 +210,7 @@ class JvmReader(_RddReader):
                 for data in _frames(connection):
                     if over():
                         return
-                    batch = read_batch(data, self._schema)
+                    batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), self._schema)
                     if batch.num_rows:
                         deliver(batch)
             server.getResult()  # raises if the JVM stopped in the middle
@@ -247,8 +246,9 @@ class PublicReader(_RddReader):
         for data in self._run(partitions):
             if over():
                 return
-            for batch in read_stream(data):
-                deliver(batch)
+            with pyarrow.ipc.open_stream(data) as batches:
+                for batch in batches:
+                    deliver(batch)
 
 
 class ConnectReader(PartitionReader):

@@ -19,10 +19,10 @@ from pyrs.spark.sessions import (
     SparkOperator,
     checked_dataframe,
     checked_session,
+    drain_executor,
     in_background,
     inherited,
     is_stopped,
-    signals_of,
 )
 from pyrs.stream.stream import Stream
 
@@ -256,7 +256,7 @@ class _QueryRun(Coordinator[Batch]):
     """
 
     def __init__(self, subscriber: Subscriber[Batch], operator: SparkOperator[Batch]) -> None:
-        super().__init__(subscriber, operator, signals_of())
+        super().__init__(subscriber, operator, drain_executor())
         self._arguments: _Query = operator.arguments
         self._changed = Condition()
         self._start: Callable[[], object] | None = inherited(checked_session(self._arguments.spark), self._run_query)

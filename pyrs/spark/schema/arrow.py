@@ -21,8 +21,6 @@ __all__ = [
     "distinct_fields",
     "opened",
     "prefers_large",
-    "read_batch",
-    "read_stream",
     "session_zone",
     "with_zone",
 ]
@@ -121,14 +119,12 @@ def _distinct(kind: Any) -> Any:
 
 
 def distinct_fields(df: Any) -> Any:
-    """Return the DataFrame with distinct names in each struct, because Spark encodes no others in Arrow."""
+    """Return the DataFrame with other names if a struct has two fields of one name, which Spark does not encode."""
     kinds = [_distinct(field.dataType) for field in df.schema]
     if all(kind == field.dataType for kind, field in zip(kinds, df.schema, strict=True)):
         return df
-    names = [f"_{i}" for i in range(len(kinds))]
-    numbered = df.toDF(*names)  # to select by position: columns may have the same name
-    columns = zip(names, kinds, df.schema.names, strict=True)
-    return numbered.select([numbered[name].cast(kind).alias(own) for name, kind, own in columns])
+    numbered = df.toDF(*(f"_{i}" for i in range(len(kinds))))  # columns may have the same name, too
+    return numbered.select([numbered[f"_{i}"].cast(kind).alias(f"_{i}") for i, kind in enumerate(kinds)])
 
 
 def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
@@ -153,17 +149,6 @@ def session_zone(spark: Any) -> str:
 def prefers_large(spark: Any) -> bool:
     """Return whether a session encodes strings and binaries with Arrow's large types."""
     return bool(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false").lower() == "true")
-
-
-def read_batch(data: bytes, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """Decode a batch of the JVM, which has no schema message."""
-    return pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), schema)
-
-
-def read_stream(data: bytes) -> list[pyarrow.RecordBatch]:
-    """Decode the batches of an IPC stream."""
-    with pyarrow.ipc.open_stream(data) as reader:
-        return list(reader)
 
 
 def _one(batch: Any) -> tuple[Iterator[Any], int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import pyarrow
 
@@ -18,18 +18,9 @@ from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
 __all__ = ["BatchElements", "Elements", "Encoded"]
 
 
-class Encoded(NamedTuple):
-    """Elements as one Arrow batch.
-
-    Attributes:
-        batch: the rows of the elements that fit.
-        empty: how many elements have no row, so that no commit releases them.
-        error: the error of the first element that does not fit, None if all do.
-    """
-
-    batch: pyarrow.RecordBatch
-    empty: int
-    error: BaseException | None
+Encoded: TypeAlias = "tuple[pyarrow.RecordBatch, int, BaseException | None]"
+"""The rows of the elements that fit, the number of elements without a row, which no commit releases, and the error of
+the first element that does not fit."""
 
 
 class Elements:
@@ -58,14 +49,14 @@ class Elements:
         try:
             batch = self._encoder.batch(elements, first)
             good, too_large = self._too_large(batch, first)
-            return Encoded(batch.slice(0, good), 0, too_large)
+            return batch.slice(0, good), 0, too_large
         except Exception as error:
             # The elements before the one that does not fit are rows of the stream.
             good = error.element - first if isinstance(error, SchemaMisfit) else 0
             batch = self._encoder.batch(elements[:good], first)
             if isinstance(elements[good], (pyarrow.RecordBatch, pyarrow.Table)):
-                return Encoded(batch, 0, _batch_among_rows(first + good, elements[good]))
-            return Encoded(batch, 0, error)
+                return batch, 0, _batch_among_rows(first + good, elements[good])
+            return batch, 0, error
 
     def _too_large(self, batch: pyarrow.RecordBatch, first: int) -> tuple[int, ValueError | None]:
         """Return the index of the first row that Spark cannot send, and an error; or the number of rows and None."""
@@ -119,12 +110,12 @@ class BatchElements(Elements):
             if too_large is not None:
                 raise too_large
         except Exception as error:
-            return Encoded(self._encoder.batch([], first), 0, error)
+            return self._encoder.batch([], first), 0, error
         self._encoded += 1
         if not batch.num_rows:
-            return Encoded(batch, 1, None)
+            return batch, 1, None
         self._ends.append(first + batch.num_rows)
-        return Encoded(batch, 0, None)
+        return batch, 0, None
 
     def committed(self, start: int, end: int) -> int:
         count = 0
