@@ -12,6 +12,7 @@ import pyarrow
 from pyspark.sql import Row
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
 __all__ = [
     "SHAPES",
@@ -69,7 +70,7 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
     if as_ == "arrow":
         return Shape(as_, _one, partial(_table, schema=schema))
     if as_ == "pandas":
-        _require_pandas()
+        require_minimum_pandas_version()
         return Shape(as_, partial(_frame, zone=zone), partial(_joined, schema=schema))
     if as_ in ("rows", "tuples", "dicts"):
         if as_ == "dicts" and len(set(names)) < len(names):
@@ -204,18 +205,15 @@ def _values(column: Any, kind: Any, as_: str) -> list[Any]:
         return [None if value is None else spatial.fromWKB(value["wkb"], value["srid"]) for value in stored]
     # The remaining type is a variant: a struct of two binaries.
     parts = zip(*(child.to_pylist() for child in column.flatten()), strict=True)
-    return _with_nulls(column, [None if value is None else _variant(value, metadata) for value, metadata in parts])
+    return _with_nulls(
+        column, [None if value is None else spark_types.VariantVal(value, data) for value, data in parts]
+    )
 
 
 def _with_nulls(column: Any, values: list[Any]) -> list[Any]:
     if not column.null_count:
         return values
     return [value if valid else None for value, valid in zip(values, column.is_valid().to_pylist(), strict=True)]
-
-
-def _variant(value: bytes, metadata: bytes) -> Any:
-    made: Any = spark_types.VariantVal(value, metadata)
-    return made
 
 
 def _is_plain(kind: Any) -> bool:
@@ -231,12 +229,6 @@ def _is_plain(kind: Any) -> bool:
         *_SPATIAL,
     )
     return not isinstance(kind, special)
-
-
-def _require_pandas() -> None:
-    from pyspark.sql.pandas.utils import require_minimum_pandas_version
-
-    require_minimum_pandas_version()
 
 
 def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:

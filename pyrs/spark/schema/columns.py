@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate, chain
 from numbers import Integral, Real
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import pyarrow
@@ -130,7 +130,9 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
     if isinstance(kind, spark_types.MapType):
         offsets = _offsets(values)
         keys = _flat("key", values, offsets, iter, (kind.keyType, False, into.key_type))
-        items = _flat("value", values, offsets, _values_of, (kind.valueType, kind.valueContainsNull, into.item_type))
+        items = _flat(
+            "value", values, offsets, methodcaller("values"), (kind.valueType, kind.valueContainsNull, into.item_type)
+        )
         return pyarrow.MapArray.from_arrays(_with_nulls(offsets, values), keys, items, type=into)
     if isinstance(kind, spark_types.UserDefinedType):
         return _array(_each(kind.serialize, values, kind), kind.sqlType(), True, into)
@@ -167,11 +169,11 @@ def _is_accepted(each: type, kind: Any, nullable: bool) -> bool:
     if accepted is None or each in accepted:
         return True
     # In Python a bool is an int, and a datetime is a date; in Spark they are not.
-    return issubclass(each, accepted) and each is not bool and not (datetime.date in accepted and _is_time(each))
-
-
-def _is_time(each: type) -> bool:
-    return issubclass(each, datetime.datetime)
+    return (
+        issubclass(each, accepted)
+        and each is not bool
+        and not (datetime.date in accepted and issubclass(each, datetime.datetime))
+    )
 
 
 def _structs(values: Sequence[Any], kind: Any, into: Any) -> Any:
@@ -189,10 +191,6 @@ def _structs(values: Sequence[Any], kind: Any, into: Any) -> Any:
         return whole
     places = dict(zip(present, range(len(rows)), strict=True))
     return whole.take(pyarrow.array([places.get(i) for i in range(len(values))], pyarrow.int64()))
-
-
-def _values_of(mapping: Mapping[Any, Any]) -> Iterator[Any]:
-    return iter(mapping.values())
 
 
 def _offsets(values: Sequence[Any]) -> list[int]:
