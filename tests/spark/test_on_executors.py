@@ -159,3 +159,15 @@ def test_rows_of_a_slow_stage_are_sent_before_a_batch_is_full() -> None:
     assert 1 <= first.num_rows < 100
     assert time.monotonic() - started < 5
     made.close()  # type: ignore[attr-defined]
+
+
+def slow(row: Any) -> Any:
+    time.sleep(0.01)
+    return (row.id,)
+
+
+def test_a_limit_does_not_wait_until_the_worker_has_written_64_kib(spark: Any) -> None:
+    started = time.monotonic()
+    limited = ps.apply(spark.range(0, 100_000, 1, 1), lambda rows: rows.map(slow), "id long").limit(5)
+    assert [row.id for row in limited.collect()] == [0, 1, 2, 3, 4]
+    assert time.monotonic() - started < 20

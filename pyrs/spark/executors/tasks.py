@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from threading import Event
@@ -54,8 +55,11 @@ class Staged(NamedTuple):
         Raises:
             PartitionFailed: the stage raised or failed; that error is the cause.
         """
+        flush = _flush_of_worker()
         try:
-            yield from self._encoded(self._staged(_stream(self.shape, partition, batches)))
+            for batch in self._encoded(self._staged(_stream(self.shape, partition, batches))):
+                yield batch
+                flush()
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise _failed(partition, error) from error
 
@@ -92,6 +96,20 @@ class Staged(NamedTuple):
                 number += 1
         if rows:
             yield self.encoder.batch(rows, number)
+
+
+def _flush_of_worker() -> Callable[[], object]:
+    """Return a function that sends what Spark's worker has written, which it keeps until there are 64 KiB.
+
+    The file is a variable of the worker's main function. Where there is none, the function does nothing.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        flush: Callable[[], object] | None = getattr(frame.f_locals.get("outfile"), "flush", None)
+        if flush is not None:
+            return flush
+    return lambda: None
 
 
 def _failed(partition: int, error: BaseException) -> PartitionFailed:

@@ -23,9 +23,9 @@ __all__ = ["FrameStream", "from_dataframe"]
 
 _WINDOW = 4
 # The most that a job of several partitions is expected to return, and to take.
-_JOB_PARTITIONS = 32
+_JOB_PARTITIONS = 64
 _JOB_BYTES = 1 << 20
-_JOB_SECONDS = 0.25
+_JOB_SECONDS = 0.5
 _HELD_BATCHES = 8  # of a reader that streams
 _LOOK_SECONDS = 0.1
 
@@ -44,8 +44,8 @@ def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordere
     held. A partition that was emitted is replaced by the next one while there is demand. So a paused Subscriber starts
     no job, and memory is bounded by ``window`` times the largest partition, as Arrow.
 
-    Without a ``window`` there are at most 4 jobs. A job reads several partitions, at most 32, if those before were
-    small and fast (together 1 MiB and 0.25 seconds), and if all of them are demanded.
+    Without a ``window`` there are at most 4 jobs. A job reads several partitions, at most 64, if those before were
+    small and fast (together 1 MiB and 0.5 seconds), and if all of them are demanded.
 
     The rows are those of ``df.collect()``, under the same session settings. Threads of pyrs signal the Subscriber, not
     the thread that subscribes or requests, so an asyncio loop is not blocked.
