@@ -88,4 +88,5 @@ def test_metrics_are_refused(results: Any) -> None:
 
 
 def test_a_stopped_session_is_reported(results: Any) -> None:
-    assert set(results["stopped"]) == {"no: the SparkSession was stopped"}
+    assert results["stopped"].count("no: the SparkSession was stopped") == 5
+    assert all(answer.startswith("no: ") for answer in results["stopped"])
