@@ -128,30 +128,17 @@ def as_text(report: Report) -> str:
 
 def as_json(reports: Sequence[Report]) -> str:
     """Return a JSON list of the reports, each with its verdicts and problems."""
-    return json.dumps(
-        [
-            {
-                "verification": report.verification,
-                "referee": report.referee,
-                "passed": report.passed,
-                "problems": report.problems,
-                "verdicts": [
-                    {
-                        "name": verdict.name,
-                        "kind": verdict.kind.value,
-                        "status": verdict.status.value,
-                        "rule": rule_of(verdict.name, verdict.reason),
-                        "reason": verdict.reason,
-                        "details": verdict.details,
-                        "seconds": round(verdict.seconds, 3),
-                    }
-                    for verdict in report.verdicts
-                ],
-            }
-            for report in reports
-        ],
-        indent=1,
-    )
+
+    def fields(verdict: Verdict) -> dict[str, object]:
+        plain = verdict._replace(error=None)._asdict()
+        rule = rule_of(verdict.name, verdict.reason)
+        return {**plain, "kind": verdict.kind.value, "status": verdict.status.value, "rule": rule}
+
+    listed = [
+        {**report._asdict(), "passed": report.passed, "verdicts": [fields(each) for each in report.verdicts]}
+        for report in reports
+    ]
+    return json.dumps(listed, indent=1)
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:
