@@ -200,17 +200,17 @@ class SubmissionPublisher(Stream[T]):
     @property
     def subscribers(self) -> tuple[Subscriber[Any], ...]:
         """Return the current Subscribers, for monitoring; do not call them."""
-        return tuple(line._subscriber for line in self._core.lines if line._subscriber is not None)
+        return tuple(each._subscriber for each in self._core.subscriptions if each._subscriber is not None)
 
     @property
     def number_of_subscribers(self) -> int:
         """Return the current number of Subscribers."""
-        return len(self._core.lines)
+        return len(self._core.subscriptions)
 
     @property
     def has_subscribers(self) -> bool:
         """Return whether there are Subscribers."""
-        return bool(self._core.lines)
+        return bool(self._core.subscriptions)
 
     def is_subscribed(self, subscriber: Subscriber[Any], /) -> bool:
         """Return whether this Subscriber object is subscribed.
@@ -220,21 +220,21 @@ class SubmissionPublisher(Stream[T]):
         """
         if subscriber is None:
             raise NullSignal("is_subscribed(None): a Subscriber is needed", rule="1.9", party="Subscriber")
-        return any(line._subscriber is subscriber for line in self._core.lines)
+        return any(subscription._subscriber is subscriber for subscription in self._core.subscriptions)
 
     def estimate_minimum_demand(self) -> int:
         """Return the smallest difference of demand and buffered elements.
 
         0 without Subscribers; negative, like the JDK's, if more elements are buffered for a Subscriber than it demands.
         """
-        return min((line.open_demand for line in self._core.lines), default=0)
+        return min((subscription.open_demand for subscription in self._core.subscriptions), default=0)
 
     def estimate_maximum_lag(self) -> int:
         """Return the number of elements that the slowest Subscriber has not received.
 
         0 without Subscribers.
         """
-        return max((line.lag for line in self._core.lines), default=0)
+        return max((subscription.lag for subscription in self._core.subscriptions), default=0)
 
 
 class _Core(Operator[Any]):
@@ -247,44 +247,44 @@ class _Core(Operator[Any]):
         self.handler = handler
         self.closed = False
         self.error: BaseException | None = None
-        self.lines: tuple[_Line, ...] = ()  # replaced, never changed
-        # Guards the lines, and is held while an element is appended to all of them, so that all have the same order.
+        self.subscriptions: tuple[_BufferedSubscription, ...] = ()  # replaced, never changed
+        # Guards the subscriptions. Held while an element is appended to all of them, so that all have the same order.
         # Notified when a ticket is settled. Reentrant: a finalizer may run under it, and cancel.
         self.lock = Condition(RLock())
 
     def __repr__(self) -> str:
-        return f"<SubmissionPublisher: {len(self.lines)} subscribers{', closed' if self.closed else ''}>"
+        return f"<SubmissionPublisher: {len(self.subscriptions)} subscribers{', closed' if self.closed else ''}>"
 
-    def run(self, subscriber: Subscriber[Any]) -> _Line:
-        return _Line(subscriber, self)
+    def run(self, subscriber: Subscriber[Any]) -> _BufferedSubscription:
+        return _BufferedSubscription(subscriber, self)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        line = self.run(checked_subscriber(subscriber))
+        subscription = self.run(checked_subscriber(subscriber))
         with self.lock:
-            before = next((each for each in self.lines if each._subscriber is subscriber), None)
+            before = next((each for each in self.subscriptions if each._subscriber is subscriber), None)
             if before is None:
                 if self.closed:
-                    line.ending = True
+                    subscription.closing = True
                 else:
-                    self._change(lambda lines: (*lines, line))
+                    self._change(lambda subscriptions: (*subscriptions, subscription))
         if before is None:
-            line.start_elsewhere()
+            subscription.start_on_scheduler()
         else:
             before.fail_now(SubscribedTwice("this Subscriber is subscribed to this publisher already"))
 
-    def remove(self, line: _Line) -> None:
-        """Remove a line, and release the callers that wait for its buffer."""
+    def remove(self, subscription: _BufferedSubscription) -> None:
+        """Remove a subscription, and release the callers that wait for its buffer."""
         with self.lock:
-            self._change(lambda lines: tuple([each for each in lines if each is not line]))
-            self._settle(line, taken=True)
+            self._change(lambda subscriptions: tuple([each for each in subscriptions if each is not subscription]))
+            self._settle(subscription, taken=True)
 
-    def _change(self, change: Callable[[tuple[_Line, ...]], tuple[_Line, ...]]) -> None:
-        """Replace the lines. Called under the lock."""
+    def _change(self, change: Callable[[tuple[_BufferedSubscription, ...]], tuple[_BufferedSubscription, ...]]) -> None:
+        """Replace the subscriptions. Called under the lock."""
         while True:
-            before = self.lines
+            before = self.subscriptions
             after = change(before)
-            if before is self.lines:  # otherwise a finalizer has cancelled a Subscriber during change()
-                self.lines = after
+            if before is self.subscriptions:  # otherwise a finalizer has cancelled a Subscriber during change()
+                self.subscriptions = after
                 return
 
     def close(self, error: BaseException | None) -> None:
@@ -293,19 +293,19 @@ class _Core(Operator[Any]):
                 return
             self.closed = True
             self.error = error
-            lines = self.lines
-            for line in lines:
-                line.ending = True
-                self._settle(line, taken=False)
-        _wake(lines)
+            subscriptions = self.subscriptions
+            for subscription in subscriptions:
+                subscription.closing = True
+                self._settle(subscription, taken=False)
+        _wake(subscriptions)
 
     def publish(self, element: Any, seconds: float | None, on_drop: OnDrop | None) -> int:
-        """Append the element to every line, or queue it for the lines that are full.
+        """Append the element to every buffer, or queue it for those that are full.
 
         Args:
             element: the element.
             seconds: the maximum time to wait; None for no limit.
-            on_drop: called for a line that had no capacity in time.
+            on_drop: called for a subscription that had no capacity in time.
         """
         if element is None:
             raise NullSignal("None is not an element")
@@ -313,16 +313,16 @@ class _Core(Operator[Any]):
         with self.lock:
             if self.closed:
                 raise PublisherClosed("the publisher is closed")
-            lines = self.lines
-            for line in lines:
-                if not line.put(element):
-                    ticket = _Ticket(line, element)
-                    line.waiting.append(ticket)
-                    self.make_room(line)  # the drain loop may have consumed elements before it saw the ticket
+            subscriptions = self.subscriptions
+            for subscription in subscriptions:
+                if not subscription.put(element):
+                    ticket = _Ticket(subscription, element)
+                    subscription.waiting.append(ticket)
+                    self.admit(subscription)  # the drain loop may have consumed elements before it saw the ticket
                     if not ticket.settled:
                         waiting.append(ticket)
         try:
-            _wake(lines)
+            _wake(subscriptions)
             if waiting:
                 self._wait(waiting, seconds)
         finally:
@@ -330,7 +330,7 @@ class _Core(Operator[Any]):
         drops = sum(1 for ticket in waiting if not ticket.taken and not self._retried(ticket, on_drop))
         if drops:
             return -drops
-        return max((line.lag or 1 for line in self.lines), default=0)
+        return max((subscription.lag or 1 for subscription in self.subscriptions), default=0)
 
     def _wait(self, tickets: list[_Ticket], seconds: float | None) -> None:
         if seconds != 0:
@@ -347,39 +347,39 @@ class _Core(Operator[Any]):
                 for ticket in tickets:
                     if not ticket.settled:
                         ticket.settled = True
-                        ticket.line.waiting.remove(ticket)
+                        ticket.subscription.waiting.remove(ticket)
 
     def _retried(self, ticket: _Ticket, on_drop: OnDrop | None) -> bool:
-        subscriber = ticket.line._subscriber
+        subscriber = ticket.subscription._subscriber
         if on_drop is None or subscriber is None or on_drop(subscriber, ticket.element) is not True:
             return False
         with self.lock:
-            taken = not self.closed and ticket.line.put(ticket.element)
-        ticket.line.wake()
+            taken = not self.closed and ticket.subscription.put(ticket.element)
+        ticket.subscription.wake()
         return taken
 
-    def make_room(self, line: _Line) -> None:
-        """Admit waiting elements while the line has capacity."""
+    def admit(self, subscription: _BufferedSubscription) -> None:
+        """Admit waiting elements while the subscription has capacity."""
         with self.lock:
-            while line.waiting and len(line.elements) < self.capacity:
-                ticket = line.waiting.popleft()
-                line.elements.append(ticket.element)
+            while subscription.waiting and len(subscription.elements) < self.capacity:
+                ticket = subscription.waiting.popleft()
+                subscription.elements.append(ticket.element)
                 ticket.taken = ticket.settled = True
             self.lock.notify_all()
 
-    def _settle(self, line: _Line, taken: bool) -> None:
-        while line.waiting:  # no "for" loop: a finalizer may cancel and settle tickets at the same time
-            ticket = line.waiting.popleft()
+    def _settle(self, subscription: _BufferedSubscription, taken: bool) -> None:
+        while subscription.waiting:  # no "for" loop: a finalizer may cancel and settle tickets at the same time
+            ticket = subscription.waiting.popleft()
             ticket.taken, ticket.settled = taken, True
         self.lock.notify_all()
 
 
-def _wake(lines: tuple[_Line, ...]) -> None:
-    """Wake all lines, also if an interrupt is raised."""
+def _wake(subscriptions: tuple[_BufferedSubscription, ...]) -> None:
+    """Wake all subscriptions, also if an interrupt is raised."""
     interrupt = None
-    for line in lines:
+    for subscription in subscriptions:
         try:
-            line.wake()
+            subscription.wake()
         except BaseException as error:
             interrupt = error
     if interrupt is not None:
@@ -389,7 +389,7 @@ def _wake(lines: tuple[_Line, ...]) -> None:
 def _check_waiting(tickets: list[_Ticket]) -> None:
     """Raise RuntimeError if waiting would be a deadlock."""
     asyncio = sys.modules.get("asyncio")
-    if any(ticket.line.worker == get_ident() for ticket in tickets):
+    if any(ticket.subscription.worker == get_ident() for ticket in tickets):
         why = "it would deadlock: it was called inside on_next of the Subscriber whose buffer is full"
     elif asyncio is not None and asyncio._get_running_loop() is not None:
         why = "it would block the running asyncio loop: use offer() without a timeout, or another thread"
@@ -399,19 +399,19 @@ def _check_waiting(tickets: list[_Ticket]) -> None:
 
 
 class _Ticket:
-    """An element that waits for capacity in a line's buffer, in submission order.
+    """An element that waits for capacity in a subscription's buffer, in submission order.
 
     The core's lock guards it.
     """
 
-    def __init__(self, line: _Line, element: Any) -> None:
-        self.line = line
+    def __init__(self, subscription: _BufferedSubscription, element: Any) -> None:
+        self.subscription = subscription
         self.element = element
         self.settled = False  # the wait is over
         self.taken = False  # the element is in the buffer, or its Subscriber is gone
 
 
-class _Line(Coordinator[Any]):
+class _BufferedSubscription(Coordinator[Any]):
     """One Subscriber's buffer and drain loop."""
 
     def __init__(self, subscriber: Subscriber[Any], core: _Core) -> None:
@@ -420,7 +420,7 @@ class _Line(Coordinator[Any]):
         self._failure: BaseException | None = None
         self.elements: deque[Any] = deque()
         self.waiting: deque[_Ticket] = deque()
-        self.ending = False  # the publisher was closed
+        self.closing = False  # the publisher was closed
         self.worker = 0  # the thread that is in on_next
         self._turn.clear()  # no drain before start() has called on_subscribe (§1.9), on any thread
 
@@ -434,7 +434,7 @@ class _Line(Coordinator[Any]):
         """Return the number of elements that the Subscriber has not received."""
         return len(self.elements) + len(self.waiting)
 
-    def start_elsewhere(self) -> None:
+    def start_on_scheduler(self) -> None:
         """Call ``on_subscribe`` on the scheduler."""
         execute = self._execute
         assert execute is not None
@@ -448,7 +448,7 @@ class _Line(Coordinator[Any]):
     def put(self, element: Any) -> bool:
         """Buffer the element, under the core's lock; return False without capacity.
 
-        A line whose Subscriber is gone returns True.
+        A subscription whose Subscriber is gone returns True.
         """
         if self._live:
             if self.waiting or len(self.elements) >= self._core.capacity:
@@ -473,19 +473,19 @@ class _Line(Coordinator[Any]):
         self.worker = get_ident()
         try:
             if self.waiting:  # a ticket added later wakes the drain loop
-                self._core.make_room(self)
+                self._core.admit(self)
             while elements and self._live and self._requested > self._emitted:
                 if self._failure is not None or self._illegal is not None:
                     break
                 element = elements.popleft()
                 if self.waiting:
-                    self._core.make_room(self)
+                    self._core.admit(self)
                 self._emit(element)
         finally:
             self.worker = 0
         if self._failure is not None:
             self._fail(self._failure)
-        elif self.ending and not elements:
+        elif self.closing and not elements:
             if self._core.error is None:
                 self._complete()
             else:

@@ -65,7 +65,7 @@ def await_waiting(publisher: SubmissionPublisher[Any], count: int = 1) -> None:
 
     def waiting() -> bool:
         with core.lock:
-            return sum(len(line.waiting) for line in core.lines) == count
+            return sum(len(each.waiting) for each in core.subscriptions) == count
 
     eventually(waiting, "no thread waits for capacity")
 

@@ -35,7 +35,7 @@ def test_submit_continues_if_the_buffer_empties_just_before_the_wait(demand: int
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
     publisher.submit(1)
-    publisher._core.lines[0].waiting = InterposingQueue(lambda: subscriber.request(demand))
+    publisher._core.subscriptions[0].waiting = InterposingQueue(lambda: subscriber.request(demand))
     run_with_deadline(lambda: publisher.submit(2))
     assert subscriber.elements == [1, 2][:demand]
     subscriber.request(1)
@@ -61,7 +61,7 @@ def test_submit_continues_if_the_buffer_empties_while_on_next_blocks() -> None:
         subscriber.request(2)
         assert inside.wait(20)
 
-    publisher._core.lines[0].waiting = InterposingQueue(drain)
+    publisher._core.subscriptions[0].waiting = InterposingQueue(drain)
     run_with_deadline(
         lambda: publisher.submit(2)
     )  # the buffer has capacity, so submit must not wait for on_next to return
@@ -111,16 +111,16 @@ def test_interrupt_while_drain_loops_are_scheduled_leaves_no_waiter() -> None:
     def interrupt(task: object) -> None:
         raise KeyboardInterrupt
 
-    lines = publisher._core.lines
-    run, lines[1]._execute = lines[1]._execute, interrupt
+    subscriptions = publisher._core.subscriptions
+    run, subscriptions[1]._execute = subscriptions[1]._execute, interrupt
     with pytest.raises(KeyboardInterrupt):
         publisher.submit(2)
-    assert [len(line.waiting) for line in lines] == [0, 0, 0]  # no submitter waits
+    assert [len(each.waiting) for each in subscriptions] == [0, 0, 0]  # no submitter waits
     assert subscribers[2].elements == [1, 2]
     with pytest.raises(KeyboardInterrupt):
         publisher.close()
     subscribers[2].assert_complete()
-    lines[1]._execute = run
+    subscriptions[1]._execute = run
     subscribers[0].request(9)
     subscribers[1].request(9)
     assert [subscriber.assert_complete().elements for subscriber in subscribers] == [[1], [1, 2], [1, 2]]
@@ -131,7 +131,7 @@ def test_close_interrupted_by_a_cancel_ends_every_wait() -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
     publisher.submit(1)
-    line = publisher._core.lines[0]
+    subscription = publisher._core.subscriptions[0]
 
     class CancellingQueue(deque[Any]):
         """Simulate a finalizer that runs when the first ticket is read."""
@@ -146,7 +146,7 @@ def test_close_interrupted_by_a_cancel_ends_every_wait() -> None:
             subscriber.cancel()
             return ticket
 
-    line.waiting = CancellingQueue()
+    subscription.waiting = CancellingQueue()
     outcome: list[object] = []
 
     def submit() -> None:
@@ -157,7 +157,7 @@ def test_close_interrupted_by_a_cancel_ends_every_wait() -> None:
 
     thread = threading.Thread(target=submit, daemon=True)
     thread.start()
-    while not line.waiting:
+    while not subscription.waiting:
         thread.join(0.01)
         assert thread.is_alive()
     publisher.close()
