@@ -13,7 +13,7 @@ GRADLE := gradle --console=plain --no-daemon -q
 LIBRARIES := tests/interop/jars
 # The jar contains the version of the package, so that file is one of its sources.
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
-  -o -type f -print 2>/dev/null) pyrs/__init__.py
+  -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
 
 .PHONY: help setup system demo test test-all test-interop lint docs wheel release conformance release-check bench bench-guard nightly versions test-spark test-cluster clean
 

@@ -15,8 +15,9 @@ from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
-from pyrs.jvm.gateways.base import Control, Gateway
+from pyrs.jvm.gateways.control import Control, Gateway
 from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
@@ -27,8 +28,8 @@ from pyrs.stream.stream import Stream
 
 _log = logging.getLogger("pyrs.jvm")
 _numbers = itertools.count(1)
-DEFAULT_CALL_TIMEOUT_SECONDS = 30.0
-DEFAULT_MAX_THREADS = 256
+DEFAULT_CALL_TIMEOUT_SECONDS = LIMITS["call.timeout_ms"] / 1_000
+DEFAULT_MAX_THREADS = LIMITS["bridge.threads"]
 
 
 class Bridge:
@@ -453,7 +454,7 @@ _NO_CLASS = (
     "path; bridge.java_class(name) says which class is missing"
 )
 _A_CLASS = "call a static method or a constructor of the class, and pass the result"
-# What to write instead, by the name of a class.
+# The advice of an error, by the name of the given class.
 _ADVICE = {
     "DataFrame": "pyrs.spark.from_dataframe streams its rows",
     "JavaPackage": _NO_CLASS,

@@ -27,7 +27,7 @@ from pyrs.jvm.values.references import Exports, Imports
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from pyrs.jvm.gateways.base import Control, Gateway
+    from pyrs.jvm.gateways.control import Control, Gateway
     from pyrs.jvm.link.session import Session
 
 

@@ -15,7 +15,6 @@ from pyrs.errors import CallTimeout, NullSignal
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from pyrs.jvm.codec import LinkReferences
     from pyrs.jvm.link.outbound import OutboundStream
 
 
@@ -66,7 +65,7 @@ class JavaObject:
 
     # Class attributes of the subclass that each link makes, so that a million references do not repeat them. A name
     # without an underscore is a Java method (Flux has a handle, ConsumerRecord a value), except ``java``.
-    _link: ClassVar[LinkReferences]
+    _link: ClassVar[Any]  # the LinkReferences of the link, whose module imports this one
     _kind: ClassVar[int] = 0
     _hot: ClassVar[bool] = False
 
@@ -121,7 +120,7 @@ def java_name(name: str) -> str:
     return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
 
 
-def java_object_class(link: LinkReferences, kind: int, *, hot: bool = False) -> type[JavaObject]:
+def java_object_class(link: Any, kind: int, *, hot: bool = False) -> type[JavaObject]:
     """Make the class of one link's references to Java objects of one kind."""
     note = link.give_back
 

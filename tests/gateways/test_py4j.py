@@ -14,7 +14,7 @@ from py4j.protocol import EMPTY_RESPONSE, Py4JError, Py4JNetworkError, get_comma
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
 from pyrs.jvm.gateways import py4j as carrier
-from pyrs.jvm.gateways.base import Control
+from pyrs.jvm.gateways.control import Control
 from pyrs.jvm.gateways.py4j import Py4JGateway, Py4JJava
 from pyrs.jvm.gateways.shield import Shield
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm import Bridge, JavaFuture, JavaObject, JavaProcessor
-from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.java_objects import java_object_class
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java
@@ -91,7 +90,7 @@ class TestOtherBridges:
             control=SimpleNamespace(resolve=lambda handle: object()),
             give_back=lambda handle: None,
         )
-        foreign = java_object_class(cast(LinkReferences, elsewhere), 0)(1)
+        foreign = java_object_class(elsewhere, 0)(1)
         with pytest.raises(ConversionError, match="another JVM"):
             bridge.java_class("java.util.Objects").isNull(foreign)
 

@@ -18,7 +18,8 @@ from typing import Any, cast
 import jpype
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
-from pyrs.jvm.gateways.base import Gateway, Java
+from pyrs.jvm.gateways.base import Java
+from pyrs.jvm.gateways.control import Gateway
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.stacks import java_error
 from pyrs.jvm.java_objects import JavaObject

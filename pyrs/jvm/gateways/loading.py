@@ -10,13 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyrs.errors import JavaError, JvmUnavailable
+from pyrs.jvm.gateways.base import Java
 from pyrs.jvm.gateways.jars import Jars, check_java, check_version
-
-if TYPE_CHECKING:
-    from pyrs.jvm.gateways.base import Java
 
 ENTRY = "io.pyrs.bridge.Entry"
 LOADER_PROPERTY = "io.pyrs.loader"

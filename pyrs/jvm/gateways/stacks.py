@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING
 
 from pyrs.errors import JavaError
-
-if TYPE_CHECKING:
-    from pyrs.jvm.gateways.base import Java
+from pyrs.jvm.gateways.base import Java
 
 _DEPTH = 16  # the number of causes that are followed, also of a cycle
 _FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")

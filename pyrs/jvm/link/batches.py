@@ -7,10 +7,11 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from pyrs._core.fusion import null_element
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import MAX_BODY
 from pyrs.jvm.link.interfaces import Encoder
 
-MAX_ELEMENTS = 1_024
+MAX_ELEMENTS = LIMITS["next.elements"]
 
 
 class Carrying(bytes):

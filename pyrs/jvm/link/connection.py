@@ -15,6 +15,7 @@ from typing import Any
 
 from pyrs._core.executor import DaemonExecutor
 from pyrs.errors import LinkBroken, LinkClosed, ProtocolError, PyrsError
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, GoAway
 from pyrs.jvm.link.handshake import Dialler
 from pyrs.jvm.link.interfaces import Codec
@@ -22,12 +23,12 @@ from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
 _READ_AT_ONCE = 256 * 1_024
-_HOUSEKEEPING_SECONDS = 0.5
+_HOUSEKEEPING_SECONDS = LIMITS["release.interval_ms"] / 1_000
 _ATTENDING_SECONDS = 0.005
-_MANY_RELEASED = 2_048
-_HANDSHAKE_SECONDS = 10.0
-_GOODBYE_SECONDS = 1.0
-_CONFIRM_SECONDS = 5.0
+_MANY_RELEASED = LIMITS["release.pending"]
+_HANDSHAKE_SECONDS = LIMITS["handshake.dialler_ms"] / 1_000
+_GOODBYE_SECONDS = LIMITS["close.python_ms"] / 1_000
+_CONFIRM_SECONDS = LIMITS["subscribed.timeout_ms"] / 1_000
 
 _live: weakref.WeakSet[LinkConnection] = weakref.WeakSet()
 

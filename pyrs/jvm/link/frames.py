@@ -11,13 +11,14 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from pyrs.errors import ProtocolError
+from pyrs.jvm.limits import LIMITS
 
 VERSION = 1
 MORE = 0x80
-MAX_LENGTH = 131_072
-UNPROVEN_MAX_LENGTH = 128
-MAX_BODY = 65_536
-MAX_MESSAGE = 1 << 30
+MAX_LENGTH = LIMITS["frame.length"]
+UNPROVEN_MAX_LENGTH = LIMITS["frame.unproven_length"]
+MAX_BODY = LIMITS["frame.body"]
+MAX_MESSAGE = LIMITS["message.bytes"]
 _ID_AND_TYPE = 9
 
 HEADER = struct.Struct(">IBQ")

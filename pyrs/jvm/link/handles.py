@@ -9,9 +9,10 @@ from itertools import repeat
 from typing import Any
 
 from pyrs.errors import ProtocolError
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import RELEASED, FrameType, frame
 
-_FRAME_ENTRIES = 4_096
+_FRAME_ENTRIES = LIMITS["release.entries"]
 
 
 class MissingHandle(ProtocolError, LookupError):

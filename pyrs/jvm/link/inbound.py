@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
@@ -17,10 +17,8 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import batch_size, request
+from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.window import Window
-
-if TYPE_CHECKING:
-    from pyrs.jvm.link.session import Session
 
 T = TypeVar("T")
 _COMPLETE = object()
@@ -69,7 +67,7 @@ class InboundStream(DrainLoop, Subscription):
 
     def __init__(
         self,
-        session: Session,
+        session: StreamHost,
         identifier: int,
         subscriber: Subscriber[Any],
         *,

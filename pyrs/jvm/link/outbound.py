@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
@@ -17,9 +17,7 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
-
-if TYPE_CHECKING:
-    from pyrs.jvm.link.session import Session
+from pyrs.jvm.link.host import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
@@ -55,7 +53,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "queued",
     )
 
-    def __init__(self, session: Session, identifier: int) -> None:
+    def __init__(self, session: StreamHost, identifier: int) -> None:
         super().__init__(session.execute)
         self.id = identifier
         self.queued = False

@@ -6,40 +6,32 @@ The reader calls ``receive``, which records and schedules, and runs no user code
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.drain import DrainLoop
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.link.frames import CREDIT, RELEASED, Fragments, Frame, FrameType, GoAway, batch_size, frame
-from pyrs.jvm.link.handles import Handles, MissingHandle
+from pyrs.jvm.link.handles import MissingHandle
+from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbound import OutboundStream
-from pyrs.jvm.link.outbox import Message, Outbox, on_event_loop
+from pyrs.jvm.link.outbox import Message, on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 
 _log = logging.getLogger("pyrs.jvm")
-_MAIN = threading.main_thread().ident
 NOBODY = 0
 """The handle of no object. A CALL to it is the barrier."""
 
 
-class Session:
+class Session(StreamHost):
     """The state of one link.
 
     Args:
-        execute: Runs a task on a worker thread (inline in tests that replay vectors).
-        post: Runs a task on the writer thread of the link. Python's main thread uses it: an interrupt there could leave
-            a frame or a thread pool in an inconsistent state.
-        send: Writes bytes to the socket.
-        wake: Wakes the writer thread, which flushes the outbox.
+        execute, post, send, wake: See ``StreamHost``.
         max_prefetch: The largest window of a stream.
         confirm_seconds: The time that ``subscribe`` waits until the peer's Publisher is subscribed to; 0 does not wait.
         first_stream: 1 for Python, 2 for the JVM's side.
@@ -56,28 +48,18 @@ class Session:
         confirm_seconds: float = 0.0,
         first_stream: int = 1,
     ) -> None:
-        self.execute = execute
-        self.post = post
-        self.handles = Handles()
-        self.outbox = Outbox(send, wake, self.handles.release_frames)
-        self.codec: Codec
+        super().__init__(execute, post, send, wake)
         self.max_prefetch = max_prefetch
         self._confirm_seconds = confirm_seconds
-        self.open = True
         self.over: PyrsError = LinkClosed(
             "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
         )
-        self.streams: dict[int, InboundStream | OutboundStream] = {}
         self._stream_ids = count(first_stream, 2)
         self._call_ids = count(1)
         self._parity = first_stream % 2
         self._calls: dict[int, SimpleQueue[list[Any] | BaseException]] = {}
         self.on_goaway: Callable[[int, str], object] = lambda code, message: None
         self.streams_total = 0
-        self.elements_in = 0
-        self.elements_out = 0
-        self.dropped = 0
-        self.largest_in_flight = 0
 
     # Streams that this side opens.
 
@@ -159,61 +141,6 @@ class Session:
     def why_over(self) -> PyrsError:
         """Return a new copy of the reason. Raising one again would extend its traceback."""
         return type(self.over)(*self.over.args)
-
-    # Services for the streams.
-
-    def schedule(self, loop: DrainLoop) -> None:
-        """Schedule a drain loop; from the main thread by the writer thread (see ``post``)."""
-        if not self.open:
-            loop.run_here()  # the threads of the link are about to end
-        elif threading.get_ident() == _MAIN:
-            self.post(loop.schedule)
-        else:
-            loop.schedule()
-
-    def send(self, data: bytes) -> None:
-        """Send a control frame."""
-        self.outbox.control(data)
-        self.outbox.flush()
-
-    def cancel_inbound(self, stream: InboundStream) -> None:
-        """Send CANCEL at once, and schedule the stream, which cleans up."""
-        if self.open and threading.get_ident() == _MAIN:
-            self.post(lambda: self._cancel_now(stream))
-        else:
-            self._cancel_now(stream)
-
-    def _cancel_now(self, stream: InboundStream) -> None:
-        self.send_cancel(stream)
-        self.schedule(stream)
-
-    def send_cancel(self, stream: InboundStream) -> None:
-        """Send CANCEL, once."""
-        if stream.cancel_once() and self.open:
-            self.send(frame(FrameType.CANCEL, stream.id))
-
-    def ended_inbound(self, stream: InboundStream, dropped: int, *, cancelled: bool) -> None:
-        """Remove a consumer end from the table."""
-        if self.streams.pop(stream.id, None) is None:
-            return
-        self.elements_in += stream.window.delivered
-        self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
-        if dropped:
-            self.dropped += dropped
-            hooks.on_next_dropped(dropped, f"prefetched by stream {stream.id}", cancelled=cancelled)
-
-    def ended_outbound(self, stream: OutboundStream) -> None:
-        """Remove a publisher end from the table."""
-        self.streams.pop(stream.id, None)
-
-    def release(self, objects: list[object]) -> None:
-        """Drop references to user objects on a worker: their finalizers are user code."""
-        if objects:
-            self.execute(objects.clear)
-
-    def count_out(self, elements: int) -> None:
-        """Count elements that the writer took."""
-        self.elements_out += elements
 
     # The reader.
 

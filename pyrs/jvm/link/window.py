@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pyrs._core.demand import UNBOUNDED
+from pyrs.jvm.limits import LIMITS
 
-INITIAL = 16
-GROWTH = 4
-BYTE_BUDGET = 1 << 20
-DEFAULT_MAX_PREFETCH = 16_384
+INITIAL = LIMITS["window.initial"]
+GROWTH = LIMITS["window.growth"]
+BYTE_BUDGET = LIMITS["window.bytes"]
+DEFAULT_MAX_PREFETCH = LIMITS["window.elements"]
 
 
 class Window:

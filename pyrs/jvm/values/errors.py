@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from pyrs.errors import ConversionError, JavaError, NullSignal, ProtocolError, SpecViolation, SubscribedTwice
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.values.table import type_name
 
 T = TypeVar("T")
-MAX_TEXT = 64 * 1024
-MAX_FRAMES = 256
-MAX_CAUSES = 16
-CAPACITY = 1024
+MAX_TEXT = LIMITS["error.text"]
+MAX_FRAMES = LIMITS["error.frames"]
+MAX_CAUSES = LIMITS["error.causes"]
+CAPACITY = LIMITS["error.originals"]
 
 
 class JavaValueError(JavaError, ValueError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from pyrs.jvm.limits import LIMITS
+
 BIG_INTEGER: Final = 1
 DECIMAL: Final = 2
 DATE: Final = 3
@@ -19,7 +21,7 @@ SENDER_OWNS: Final = 16
 RECEIVER_OWNS: Final = 17
 
 # Each set inside a set takes its own packer or unpacker, 40 KiB of the C stack. 32 of them fit on any thread.
-MAX_SETS: Final = 32
+MAX_SETS: Final = LIMITS["value.sets"]
 
 
 class Exports(Protocol):

@@ -19,7 +19,8 @@ from pyrs.tck.verdicts import Report, Status, Verdict, judge, judge_all, unexpec
 from pyrs.tck.verification import Verification
 
 if TYPE_CHECKING:
-    from pyrs.jvm.gateways.base import Gateway, Java
+    from pyrs.jvm.gateways.base import Java
+    from pyrs.jvm.gateways.control import Gateway
 
 __all__ = ["Family", "JavaFailure", "JavaReferee"]
 

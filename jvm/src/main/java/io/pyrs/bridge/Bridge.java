@@ -1,5 +1,6 @@
 package io.pyrs.bridge;
 
+import io.pyrs.Limits;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
 import io.pyrs.PyRef;
@@ -31,9 +32,9 @@ import java.util.function.Function;
  */
 public final class Bridge {
     private static final AtomicInteger COUNT = new AtomicInteger();
-    private static final int DEFAULT_MAX_PREFETCH = 16_384;
-    private static final int DEFAULT_MAX_THREADS = 256;
-    private static final long DEFAULT_CALL_TIMEOUT_MILLIS = 30_000;
+    private static final int DEFAULT_MAX_PREFETCH = Limits.of("window.elements");
+    private static final int DEFAULT_MAX_THREADS = Limits.of("bridge.threads");
+    private static final long DEFAULT_CALL_TIMEOUT_MILLIS = Limits.of("call.timeout_ms");
 
     private final String name;
     private final ClassLoader loader;

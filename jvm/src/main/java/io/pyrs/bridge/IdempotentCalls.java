@@ -1,5 +1,6 @@
 package io.pyrs.bridge;
 
+import io.pyrs.Limits;
 import io.pyrs.LinkClosedException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -14,7 +15,7 @@ import java.util.function.LongPredicate;
  * the result of the first, which is kept for a few seconds.
  */
 final class IdempotentCalls {
-    private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(3);
+    private static final long KEPT_NANOS = TimeUnit.MILLISECONDS.toNanos(Limits.of("control.answer_ms"));
 
     private static final class KeptResult {
         final CompletableFuture<Object> result = new CompletableFuture<>();

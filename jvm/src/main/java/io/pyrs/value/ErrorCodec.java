@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.Limits;
 import io.pyrs.PythonCancellationException;
 import io.pyrs.PythonError;
 import io.pyrs.PythonException;
@@ -26,9 +27,9 @@ import java.util.function.Supplier;
  * <p>Encoding never fails, even if a Throwable has a cyclic cause, a huge stack trace, or methods that throw.
  */
 public final class ErrorCodec {
-    static final int MAX_TEXT = 64 * 1024;
-    static final int MAX_FRAMES = 256;
-    static final int MAX_CAUSES = 16;
+    static final int MAX_TEXT = Limits.of("error.text");
+    static final int MAX_FRAMES = Limits.of("error.frames");
+    static final int MAX_CAUSES = Limits.of("error.causes");
 
     private final SentErrors originals;
 

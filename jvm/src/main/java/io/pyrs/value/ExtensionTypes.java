@@ -1,5 +1,7 @@
 package io.pyrs.value;
 
+import io.pyrs.Limits;
+
 /** The numbers of the msgpack extension types; docs/values.md lists them. */
 final class ExtensionTypes {
     static final byte BIG_INTEGER = 1;
@@ -18,7 +20,7 @@ final class ExtensionTypes {
     /**
      * The maximum depth of nested containers, the same in both languages and far below the limit of a thread's stack.
      */
-    static final int MAX_DEPTH = 512;
+    static final int MAX_DEPTH = Limits.of("value.depth");
 
     private ExtensionTypes() {}
 }

@@ -1,12 +1,13 @@
 package io.pyrs.value;
 
+import io.pyrs.Limits;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** The last 1,024 Throwables that a bridge sent, so that one that returns is the same object. */
 public final class SentErrors {
-    static final int CAPACITY = 1024;
+    static final int CAPACITY = Limits.of("error.originals");
 
     private final Map<Long, Throwable> byId = new LinkedHashMap<>();
     private final Map<Throwable, Long> ids = new IdentityHashMap<>();

@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.Limits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
@@ -15,7 +16,7 @@ import org.msgpack.core.buffer.MessageBufferOutput;
  */
 public final class ValueBuffer {
     private static final int LARGEST_KEPT = 1 << 20;
-    private static final int LARGEST_MESSAGE = 1 << 30;
+    private static final int LARGEST_MESSAGE = Limits.of("message.bytes");
 
     private final Output output;
     final MessagePacker packer;

@@ -1,5 +1,6 @@
 package io.pyrs.link.connection;
 
+import io.pyrs.Limits;
 import io.pyrs.LinkBrokenException;
 import io.pyrs.LinkClosedException;
 import io.pyrs.Log;
@@ -28,9 +29,9 @@ import java.util.function.Function;
 /** The socket of a link, its session, and its reader and writer threads. */
 public final class Connection {
     private static final int READ_AT_ONCE = 256 * 1024;
-    private static final int MANY_RELEASED = 2_048;
-    private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final long GOAWAY_MILLIS = 2_000;
+    private static final int MANY_RELEASED = Limits.of("release.pending");
+    private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(Limits.of("release.interval_ms"));
+    private static final long GOAWAY_MILLIS = Limits.of("close.java_ms");
 
     /** Open connections. With JPype the process outlives the JVM, so a shutdown hook closes their sockets. */
     private static final Set<Connection> OPEN = ConcurrentHashMap.newKeySet();

@@ -1,5 +1,6 @@
 package io.pyrs.link.connection;
 
+import io.pyrs.Limits;
 import io.pyrs.Log;
 import io.pyrs.link.protocol.Frame;
 import io.pyrs.link.protocol.FrameDecoder;
@@ -28,10 +29,10 @@ import java.util.concurrent.TimeUnit;
  * oldest, so that connections without the token cannot block the one with it. The port closes after thirty seconds.
  */
 final class Listener {
-    static final int MAX_UNPROVEN = 8;
+    static final int MAX_UNPROVEN = Limits.of("handshake.connections");
     private static final long ACCEPTOR_ENDS_MILLIS = 5_000; // generous, for a machine under load
-    static final int UNPROVEN_MILLIS = 5_000;
-    static final int OPEN_MILLIS = 30_000;
+    static final int UNPROVEN_MILLIS = Limits.of("handshake.connection_ms");
+    static final int OPEN_MILLIS = Limits.of("handshake.listener_ms");
 
     /** Receives the outcome: exactly one method is called, once. */
     interface Outcome {

@@ -1,5 +1,6 @@
 package io.pyrs.link.protocol;
 
+import io.pyrs.Limits;
 import java.nio.ByteBuffer;
 
 /** Encodes frames as docs/protocol.md specifies; tests/vectors/frames.json holds the same bytes for both languages. */
@@ -11,10 +12,10 @@ public final class Frames {
     /** The size of type and id, which the length field includes. */
     public static final int TYPE_AND_ID = 9;
 
-    public static final int MAX_LENGTH = 131_072;
-    public static final int UNPROVEN_MAX_LENGTH = 128;
-    public static final int MAX_BODY = 65_536;
-    public static final int MAX_MESSAGE = 1 << 30;
+    public static final int MAX_LENGTH = Limits.of("frame.length");
+    public static final int UNPROVEN_MAX_LENGTH = Limits.of("frame.unproven_length");
+    public static final int MAX_BODY = Limits.of("frame.body");
+    public static final int MAX_MESSAGE = Limits.of("message.bytes");
     public static final byte[] NOTHING = {};
 
     private Frames() {}

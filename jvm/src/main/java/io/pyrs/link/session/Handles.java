@@ -1,5 +1,6 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Limits;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerProxy;
 import io.pyrs.PeerReference;
@@ -30,7 +31,7 @@ public final class Handles implements References {
         return thread;
     });
     private static final int ENTRY = 12;
-    private static final int FRAME_ENTRIES = 4_096;
+    private static final int FRAME_ENTRIES = Limits.of("release.entries");
 
     /** The mirror of an object of the peer, and how often its handle was received. */
     private static final class HeldMirror {

@@ -1,5 +1,6 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Limits;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
 import io.pyrs.value.Conversion;
@@ -18,7 +19,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * leaving. An emitter that finds the gate held by another emitter has detected concurrent signals (rule 1.3).
  */
 final class OutboundBatches extends Outbox.Source {
-    static final int MAX_ELEMENTS = 1_024;
+    static final int MAX_ELEMENTS = Limits.of("next.elements");
     private static final int FREE = 0;
     private static final int EMITTING = 1;
     private static final int TAKING = 2;

@@ -1,5 +1,7 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Limits;
+
 /**
  * The flow control of one stream, as docs/protocol.md specifies it, without I/O.
  *
@@ -7,10 +9,10 @@ package io.pyrs.link.session;
  * send. Not thread-safe: only the stream's drain loop modifies it, other threads may read its counters.
  */
 final class Window {
-    static final int INITIAL = 16;
-    static final int GROWTH = 4;
-    static final long BYTE_BUDGET = 1 << 20;
-    static final int DEFAULT_MAX_PREFETCH = 16_384;
+    static final int INITIAL = Limits.of("window.initial");
+    static final int GROWTH = Limits.of("window.growth");
+    static final long BYTE_BUDGET = Limits.of("window.bytes");
+    static final int DEFAULT_MAX_PREFETCH = Limits.of("window.elements");
 
     private final int maxPrefetch;
     private final boolean exact;

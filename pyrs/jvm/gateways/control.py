@@ -1,0 +1,192 @@
+"""Make control calls: ``Gateway`` is a JVM, ``Control`` is one bridge in it.
+
+Control calls go from Python to Java only; signals cross on the link. Both use ``Java``, the calls of a carrier.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import ClassVar, TypeVar, cast
+
+from pyrs.errors import JavaError, LinkBroken
+from pyrs.jvm.gateways.base import Java
+from pyrs.jvm.gateways.jars import packaged_jars
+from pyrs.jvm.gateways.loading import load_entry
+from pyrs.jvm.gateways.shield import Shield
+
+T = TypeVar("T")
+_ENDED = ("io.pyrs.LinkClosedException", "io.pyrs.LinkBrokenException")
+"""Thrown by a bridge of which the JVM noticed the end first."""
+
+
+class Control:
+    """One bridge in the JVM: every method calls ``io.pyrs.bridge.Bridge``, shielded.
+
+    A Java object has the type ``object`` here: the stand-in of the carrier (Py4J's ``JavaObject``, JPype's
+    ``JObject``). Calls with an effect carry a request id, since Py4J sends a command again when its connection was
+    reset: the bridge answers a repeated request with the first result. Every method raises what ``Java.translate``
+    makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a gateway that does not
+    answer.
+    """
+
+    def __init__(self, java: Java, bridge: object, shield: Shield) -> None:
+        self._java = java
+        self._bridge = bridge
+        self._shield = shield
+        self._requests = itertools.count(1)
+
+    def port(self) -> int:
+        """Return the port on 127.0.0.1 where the JVM waits for the link."""
+        return cast(int, self._call("port"))
+
+    def is_open(self) -> bool:
+        """Return True if the JVM's side of the bridge is open."""
+        return cast(bool, self._call("isOpen"))
+
+    def kind(self, value: object) -> int:
+        """Return the number of its ``Kind``, plus 16 for a hot Publisher."""
+        return cast(int, self._call("kind", value))
+
+    def export(self, value: object) -> int:
+        """Return the handle of a Java object, counted as received once more."""
+        return cast(int, self._call("export", next(self._requests), value))
+
+    def resolve(self, handle: int) -> object:
+        """Return the Java object of a handle."""
+        return self._call("resolve", handle)
+
+    def unwrap(self, value: object) -> int:
+        """Return the Python handle of a mirror or reference of this bridge, or 0."""
+        return cast(int, self._call("unwrap", value))
+
+    def mirror(self, kind: int, handle: int, options: Mapping[str, object]) -> object:
+        """Return a Java object of both families, RS and Flow, for a Python object."""
+        return self._call("mirror", next(self._requests), int(kind), handle, options)
+
+    def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:
+        """Return a Java function from Publisher to Publisher; None is ``Function``."""
+        return self._call("stage", next(self._requests), handle, interface, options)
+
+    def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
+        """Return a Java object of a functional interface that calls a Python function."""
+        return self._call("callable", next(self._requests), handle, interface, options)
+
+    def values(self, interface: str, options: Mapping[str, object]) -> object:
+        """Return a Java object of a functional interface that returns plain values."""
+        return self._call("values", next(self._requests), interface, options)
+
+    def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
+        """Call a method by name, also a default method or one of a non-public class."""
+        return self._call("invoke", next(self._requests), target, method, args)
+
+    def command(self, command: bytes) -> bytes:
+        """Run an operation in Java by name, with values of the table in both directions."""
+        return cast(bytes, self._call("command", next(self._requests), command))
+
+    def stats(self) -> dict[str, object]:
+        """Return the JVM's counters for this bridge."""
+        stats = self._shield.run(lambda: self._java.plain(self._java.call(self._bridge, "stats")))
+        return cast("dict[str, object]", stats)
+
+    def close(self) -> None:
+        """Close the JVM's side of the bridge. Further calls do nothing."""
+        self._call("close")
+
+    def _call(self, method: str, *args: object) -> object:
+        try:
+            return self._shield.run(lambda: self._java.call(self._bridge, method, *map(self._in_java, args)))
+        except JavaError as error:
+            if error.java_class in _ENDED and method not in ("invoke", "command"):  # these two run foreign code
+                raise LinkBroken(f"the link to the JVM is broken: {error.java_message}") from error
+            raise
+
+    def _in_java(self, argument: object) -> object:
+        if isinstance(argument, Mapping):
+            return java_map(self._java, argument)
+        if isinstance(argument, (list, tuple)):
+            return self._java.array("java.lang.Object", argument)
+        return argument
+
+
+def java_map(java: Java, options: Mapping[str, object]) -> object:
+    """Make a ``java.util.HashMap`` of the options that are not None."""
+    result = java.new("java.util.HashMap")
+    for key, value in options.items():
+        if value is not None:
+            java.call(result, "put", key, java_map(java, value) if isinstance(value, Mapping) else value)
+    return result
+
+
+class Gateway(ABC):
+    """A JVM that control calls can reach. One gateway may open any number of bridges.
+
+    ``stays`` is that of ``Shield``.
+    """
+
+    name: ClassVar[str]
+    """``"py4j"`` or ``"jpype"``."""
+
+    _without_logs: Callable[[bytes], AbstractContextManager[object]] = nullcontext
+    """Keeps a secret out of the carrier's logs."""
+
+    def __init__(self, java: Java, stays: Callable[[], bool] = lambda: True) -> None:
+        self._java = java
+        self._shield = Shield(self.detach_thread, stays)
+
+    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
+        """Load the jar if necessary, and open a bridge that waits for the link.
+
+        Raises:
+            JvmUnavailable: The JVM cannot be reached, is older than Java 11, or refuses to load the jar.
+            VersionMismatch: The JVM has loaded another version of pyrs.
+        """
+        from pyrs import __version__
+
+        jars = packaged_jars()
+
+        def opened() -> Control:
+            entry = load_entry(self._java, jars, __version__)
+            # A repeated request returns the same bridge: the token is the request id.
+            with self._without_logs(token):
+                bridge = self._java.call(entry, "open", token, java_map(self._java, options))
+            return Control(self._java, bridge, self._shield)
+
+        return self._shield.run(opened)
+
+    @abstractmethod
+    def is_java_object(self, value: object) -> bool:
+        """Return True for a stand-in for an object of this JVM. Makes no call."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return one line for ``repr`` and logs. Makes no call."""
+
+    @abstractmethod
+    def detach_thread(self) -> None:
+        """Release what the JVM holds for this thread, which is about to end."""
+
+    def translate(self, error: BaseException) -> BaseException:
+        """Convert an exception of the carrier; return any other unchanged."""
+        return self._java.translate(error)
+
+    def shield(self, task: Callable[[], T]) -> T:
+        """Run ``task`` where Ctrl-C cannot interrupt it, and return its result.
+
+        An interrupt reaches the main thread only. From there the task runs on a worker. The wait for it may be
+        interrupted: the task still runs to its end, and its result is dropped. Steps that belong together (export an
+        object, make its mirror, attach the finalizer that gives it back) form one task. On any other thread, and inside
+        another shielded task, the task runs inline.
+
+        State that Java keeps for each thread, such as Spark's job group, is not that of the main thread in the task.
+        """
+        return self._shield.run(task)
+
+    def with_java(self, task: Callable[[Java], T]) -> T:
+        """Run a task that calls Java directly, shielded."""
+        return self._shield.run(lambda: task(self._java))
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"

@@ -1,0 +1,101 @@
+"""Serve the streams of a session: schedule them, send their control frames and count their elements."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.drain import DrainLoop
+from pyrs.jvm.link.frames import FrameType, frame
+from pyrs.jvm.link.handles import Handles
+from pyrs.jvm.link.interfaces import Codec
+from pyrs.jvm.link.outbox import Outbox
+
+_MAIN = threading.main_thread().ident
+
+
+class StreamHost:
+    """The part of a session that its streams use.
+
+    Args:
+        execute: Runs a task on a worker thread (inline in tests that replay vectors).
+        post: Runs a task on the writer thread of the link. Python's main thread uses it: an interrupt there could leave
+            a frame or a thread pool in an inconsistent state.
+        send: Writes bytes to the socket.
+        wake: Wakes the writer thread, which flushes the outbox.
+    """
+
+    def __init__(
+        self,
+        execute: Callable[[Callable[[], None]], object],
+        post: Callable[[Callable[[], None]], object],
+        send: Callable[[bytes], object],
+        wake: Callable[[], object],
+    ) -> None:
+        self.execute = execute
+        self.post = post
+        self.handles = Handles()
+        self.outbox = Outbox(send, wake, self.handles.release_frames)
+        self.codec: Codec
+        self.open = True
+        self.streams: dict[int, Any] = {}
+        """The live streams: ``InboundStream`` and ``OutboundStream``, whose modules import this one."""
+        self.elements_in = 0
+        self.elements_out = 0
+        self.dropped = 0
+        self.largest_in_flight = 0
+
+    def schedule(self, loop: DrainLoop) -> None:
+        """Schedule a drain loop; from the main thread by the writer thread (see ``post``)."""
+        if not self.open:
+            loop.run_here()  # the threads of the link are about to end
+        elif threading.get_ident() == _MAIN:
+            self.post(loop.schedule)
+        else:
+            loop.schedule()
+
+    def send(self, data: bytes) -> None:
+        """Send a control frame."""
+        self.outbox.control(data)
+        self.outbox.flush()
+
+    def cancel_inbound(self, stream: Any) -> None:
+        """Send CANCEL at once, and schedule the stream, which cleans up."""
+        if self.open and threading.get_ident() == _MAIN:
+            self.post(lambda: self._cancel_now(stream))
+        else:
+            self._cancel_now(stream)
+
+    def _cancel_now(self, stream: Any) -> None:
+        self.send_cancel(stream)
+        self.schedule(stream)
+
+    def send_cancel(self, stream: Any) -> None:
+        """Send CANCEL, once."""
+        if stream.cancel_once() and self.open:
+            self.send(frame(FrameType.CANCEL, stream.id))
+
+    def ended_inbound(self, stream: Any, dropped: int, *, cancelled: bool) -> None:
+        """Remove a consumer end from the table."""
+        if self.streams.pop(stream.id, None) is None:
+            return
+        self.elements_in += stream.window.delivered
+        self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
+        if dropped:
+            self.dropped += dropped
+            hooks.on_next_dropped(dropped, f"prefetched by stream {stream.id}", cancelled=cancelled)
+
+    def ended_outbound(self, stream: Any) -> None:
+        """Remove a publisher end from the table."""
+        self.streams.pop(stream.id, None)
+
+    def release(self, objects: list[object]) -> None:
+        """Drop references to user objects on a worker: their finalizers are user code."""
+        if objects:
+            self.execute(objects.clear)
+
+    def count_out(self, elements: int) -> None:
+        """Count elements that the writer took."""
+        self.elements_out += elements
