@@ -44,6 +44,7 @@ def connect(
     max_prefetch: int = DEFAULT_MAX_PREFETCH,
     max_threads: int = DEFAULT_MAX_THREADS,
     call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
+    reconnect: bool = False,
     name: str | None = None,
 ) -> Bridge:
     """Open a bridge to a JVM that is already running.
@@ -56,6 +57,9 @@ def connect(
         max_prefetch: The largest number of elements that a stream prefetches.
         max_threads: The number of Subscribers that may block at the same time before others wait for a thread.
         call_timeout_seconds: The time that Java waits for a Python stage function or callable.
+        reconnect: Open a new link at the next use of the bridge if the link broke and the JVM still runs. Streams of
+            the old link end with ``LinkBroken``, and its ``JavaObject`` and ``JavaClass`` objects are to be obtained
+            again; objects of the gateway remain valid.
         name: A name for threads, logs and ``repr``.
 
     Raises:
@@ -68,6 +72,7 @@ def connect(
         max_prefetch=max_prefetch,
         max_threads=max_threads,
         call_timeout_seconds=call_timeout_seconds,
+        reconnect=reconnect,
         name=name,
     )
 

@@ -6,7 +6,9 @@ import atexit
 import html
 import itertools
 import logging
+import os
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -46,24 +48,25 @@ class Bridge:
         max_prefetch: int = DEFAULT_MAX_PREFETCH,
         max_threads: int = DEFAULT_MAX_THREADS,
         call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
+        reconnect: bool = False,
         name: str | None = None,
     ) -> None:
         max_prefetch = checked_natural(max_prefetch, "max_prefetch", 1)
         max_threads = checked_natural(max_threads, "max_threads", 1)
         call_timeout_seconds = checked_seconds(call_timeout_seconds, "call_timeout_seconds", positive=True)
+        if not isinstance(reconnect, bool):
+            raise TypeError(f"reconnect must be True or False, not {reconnect!r}")
         self.name = name or f"bridge-{next(_numbers)}"
         self._gateway = gateway
-        token = secrets.token_bytes(TOKEN_BYTES)
-        options = {
-            "max_prefetch": max_prefetch,
-            "max_threads": max_threads,
-            "call_timeout_ms": int(call_timeout_seconds * 1000),
-            "name": self.name,
-        }
+        self._limits = {"max_prefetch": max_prefetch, "max_threads": max_threads}
+        self._call_timeout_ms = int(call_timeout_seconds * 1000)
+        self._reconnects = reconnect
+        self._reconnecting = threading.Lock()
+        self._pid = os.getpid()
         self._abandoned = False
         try:
             # One task that an interrupt cannot split, so that no link is left half open.
-            gateway.shield(lambda: self._open(token, options, max_prefetch, max_threads))
+            gateway.shield(self._open)
         except BaseException:
             self._abandoned = True
             connection: LinkConnection | None = getattr(self, "_connection", None)
@@ -71,24 +74,25 @@ class Bridge:
                 connection.close()
             raise
 
-    def _open(self, token: bytes, options: Mapping[str, object], max_prefetch: int, max_threads: int) -> None:
+    def _open(self) -> None:
+        token = secrets.token_bytes(TOKEN_BYTES)
+        options = {**self._limits, "call_timeout_ms": self._call_timeout_ms, "name": self.name}
         self._control: Control = self._gateway.open(token, options)
         try:
             connection = LinkConnection(
                 self._control.port(),
                 token,
                 self._make_codec,
-                max_prefetch=max_prefetch,
-                max_threads=max_threads,
                 thread_ends=self._gateway.detach_thread,
                 name=self.name,
+                **self._limits,
             )
         except BaseException:
             self._control.close()
             raise
         self._session = connection.session
         self._connection = connection
-        if self._abandoned:  # the caller was interrupted, and cannot close it
+        if self._abandoned:  # the caller was interrupted and cannot close it, or ``close`` did not see it
             connection.close()
             return
         # Handlers run last in, first out: ours must run before those of the gateway.
@@ -97,8 +101,23 @@ class Bridge:
         _log.info("%s is open: %s", self.name, self._gateway.describe())
 
     def _make_codec(self, session: Session) -> Codec:
+        if self._reconnects:
+            session.recovery = "; this stream is over, and a new stream of the bridge opens a new link"
         self._references = LinkReferences(session, self._gateway, self._control)
         return LinkCodec(self._references)
+
+    def _check_open(self) -> None:
+        """Open a new link if the old one broke and ``reconnect`` is set."""
+        if self.closed:
+            raise LinkClosed(f"{self.name} is closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
+        if not self._session.open:
+            self._gateway.shield(self._reopen)
+
+    def _reopen(self) -> None:
+        with self._reconnecting:
+            if not self._session.open:
+                _log.info("%s opens a new link: %s", self.name, self._session.over)
+                self._open()
 
     # From the JVM to Python.
 
@@ -245,7 +264,7 @@ class Bridge:
         if theirs is not None:
             return theirs.java
         kind = _kind(python_object)
-        return self._exported(python_object, kind, lambda handle: self._control.mirror(kind, handle, options))
+        return self._exported(python_object, kind, lambda control, handle: control.mirror(kind, handle, options))
 
     def to_jvm_stage(
         self,
@@ -280,7 +299,9 @@ class Bridge:
         stage = StageFunction(function, exact=exact, convert=convert)
         options = {"element_type": element_type, "exact": exact or None}
         return self._gateway.shield(
-            lambda: self._exported(stage, Kind.OBJECT, lambda handle: self._control.stage(handle, interface, options))
+            lambda: self._exported(
+                stage, Kind.OBJECT, lambda control, handle: control.stage(handle, interface, options)
+            )
         )
 
     def to_jvm_callable(
@@ -305,7 +326,7 @@ class Bridge:
         options = {"element_type": element_type, "convert": convert}
         return self._gateway.shield(
             lambda: self._exported(
-                function, Kind.OBJECT, lambda handle: self._control.callable(handle, interface, options)
+                function, Kind.OBJECT, lambda control, handle: control.callable(handle, interface, options)
             )
         )
 
@@ -333,20 +354,22 @@ class Bridge:
         self._check_open()
         return self._gateway.shield(lambda: self._control.values(interface, {"convert": convert}))
 
-    def _exported(self, target: object, kind: int, make: Callable[[int], object]) -> Any:
-        handle = self._session.handles.own(target, kind)
+    def _exported(self, target: object, kind: int, make: Callable[[Control, int], object]) -> Any:
+        references = self._references  # a new link has others
+        handle = references.own(target, kind)
         try:
-            return make(handle)
+            return make(references.control, handle)
         except BaseException:
-            self._session.handles.released(handle, 1)
+            references.disown(handle)
             raise
 
     # Inspection and shutdown.
 
     @property
     def closed(self) -> bool:
-        """True if the link is over, closed by either side or broken."""
-        return not self._session.open
+        """True if the link is over, closed by either side or broken, and is not to be opened again."""
+        reopens = self._reconnects and not self._abandoned and self._pid == os.getpid()
+        return not (self._session.open or reopens)
 
     def stats(self) -> dict[str, Any]:
         """Return the current counters of this side of the bridge.
@@ -385,6 +408,7 @@ class Bridge:
         Returns:
             True if everything ended within the deadline.
         """
+        self._abandoned = True
         closed = self._connection.close(deadline_seconds)
         self._references.originals.clear()
         return closed
@@ -397,13 +421,9 @@ class Bridge:
     ) -> None:
         self.close()
 
-    def _check_open(self) -> None:
-        if self.closed:
-            raise LinkClosed(f"{self.name} is closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
-
     def __repr__(self) -> str:
-        if self.closed:
-            return f"<Bridge {self.name} closed, {self._gateway.describe()}>"
+        if not self._session.open:
+            return f"<Bridge {self.name} {'closed' if self.closed else 'broken'}, {self._gateway.describe()}>"
         stats = self.stats()
         return (
             f"<Bridge {self.name} open, {self._gateway.describe()}: {stats['streams_live']} streams live, "
@@ -413,7 +433,7 @@ class Bridge:
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{html.escape(key)}</th><td>{value:,}</td></tr>" for key, value in self.stats().items())
-        state = "closed" if self.closed else "open"
+        state = "open" if self._session.open else "closed" if self.closed else "broken"
         caption = html.escape(f"{self.name}, {state}, {self._gateway.describe()}")
         return f"<table><caption>{caption}</caption>{rows}</table>"
 

@@ -54,6 +54,7 @@ class Session(StreamHost):
         self.over: PyrsError = LinkClosed(
             "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
         )
+        self.recovery = ""  # the end of the message of ``broken``
         self._stream_ids = count(first_stream, 2)
         self._call_ids = count(1)
         self._parity = first_stream % 2
@@ -370,7 +371,6 @@ class Session(StreamHost):
         """Return a GOAWAY frame."""
         return frame(FrameType.GOAWAY, 0, self.codec.encode([int(code), message]))
 
-    @staticmethod
-    def broken(why: str) -> LinkBroken:
+    def broken(self, why: str) -> LinkBroken:
         """Return the error of a link that the other side ended."""
-        return LinkBroken(f"the link to the JVM is broken: {why}")
+        return LinkBroken(f"the link to the JVM is broken: {why}{self.recovery}")

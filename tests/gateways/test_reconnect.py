@@ -1,0 +1,132 @@
+"""``connect(reconnect=True)`` over the Py4J gateway of a JVM without Spark: the connection is cut, the JVM runs on."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import jvm
+from pyrs.errors import JvmUnavailable, LinkBroken, LinkClosed
+from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE, eventually
+
+pyspark = pytest.importorskip("pyspark")
+NEW_LINK = "this stream is over, and a new stream of the bridge opens a new link"
+
+
+def launched() -> Any:
+    from py4j.java_gateway import JavaGateway
+
+    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
+    return JavaGateway.launch_gateway(jarpath=str(jar), die_on_exit=True, enable_auth=True)
+
+
+def ended(gateway: Any) -> None:
+    process = gateway.java_process
+    gateway.shutdown()
+    process.stdin.close()
+    process.wait(DEADLINE)
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Any]:
+    gateway = launched()
+    yield gateway
+    ended(gateway)
+
+
+def cut(bridge: jvm.Bridge) -> None:
+    """Shut the socket down, as a connection that breaks, and wait until both threads have noticed."""
+    session = bridge._session
+    bridge._connection._socket.shutdown(socket.SHUT_RDWR)
+    eventually(lambda: not session.open, "the end of the connection was not noticed")
+
+
+def consumed_in_java(bridge: jvm.Bridge, stream: pyrs.Stream[Any]) -> None:
+    """Subscribe Java to a Python stream, and wait for the end."""
+    body = bridge.java_class("java.net.http.HttpResponse$BodySubscribers").discarding()
+    bridge.to_jvm(stream).subscribe(body)
+    assert bridge.from_jvm(body.getBody()).result(DEADLINE) is None
+
+
+def test_new_streams_work_after_the_link_broke(gateway: Any) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        publisher = gateway.jvm.java.util.concurrent.SubmissionPublisher()
+        for _ in range(3):
+            old, cancelled = TestSubscriber[Any](10), threading.Event()
+            bridge.from_jvm(publisher).subscribe(old)
+            body = gateway.jvm.java.net.http.HttpResponse.BodySubscribers.discarding()
+            bridge.to_jvm(pyrs.never().do_on_cancel(cancelled.set)).subscribe(body)
+            cut(bridge)
+            assert NEW_LINK in str(old.await_error(LinkBroken, DEADLINE))
+            assert cancelled.wait(DEADLINE)
+            assert not bridge.closed
+            assert repr(bridge).startswith(f"<Bridge {bridge.name} broken, ")
+            new = TestSubscriber[Any](10)
+            bridge.from_jvm(publisher).subscribe(new)
+            publisher.submit("after")
+            assert new.await_count(1, DEADLINE) == ["after"]
+            assert old.elements == []
+            consumed_in_java(bridge, pyrs.empty())
+            assert bridge.java_class("java.lang.Integer").parseInt("7") == 7
+            assert " open, " in repr(bridge)
+        eventually(lambda: publisher.getNumberOfSubscribers() == 1, "Java Subscriptions of old links are left")
+
+
+def test_objects_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        strings, held = bridge.java_class("java.lang.String"), bridge.java_class("java.util.ArrayList")()
+        raw = held.java
+        cut(bridge)
+        assert bridge.java_class("java.util.List").of(raw).size() == 1
+        with pytest.raises(LinkBroken):
+            strings.valueOf(1)
+        with pytest.raises(LinkBroken):
+            held.size()
+
+
+def test_threads_share_one_new_link(gateway: Any) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        cut(bridge)
+        with ThreadPoolExecutor(8) as pool:
+            classes = list(pool.map(bridge.java_class, ["java.util.ArrayList"] * 16))
+        assert {each.class_._link for each in classes} == {bridge._references}
+
+
+def test_a_closed_bridge_stays_closed(gateway: Any) -> None:
+    bridge = jvm.connect(gateway, reconnect=True)
+    cut(bridge)
+    bridge.close()
+    assert bridge.closed and " closed, " in repr(bridge)
+    with pytest.raises(LinkClosed):
+        bridge.java_class("java.lang.String")
+
+
+def test_without_reconnect_the_bridge_stays_broken(gateway: Any) -> None:
+    bridge = jvm.connect(gateway)
+    subscriber = TestSubscriber[Any](1)
+    bridge.from_jvm(gateway.jvm.java.util.concurrent.SubmissionPublisher()).subscribe(subscriber)
+    cut(bridge)
+    assert NEW_LINK not in str(subscriber.await_error(LinkBroken, DEADLINE))
+    assert bridge.closed
+    with pytest.raises(LinkClosed):
+        bridge.java_class("java.lang.String")
+
+
+def test_a_jvm_that_has_ended_is_unavailable() -> None:
+    gateway = launched()
+    bridge = jvm.connect(gateway, reconnect=True)
+    session = bridge._session
+    ended(gateway)
+    eventually(lambda: not session.open)
+    with pytest.raises(JvmUnavailable, match="no JVM answers"):
+        bridge.java_class("java.lang.String")
+    bridge.close()
