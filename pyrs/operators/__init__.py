@@ -10,7 +10,7 @@
     switching     switch_on_first
     racing        first_with_signal, first_with_value
     merging       merge and flat_map; flattening: concat_map and switch_map
-    buffering     buffer; windowing and grouping, which are based on splitting
+    buffering     buffer; toggling: buffer_when; windowing and grouping, which are based on splitting
     timing        sample, throttle, debounce, delay, timeout
     recovering    on_error_*, repeat; retrying: retry, retry_when; backoff: Backoff
     observing     do_on_*, finally_do, log, checkpoint; metrics and progress
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         switching as switching,
         terminal as terminal,
         timing as timing,
+        toggling as toggling,
         transforming as transforming,
         until as until,
         windowing as windowing,

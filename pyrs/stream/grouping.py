@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs import operators
+from pyrs.api import Publisher
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = ["Grouping"]
 
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
+R = TypeVar("R")
 V = TypeVar("V")
 
 
@@ -166,6 +168,40 @@ class Grouping(Family[T_co]):
             [['a', 'A'], ['b'], ['a']]
         """
         return self._then(operators.buffering.BufferBy.until_changed(key))
+
+    def buffer_when(
+        self, openings: Publisher[R], closing: Callable[[R], Publisher[Any]], *, prefetch: int = 256
+    ) -> Stream[list[T_co]]:
+        """Collect elements into lists that other streams open and close.
+
+            -1---2---3---4---5---|
+            ---o-------o---------|
+            buffer_when(openings, lambda _: a stream that emits later)
+            -----------[2,3]---[4,5]|
+
+        An element of ``openings`` opens a list; the first element or the completion of the stream that ``closing``
+        returns for it closes and emits the list, even if it is empty. Lists may overlap. Elements outside of a list are
+        dropped and not reported. Requests one opening for each demanded list, and ``prefetch`` elements of this stream,
+        replenished at 75 %. **A list grows** until it is closed; without an open list nothing is kept.
+
+        When this stream completes, the open lists are emitted. The stream also completes when ``openings`` has
+        completed and all lists are closed. An error of any of the streams fails the stream at once.
+
+        Args:
+            openings: its elements open lists.
+            closing: called with such an element; returns a Publisher.
+            prefetch: the maximum number of elements requested ahead.
+
+        Raises:
+            TypeError: ``openings`` is not a Publisher, or ``closing`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(4).delay_subscription(0.01).buffer_when(pyrs.just("open"), lambda _: pyrs.never()).collect()
+            [[0, 1, 2, 3]]
+        """
+        return self._over(operators.toggling.BufferWhen(self.source, openings, closing, prefetch))
 
     @overload
     def window(self, count: int, *, skip: int | None = None) -> Stream[Stream[T_co]]: ...

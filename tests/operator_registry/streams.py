@@ -227,6 +227,17 @@ GROUPING = [
     ),
     Row(
         {
+            "buffer_when": Sample(
+                lambda s: pyrs.never().buffer_when(s, lambda n: pyrs.empty()),
+                demand=lambda s: s.buffer_when(pyrs.never(), lambda n: pyrs.never()),
+            )
+        },
+        demand="ahead: `prefetch` (256); one opening for each list",
+        slow="opens no list, and drops elements outside of lists",
+        holds="**grows**: the open lists",
+    ),
+    Row(
+        {
             "window": Sample(
                 lambda s: s.window(3),
                 conformance=Conformance(lambda s: s.window(1).concat_map(lambda window: window), name="window(1)"),
