@@ -17,7 +17,7 @@ __all__ = ["ActiveSource", "SubscriptionArbiter"]
 T = TypeVar("T")
 
 
-class SubscriptionArbiter(OperatorSubscription[T]):
+class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     """One Subscriber's subscription to sources that follow each other.
 
     One source is active at a time. Its signals are serial and are forwarded without a queue. Demand that a source did
@@ -37,11 +37,12 @@ class SubscriptionArbiter(OperatorSubscription[T]):
     """
 
     def __init__(self, subscriber: Subscriber[T], operator: Operator[Any]) -> None:
-        super().__init__(subscriber, capture())
+        DrainLoop.__init__(self)  # it subscribes to one source after another in a loop
+        OperatorSubscription.__init__(self, subscriber, capture())
         self._operator = operator
         self._started = False  # on_subscribe has returned; under the lock
         self._active: ActiveSource[T] | None = None
-        self._subscribing = _Subscribing()
+        self._upcoming: tuple[Publisher[T], ActiveSource[T]] | None = None  # subscribed to in the drain loop
 
     # Implemented by operators.
 
@@ -88,10 +89,19 @@ class SubscriptionArbiter(OperatorSubscription[T]):
             self._demand_to = None
         if before is not None:
             before.cancel()
-        self._subscribing.add(source, upcoming)
+        self._upcoming = (source, upcoming)
+        self.run_here()
         return True
 
     # The engine.
+
+    def _has_work(self) -> bool:
+        return self._upcoming is not None
+
+    def _work(self) -> None:
+        upcoming, self._upcoming = self._upcoming, None
+        if upcoming is not None:
+            attach_safely(*upcoming)
 
     def _on_request(self, n: int) -> None:
         if n > 0:
@@ -122,26 +132,6 @@ class SubscriptionArbiter(OperatorSubscription[T]):
         """Fail with the answer to an illegal request, once (§3.9)."""
         if self._live:
             self._fail(error)
-
-
-class _Subscribing(DrainLoop):
-    """Subscribes to one source after another in a loop."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._next: tuple[Publisher[Any], ActiveSource[Any]] | None = None
-
-    def add(self, source: Publisher[Any], upcoming: ActiveSource[Any]) -> None:
-        self._next = (source, upcoming)
-        self.run_here()
-
-    def _has_work(self) -> bool:
-        return self._next is not None
-
-    def _work(self) -> None:
-        upcoming, self._next = self._next, None
-        if upcoming is not None:
-            attach_safely(*upcoming)
 
 
 class ActiveSource(Subscriber[T]):

@@ -69,11 +69,6 @@ class HubSubscription(DownstreamSubscription[T]):
         self.on_next = subscriber.on_next
         self.position: Any = None
 
-    @property
-    def live(self) -> bool:
-        """True while the Subscriber is signalled."""
-        return self._live
-
     def start(self) -> None:
         """Signal ``on_subscribe``, then take part in the hub. Called once."""
         self._introduce()
@@ -170,11 +165,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _include(self, subscription: HubSubscription[T]) -> None:
         """Signal it from now on, unless it cancelled. Under the lock."""
-        while subscription.live:
+        while subscription._live:
             before = self._subscriptions
             more = (*before, subscription)
             # The collector may have run a finalizer that cancelled one in the meantime: look again then.
-            if before is self._subscriptions and subscription.live:
+            if before is self._subscriptions and subscription._live:
                 self._unbounded = False
                 self._subscriptions = more
                 self._update_unbounded()

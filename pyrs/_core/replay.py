@@ -121,7 +121,7 @@ class ReplayHub(Hub[T]):
         time = self._now() if self._seconds is not None else 0.0
         with self._lock:
             before = self._trim(time)
-            if subscription.live:
+            if subscription._live:
                 subscription.position = self._head
                 self._include(subscription)
         del before
@@ -145,7 +145,7 @@ class ReplayHub(Hub[T]):
                 subscription.on_next(node.element)
             except BaseException as error:
                 self._subscriber_raised(subscription, error)
-            if not subscription.live:
+            if not subscription._live:
                 subscription.position = node = None  # 3.13
 
     def _drain(self) -> None:

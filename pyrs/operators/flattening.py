@@ -33,7 +33,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._loop = running_loop()
         self._outer = _ConcatMapInput(self, operator.prefetch)
         self._waiting: deque[Any] = deque()
-        self._turn = RLock()  # guards the choice of the thread that subscribes to the next inner stream
+        self._choosing = RLock()  # guards the choice of the thread that subscribes to the next inner stream
         self._idle = True  # no inner stream is active
         self._ended = False
         self._error: BaseException | None = None
@@ -43,7 +43,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
 
     def outer_next(self, element: Any) -> None:
         """Receive an outer element."""
-        with self._turn:
+        with self._choosing:
             self._waiting.append(element)
         self._subscribe_next()
 
@@ -51,12 +51,12 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         """Receive the terminal signal of the outer stream."""
         if error is not None:
             self._delay(error)
-        with self._turn:
+        with self._choosing:
             self._ended = True
         self._subscribe_next()
 
     def _delay(self, error: BaseException) -> None:
-        with self._turn:
+        with self._choosing:
             first = self._error is None
             if first:
                 self._error = error
@@ -71,7 +71,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             self._source_completed()
 
     def _source_completed(self) -> None:
-        with self._turn:
+        with self._choosing:
             self._idle = True
         self._subscribe_next()
 
@@ -80,7 +80,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
 
         Another thread may be subscribing to it; then this does nothing.
         """
-        with self._turn:
+        with self._choosing:
             if not self._idle or not (self._waiting or self._ended):
                 return
             self._idle = False
@@ -101,7 +101,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
 
     def _release(self) -> None:
         self._outer.cancel()
-        with self._turn:
+        with self._choosing:
             waiting, self._waiting = self._waiting, deque()
             error, self._error = self._error, None
         waiting.clear()  # not under the lock: elements may have finalizers
