@@ -40,7 +40,8 @@ def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
     if optional and not elements:
         return None
     if len(elements) != 1:
-        raise SpecViolation(f"a Single emitted {len(elements)} elements; it must emit exactly one", party="Publisher")
+        rule = "a Maybe must emit at most one element" if optional else "a Single must emit exactly one element"
+        raise SpecViolation(f"{rule}, and emitted {len(elements)}", party="Publisher")
     return elements[0]
 
 

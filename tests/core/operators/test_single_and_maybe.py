@@ -135,6 +135,12 @@ def test_single_without_an_element_is_a_violation() -> None:
             run()
 
 
+@pytest.mark.parametrize(("kind", "rule"), [(Single, "exactly one element, and emitted 3"), (Maybe, "at most one")])
+def test_block_rejects_several_elements(kind: type[Maybe[int]], rule: str) -> None:
+    with pytest.raises(SpecViolation, match=rule):
+        kind(pyrs.range(3)).block()
+
+
 def test_future_of_a_maybe_has_the_element_or_none() -> None:
     assert to_future(pyrs.just(1).filter(bool)).result(DEADLINE) == 1
     assert to_future(pyrs.empty()).result(DEADLINE) is None
