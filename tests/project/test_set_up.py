@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -182,3 +183,21 @@ def test_complete_machine_prints_nothing(tmp_path: Path) -> None:
     (tmp_path / "python3").symlink_to(sys.executable)
     done = system_packages(tmp_path, ["sed", "id", "javac", "gradle"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_workflows_run_existing_scripts_and_targets() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    commands = []
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = workflow.read_text(encoding="utf-8")
+        commands += re.findall(r"- run: (.+)", text)
+        commands += [
+            f"make {target}" for target in ",".join(re.findall(r"target: \[(.+)\]", text)).split(", ") if target
+        ]
+    assert len(commands) > 5
+    for command in commands:
+        tool, _, target = command.partition(" ")
+        if tool == "make":
+            assert target in targets or "matrix.target" in target, command
+        else:
+            assert os.access(ROOT / tool, os.X_OK), command
