@@ -109,6 +109,20 @@ class Contenders:
 
         return Contender("limit", elements, run)
 
+    def terminal(self, name: str, elements: int, read: Callable[[Any], int]) -> Contender:
+        """Read a Java Publisher of longs by a terminal operation, which returns the number of elements."""
+
+        def run(count: int) -> float:
+            stream = self._driver.bridge.from_jvm(self._driver.java("Sources").longs(count))
+            start = time.perf_counter()
+            received = read(stream)
+            seconds = time.perf_counter() - start
+            if received != count:
+                raise Stalled(f"{received} of {count} elements arrived")
+            return seconds
+
+        return Contender(name, elements, run)
+
     def arrow_to_python(self, elements: int) -> Sequence[Contender]:
         """Subscribe to a Java Publisher of Arrow batches; the limit reads the same bytes from a bare socket."""
         content = to_ipc(limits.arrow_batch())

@@ -88,6 +88,15 @@ ROWS = (
         (Within("limit", 3),),
     ),
     Row(
+        "to-iterable",
+        "JVM to Python, for element in stream.to_iterable()",
+        lambda make: (
+            make.terminal("ours", MILLION // 2, lambda stream: sum(1 for _ in stream.to_iterable())),
+            make.terminal("collect", MILLION // 2, lambda stream: len(stream.collect())),
+        ),
+        (Within("collect", 1.3),),
+    ),
+    Row(
         "references",
         "JVM to Python, unused references",
         lambda make: (

@@ -15,15 +15,15 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
-from itertools import chain, compress, islice, repeat
-from operator import length_hint
+from itertools import chain, compress, islice, repeat, takewhile
+from operator import is_, length_hint
 from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_ours
 from pyrs.errors import NullSignal
 
-__all__ = ["Chain", "Gauge", "IteratorConsumer", "checked_result", "false_end", "null_element", "pull"]
+__all__ = ["Chain", "Gauge", "IteratorConsumer", "checked_result", "false_end", "non_null", "null_element", "pull"]
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -272,6 +272,17 @@ def pull(
 def false_end() -> RuntimeError:
     """Return the error for a StopIteration, which would look like completion."""
     return RuntimeError("a function of this stream raised StopIteration")
+
+
+def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
+    """Return up to ``limit`` elements at C speed: those before the first None, and whether there was one.
+
+    For iterators that cannot block.
+    """
+    batch = list(islice(iterator, limit))
+    if any(map(is_, batch, repeat(None))):  # not "None in batch", which calls each element's __eq__
+        return list(takewhile(lambda element: element is not None, batch)), True
+    return batch, False
 
 
 def null_element() -> NullSignal:

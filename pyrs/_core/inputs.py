@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice, repeat, takewhile
-from operator import is_
 from threading import RLock
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,7 +11,7 @@ from pyrs._core import hooks
 from pyrs._core.context import attach_safely
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import IteratorConsumer, null_element
+from pyrs._core.fusion import IteratorConsumer, non_null, null_element
 from pyrs._core.prefetch import Prefetch
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -197,11 +195,10 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         try:
             while taken < limit and not self._closed:
                 size = min(limit - taken, _BATCH)
-                batch = list(islice(iterator, size))
-                if any(map(is_, batch, repeat(None))):  # not "None in batch", which calls each element's __eq__
-                    self.elements.extend(takewhile(lambda element: element is not None, batch))
+                batch, null = non_null(iterator, size)
+                self.elements += batch
+                if null:
                     raise null_element()
-                self.elements.extend(batch)
                 taken += len(batch)
                 if len(batch) < size:
                     break

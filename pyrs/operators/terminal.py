@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pyrs._core.blocking import while_blocked
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import IteratorConsumer, checked_result, null_element, pull
+from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element, pull
 from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import raise_again
@@ -22,6 +22,9 @@ __all__ = ["collect", "for_each", "single", "to_iterable"]
 T = TypeVar("T")
 
 
+_IN_MEMORY: type = type(iter([]))
+
+
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
     """Implement ``Stream.for_each`` with a plain function."""
     _ForEach(action).run(source, _checked(timeout))
@@ -30,7 +33,7 @@ def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
     """Implement ``Stream.collect``."""
     elements: list[T] = []
-    _ForEach(elements.append).run(source, _checked(timeout))
+    _Collect(elements).run(source, _checked(timeout))
     return elements
 
 
@@ -132,6 +135,23 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             self._ended.set()
 
 
+class _Collect(_ForEach[T]):
+    """Appends each element to a list: whole batches at once where they are in memory."""
+
+    def __init__(self, elements: list[T]) -> None:
+        super().__init__(elements.append)
+        self._elements = elements
+
+    def consume(self, iterator: Iterator[T], limit: int) -> int:
+        if type(iterator) is not _IN_MEMORY or self._over:
+            return super().consume(iterator, limit)
+        batch, null = non_null(iterator, limit)
+        self._elements += batch
+        if null:
+            raise null_element()
+        return len(batch)
+
+
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
     """Implement ``Stream.to_iterable``."""
     timeout = _checked(timeout)
@@ -144,23 +164,30 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
     queue: _Queue[T] = _Queue(prefetch)
     try:
         while_blocked(source.subscribe, queue)
+        refill_at, consumed = queue.prefetch.refill_at, 0
         while True:
             try:
-                element, ended = queue.arrived.get(timeout=timeout)
+                elements, ended = queue.arrived.get(timeout=timeout)
             except Empty:
                 raise TimeoutError(f"no element arrived within {timeout} seconds") from None
             if ended:
-                if isinstance(element, BaseException):
-                    raise_again(element)
+                if isinstance(elements, BaseException):
+                    raise_again(elements)
                 return
-            yield element
-            while_blocked(queue.taken)  # after the yield: the caller has consumed the element
+            for element in elements:
+                yield element
+                consumed += 1  # after the yield: the caller has consumed the element
+                if consumed == refill_at:
+                    consumed = 0
+                    while_blocked(queue.taken, refill_at)
     finally:
         queue.cancel()
 
 
-class _Queue(PrefetchingInput[T]):
-    """Passes at most ``prefetch`` elements to another thread."""
+class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
+    """Passes at most ``prefetch`` elements to another thread, in batches where the source has them."""
+
+    steady_only = True
 
     def __init__(self, prefetch: int) -> None:
         super().__init__(None, prefetch)
@@ -169,7 +196,14 @@ class _Queue(PrefetchingInput[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        self.arrived.put((element, False))
+        self.arrived.put(((element,), False))
+
+    def consume(self, iterator: Iterator[T], limit: int) -> int:
+        batch, null = non_null(iterator, limit)
+        self.arrived.put((batch, False))
+        if null:
+            raise null_element()
+        return len(batch)
 
     def _end(self, error: BaseException | None) -> None:
         self.arrived.put((error, True))

@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
+from operator import length_hint
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
+from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
@@ -22,6 +24,8 @@ from pyrs.jvm.link.window import Window
 
 T = TypeVar("T")
 _COMPLETE = object()
+_RUN = 16
+"""The smallest demand for which chunks are cut to its size, so that it is not counted for each element."""
 
 
 class Returning(bytes):
@@ -263,6 +267,7 @@ class InboundStream(DrainLoop, Subscription):
         if subscriber is None:
             return 0
         on_next = subscriber.on_next
+        consume = subscriber.consume if isinstance(subscriber, IteratorConsumer) else None
         demand = self._demand
         total = 0
         while not self._cancelled and self._asked_nonpositive is None:
@@ -282,19 +287,35 @@ class InboundStream(DrainLoop, Subscription):
             current = self._current
             # In pieces of a quarter of the window, so that it is refilled in time for a slow Subscriber.
             piece = max(window.limit >> 2, 1)
+            if demand >= _RUN:
+                piece = min(piece, demand)
             chunk = current if len(current) <= piece else current[:piece]
-            handed = 0
-            for element in chunk:
-                if not demand:
-                    if not requests:
-                        break
-                    demand = requests.popleft()
-                    window.requested += demand  # saturated where it is read: a call for each request(1) would cost more
-                demand -= 1
-                handed += 1
-                on_next(element)
-                if self._cancelled:  # by on_next or another thread
-                    break  # type: ignore[unreachable]
+            if demand >= len(chunk):
+                # The demand covers the chunk, so it is not counted element by element.
+                left = iter(chunk)
+                if consume is not None:
+                    consume(left, len(chunk))
+                else:
+                    for element in left:
+                        on_next(element)
+                        if self._cancelled:  # by on_next or another thread
+                            break  # type: ignore[unreachable]
+                handed = len(chunk) - length_hint(left)
+                demand -= handed
+            else:
+                handed = 0
+                for element in chunk:
+                    if not demand:
+                        if not requests:
+                            break
+                        demand = requests.popleft()
+                        # Saturated where it is read: a call for each request(1) would cost more.
+                        window.requested += demand
+                    demand -= 1
+                    handed += 1
+                    on_next(element)
+                    if self._cancelled:
+                        break  # type: ignore[unreachable]
             self._current = [] if handed == len(current) else current[handed:]
             self._demand = demand
             window.delivered += handed
