@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
+from pyrs._core.context import bound, capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain
@@ -83,6 +85,11 @@ class _ActionRun(ObservingRun):
     def __init__(self, stage: Action) -> None:
         super().__init__()
         self.stage = stage
+        self._context = capture()
+
+    def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
+        """Call the action in the context of ``subscribe``: a request or a cancel may come from another."""
+        bound(partial(self.stage.attempt, *arguments, failure=failure), self._context)()
 
     def ended(self, how: str, error: BaseException | None) -> None:
         stage = self.stage
@@ -91,7 +98,7 @@ class _ActionRun(ObservingRun):
         elif how == "on_complete":
             stage.action()
         else:
-            stage.attempt(*() if stage.method != "do_on_error" else (error,), failure=error)
+            self.attempt(*() if stage.method != "do_on_error" else (error,), failure=error)
 
 
 class _SubscribeRun(_ActionRun):
@@ -101,7 +108,7 @@ class _SubscribeRun(_ActionRun):
 
 class _RequestRun(_ActionRun):
     def request(self, n: int) -> None:
-        self.stage.attempt(n)
+        self.attempt(n)
         self.request_upstream(n)
 
 
@@ -123,7 +130,7 @@ class _FinallyRun(_ActionRun):
 
     def release(self) -> None:
         if self._ended.acquire(blocking=False):
-            self.stage.attempt()
+            self.attempt()
 
 
 _RUNS = {"do_on_subscribe": _SubscribeRun, "do_on_request": _RequestRun, "finally_do": _FinallyRun}

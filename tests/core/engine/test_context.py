@@ -309,6 +309,24 @@ def test_request_from_another_thread_signals_in_the_subscribers_context(make: An
     assert set(seen) == {"mine"}
 
 
+@pytest.mark.parametrize("make", [pyrs.never, lambda: pyrs.never().concat(pyrs.empty())], ids=["pushed", "concat"])
+@pytest.mark.parametrize("behind", [False, True])
+def test_actions_of_a_request_and_a_cancel_run_in_the_subscribers_context(make: Any, behind: bool) -> None:
+    seen: list[str] = []
+    stream = (
+        make()
+        .do_on_request(lambda n: seen.append(variable.get()))
+        .do_on_cancel(lambda: seen.append(variable.get()))
+        .finally_do(lambda: seen.append(variable.get()))
+    )
+    token = variable.set("mine")
+    subscription = (stream.concat(pyrs.empty()) if behind else stream).subscribe(on_next=print, request=0)
+    variable.reset(token)
+    Context().run(subscription.request, 1)
+    Context().run(subscription.cancel)
+    assert seen == ["mine"] * 3
+
+
 def test_future_completed_on_another_thread_signals_in_the_subscribers_context() -> None:
     future: Future[int] = Future()
     seen: list[str] = []
