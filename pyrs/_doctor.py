@@ -44,7 +44,8 @@ def run(as_json: bool) -> int:
             print(f"{finding.status:8} {finding.subject:10} {finding.found}")
             if finding.fix:
                 print(f"{'':19} -> {finding.fix}")
-        print("The bridge can be used." if healthy else "The bridge cannot be used before the problems are fixed.")
+        broken = "The core works. The bridge cannot be used before the problems are fixed."
+        print("The bridge can be used." if healthy else broken)
     return int(not healthy)
 
 
