@@ -39,8 +39,9 @@ class Lateness:
         for name, took in env.returned.copy().items():  # other threads may still call
             if name == "cancel" and took > env.timeout:  # it must return in time (§3.5), so it is late if it is slow
                 names.add(name)
-            else:
-                self._in_a_row.pop(name, None)
+            elif name not in names:
+                # A cancel of a terminated stream returns at once, which does not show that another one does.
+                self._in_a_row[name] = max(0, self._in_a_row[name] - 1) if name == "cancel" else 0
                 self._longest[name] = max(took, self._longest.get(name, 0.0))
         self._in_a_row.update(names)
 
