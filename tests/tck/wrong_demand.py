@@ -7,7 +7,7 @@ from threading import RLock, Thread
 from typing import Any, ClassVar
 
 from pyrs.api import Subscriber
-from tests.tck.right import Inert, RightPublisher, RightSubscription
+from tests.tck.right import Inert, RightPublisher, RightSubscription, not_none
 from tests.tck.wrong_publishers import Bare, Made
 
 
@@ -146,6 +146,7 @@ class CancelsAll(RightPublisher):
         self.subscriptions: list[RightSubscription] = []
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        not_none(subscriber)
         publisher = self
 
         class CancelsOthers(RightSubscription):
@@ -164,6 +165,7 @@ class SharesItsSubscription(RightPublisher):
     shared: RightSubscription | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        not_none(subscriber)
         if self.shared is None:
             self.shared = RightSubscription(subscriber, self.elements)
             self.shared.start()
@@ -177,6 +179,7 @@ class SignalsTheFirst(RightPublisher):
     first: Any = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        not_none(subscriber)
         self.first = self.first or subscriber
         publisher = self
 

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from pyrs.api import Subscriber, Subscription
-from tests.tck.right import RightPublisher, RightSubscription
+from tests.tck.right import RightPublisher, RightSubscription, not_none
 
 
 class Grouped(RightPublisher):
@@ -18,8 +18,7 @@ class Grouped(RightPublisher):
         self.subscriptions: list[RightSubscription] = []
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        not_none(subscriber)
         subscription = self.subscription_of(subscriber, len(self.subscriptions))
         self.subscriptions.append(subscription)
         subscription.start()
@@ -115,8 +114,7 @@ class SecondFeedsTheFirst(RightPublisher):
     first: Callable[[], Any] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        not_none(subscriber)
         self.first = self.first or ref(subscriber)
         subscription = RightSubscription(subscriber, self.elements)
         subscription.start()
@@ -130,8 +128,7 @@ class SharesTheDemand(RightPublisher):
     shared: RightSubscription | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        not_none(subscriber)
         if self.shared is None:
             self.shared = RightSubscription(subscriber, self.elements)
             self.shared.start()
