@@ -178,7 +178,7 @@ def test_each_parameter_set_has_its_own_lateness(project: Path) -> None:
 import pytest, threading
 
 class Both(Mine):
-    environment = TestEnvironment(timeout=30, no_signals_timeout=0.01, hook_timeout=5, deadline=90)
+    environment = TestEnvironment(timeout=30, no_signals_timeout=0.01, hook_timeout=2, deadline=90)
 
     @pytest.fixture(params=["blocks", "is right"], autouse=True)
     def choose(self, request):
