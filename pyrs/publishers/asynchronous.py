@@ -76,7 +76,8 @@ def from_awaitable(
         >>> from_awaitable(answer).block()
         42
     """
-    if not callable(awaitable) and not hasattr(type(awaitable), "__await__"):
+    method = getattr(type(awaitable), "__await__", None)
+    if not callable(awaitable) and (method is None or method is vars(Stream)["__await__"]):  # of a Stream, it raises
         raise TypeError(
             f"awaitable must be an awaitable or a function that returns one, not {type(awaitable).__name__}"
         )

@@ -103,6 +103,9 @@ def test_await_of_a_stream_names_the_alternatives() -> None:
         assert await pyrs.range(3).count() == 3
 
     asyncio.run(main())
+    with pytest.raises(TypeError, match="awaitable must be an awaitable or a function that returns one, not Stream"):
+        pyrs.from_awaitable(pyrs.range(3))  # type: ignore[arg-type]
+    assert pyrs.from_awaitable(pyrs.range(3).count()).block() == 3
 
 
 def test_interval_without_demand_names_the_strategies() -> None:
