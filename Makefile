@@ -122,12 +122,13 @@ nightly: setup ## run 10,000 random operator chains of each kind, and every kill
 # One fault campaign; MINUTES=5 changes its time, SEED=7 repeats a run, FRAMES=1000000 fuzzes by number.
 CAMPAIGN := $(BIN)/python -m tests.campaigns
 
-soak fuzz chaos: setup
+soak fuzz chaos races: setup
 	@$(CAMPAIGN) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(FRAMES),--frames $(FRAMES))
 
 soak: ## run all shapes of streams on 32 threads over both gateways, and compare what is held at the end with the start
 fuzz: ## send mutated and random frames to both halves of the link
 chaos: ## kill, stop, cut, fork and interrupt both sides of bridges with live streams
+races: ## run jcstress on the drain loop, the outbox, the handles and the window of the Java half
 
 versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and Spark on every installed Python from 3.10
 	@.ci/versions

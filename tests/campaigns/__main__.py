@@ -1,4 +1,7 @@
-"""Run the fault campaigns: ``python -m tests.campaigns [fuzz|soak|chaos] [--minutes N] [--frames N] [--seed S]``."""
+"""Run the fault campaigns: fuzz, soak, chaos and races.
+
+``python -m tests.campaigns [CAMPAIGN ...] [--minutes N] [--frames N] [--threads N] [--seed S]``
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ import secrets
 import sys
 from collections.abc import Sequence
 
-from tests.campaigns import chaos, fuzz, soak
+from tests.campaigns import chaos, fuzz, races, soak
 from tests.campaigns.reporting import Violation, say
 
-CAMPAIGNS = ("fuzz", "soak", "chaos")
+CAMPAIGNS = ("fuzz", "soak", "chaos", "races")
 
 
 def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) -> str | None:
@@ -22,8 +25,10 @@ def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) 
             fuzz.run(seed, minutes, frames)
         elif name == "soak":
             soak.run(seed, minutes, threads)
-        else:
+        elif name == "chaos":
             chaos.run(seed, minutes)
+        else:
+            races.run(minutes)
     except Violation as violation:
         return str(violation)
     return None
@@ -36,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=20.0, help="the time of each campaign (default 20)")
     parser.add_argument("--frames", type=int, help="fuzz this number of frames on each half, in place of --minutes")
     parser.add_argument("--threads", type=int, default=32, help="the threads of soak on each gateway (default 32)")
-    parser.add_argument("--seed", type=int, help="repeat a run; by default a new seed")
+    parser.add_argument("--seed", type=int, help="repeat a run; by default a new seed. races has none")
     options = parser.parse_args(words)
     unknown = set(options.campaigns) - set(CAMPAIGNS)
     if unknown:

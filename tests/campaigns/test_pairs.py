@@ -228,7 +228,7 @@ def test_consumer_end(first: str, second: str) -> None:
 
 
 class Emitting(Publisher[Any], Subscription):
-    """Emits when it is told to."""
+    """Emits on command of the test."""
 
     def __init__(self) -> None:
         self.subscriber: Any = None
