@@ -83,6 +83,27 @@ def test_task_rejected_for_lack_of_threads_never_runs(make: Any, monkeypatch: py
     assert ran == ["accepted"]
 
 
+@pytest.mark.parametrize("make", [open_executor, open_single])
+def test_tasks_submitted_before_a_failed_start_run_first(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    done = threading.Event()
+    with make() as execute:
+
+        def fail_after_another_task(thread: threading.Thread) -> None:
+            monkeypatch.undo()
+            with monkeypatch.context() as patch:
+                patch.setattr("pyrs._core.executor._EAGER_THREADS", 1)
+                execute(lambda: ran.append("another"))
+            fail_to_start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", fail_after_another_task)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            execute(lambda: ran.append("rejected"))
+        execute(lambda: (ran.append("last"), done.set()))
+        assert done.wait(DEADLINE)
+    assert ran == ["another", "last"]
+
+
 def test_wait_for_the_end_of_a_thread_includes_its_start() -> None:
     run, leave = threading.Event(), threading.Event()
     late = threading.Thread(target=lambda: (run.set(), leave.wait(DEADLINE)), daemon=True)
