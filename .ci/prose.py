@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("pyrs", "tests", "jvm", "docs", "examples", "benchmarks", ".ci", ".mkdocs.yml", "Makefile")
+WITH_PROSE = {".py", ".java", ".md", ".yml", ".toml", ".gradle"}
 SKIPPED = {"build", ".gradle", ".git", ".venv", "site", "jars", "__pycache__", "vectors"}
 EXEMPT = {"docs/glossary.md", ".ci/prose.py", "tests/project/test_prose.py"}  # they quote the words
 SUBJECTS_SINCE = "885be2e"
@@ -107,6 +108,8 @@ def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
 
 def prose_of(file: Path) -> Iterator[tuple[int, str, bool]]:
     """Yield the prose of one file, as ``python_prose`` does."""
+    if file.suffix not in WITH_PROSE and file.name != "Makefile":
+        return  # it may be binary
     source = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
         yield from python_prose(source)
@@ -117,7 +120,7 @@ def prose_of(file: Path) -> Iterator[tuple[int, str, bool]]:
                 yield source.count("\n", 0, found.start()) + 1, text, found[0][0] != '"'
     elif file.suffix == ".md":
         yield 1, source, True
-    elif file.suffix in {".yml", ".toml", ".gradle"} or file.name == "Makefile":
+    else:
         yield 1, source, False
 
 
