@@ -138,8 +138,8 @@ class InboundStream(DrainLoop, Subscription):
             return
         self._ask(n)
         # A running drain loop checks for requests before it ends, so the usual request from inside on_next costs only
-        # an append.
-        if not self.is_running():
+        # an append. The turn is read without a call of ``is_running``.
+        if self._turn:
             self._session.schedule(self)
 
     def cancel(self) -> None:
