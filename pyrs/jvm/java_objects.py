@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +12,7 @@ from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import CallTimeout, NullSignal
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Maybe, Stream
 
 if TYPE_CHECKING:
     from pyrs.jvm.link.outbound import OutboundStream
@@ -248,7 +248,7 @@ class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
         Stream.__init__(self, JavaPublisher(java_object, exact=exact, convert=convert, hot=True))
 
 
-class JavaFuture(Stream[Any]):
+class JavaFuture(Maybe[Any]):
     """A CompletionStage of the JVM: an awaitable, and a stream of one element.
 
     A stage that completes with null is an empty stream, and None when awaited.
@@ -265,64 +265,17 @@ class JavaFuture(Stream[Any]):
             CallTimeout: The stage did not complete in time.
             JavaError: The stage completed exceptionally.
         """
-        from queue import Empty, SimpleQueue
-
-        arrived: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        first = _First(lambda value, error: arrived.put((value, error)))
-        self.source.subscribe(first)
         try:
-            value, error = arrived.get(timeout=timeout_seconds)
-        except Empty:
-            first.cancel()
+            return self.on_error_map(_Failed).block(timeout_seconds)
+        except TimeoutError:  # not that of the stage, which is a _Failed
             raise CallTimeout(f"the CompletionStage did not complete within {timeout_seconds} seconds") from None
-        except BaseException:
-            first.cancel()
-            raise
-        if error is not None:
-            raise error
-        return value
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-
-        def settle(value: Any, error: BaseException | None) -> None:
-            if future.done():
-                return
-            if error is None:
-                future.set_result(value)
-            else:
-                future.set_exception(error)
-
-        first = _First(lambda value, error: loop.call_soon_threadsafe(settle, value, error))
-        self.source.subscribe(first)
-        future.add_done_callback(lambda done: first.cancel() if done.cancelled() else None)
-        return future.__await__()
+        except _Failed as failed:
+            error = failed.error
+        raise error
 
 
-class _First(Subscriber[Any]):
-    """Takes at most one element."""
+class _Failed(Exception):
+    """The error of a stage."""
 
-    def __init__(self, settle: Any) -> None:
-        self._settle = settle
-        self._value: Any = None
-        self._subscription: Subscription | None = None
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._subscription = subscription
-        subscription.request(1)
-
-    def on_next(self, element: Any, /) -> None:
-        self._value = element
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._settle(None, error)
-
-    def on_complete(self) -> None:
-        self._settle(self._value, None)
-
-    def cancel(self) -> None:
-        if self._subscription is not None:
-            self._subscription.cancel()
+    def __init__(self, error: BaseException) -> None:
+        self.error = error

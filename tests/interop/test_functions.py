@@ -216,3 +216,15 @@ class TestCompletionStages:
     def test_result_has_a_deadline(self, bridge: Bridge, java: Java) -> None:
         with pytest.raises(CallTimeout):
             bridge.from_jvm(java.new("java.util.concurrent.CompletableFuture")).result(0.05)
+
+    def test_timeout_of_the_stage_is_not_that_of_the_wait(self, bridge: Bridge) -> None:
+        timeout = bridge.java_class("java.util.concurrent.TimeoutException")("too slow")
+        stage = bridge.java_class("java.util.concurrent.CompletableFuture").failedFuture(timeout)
+        with pytest.raises(TimeoutError, match="too slow") as caught:
+            bridge.from_jvm(stage).result(DEADLINE)
+        assert isinstance(caught.value, JavaError) and not isinstance(caught.value, CallTimeout)
+
+    def test_operators_keep_the_kind(self, bridge: Bridge, java: Java) -> None:
+        stage = bridge.from_jvm(java.static("interop.Sources", "completed", 7))
+        assert stage.map(lambda x: x * 2).block(DEADLINE) == 14
+        assert stage.filter(lambda x: x > 7).block(DEADLINE) is None

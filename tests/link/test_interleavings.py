@@ -284,15 +284,15 @@ class TestAbandonedFuture:
         self.nothing_is_left(peer, connection)
 
     def test_interrupted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Interrupted(SimpleQueue):  # type: ignore[type-arg]
-            def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        class Interrupted(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
                 raise KeyboardInterrupt
 
         peer = Peer()
         connection = peer.connect()
         future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never(), 4)))  # type: ignore[arg-type]
         with monkeypatch.context() as patched:
-            patched.setattr("queue.SimpleQueue", Interrupted)
+            patched.setattr("pyrs.operators.terminal.Event", Interrupted)
             with pytest.raises(KeyboardInterrupt):
                 future.result(DEADLINE)
         self.nothing_is_left(peer, connection)
