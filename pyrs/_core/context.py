@@ -97,12 +97,13 @@ class _SubscriberInContext(Subscriber[T]):
     def __init__(self, subscriber: Subscriber[T], context: Context) -> None:
         self._subscriber = subscriber
         self._context = context
+        self._copy, self._on_next = context.copy, subscriber.on_next  # looked up once, not for each element
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self._context.copy().run(self._subscriber.on_subscribe, subscription)
 
     def on_next(self, element: T, /) -> None:
-        self._context.copy().run(self._subscriber.on_next, element)
+        self._copy().run(self._on_next, element)
 
     def on_error(self, error: BaseException, /) -> None:
         self._context.copy().run(self._subscriber.on_error, error)

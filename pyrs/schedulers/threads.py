@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from time import monotonic
 from weakref import WeakSet
 
@@ -38,9 +37,6 @@ class ThreadScheduler(Scheduler):
         if self._closed:
             raise closed(self)
         return _timer.arm(task, delay, self._execute_late)
-
-    @abstractmethod
-    def execute(self, task: Task) -> None: ...
 
     def _execute_late(self, task: Task) -> None:
         """Run a task whose delay has passed. Called on the timer's thread."""
