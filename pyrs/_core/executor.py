@@ -25,7 +25,7 @@ class DaemonExecutor:
     Up to four threads start at once. After that a task waits until a thread is free, or until no task has been started
     for 20 ms, when more threads start. At ``max_threads`` it warns once, and tasks wait in an unbounded queue. A thread
     ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter. An exception of
-    a task is reported to the dropped-errors hook.
+    a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs exactly once.
 
     Args:
         name: the threads are named ``pyrs-<name>-<number>``.

@@ -190,6 +190,25 @@ def test_the_process_ends_mid_stream(classes: Path, how: str) -> None:
     assert (said in error.splitlines()) if said else error == ""
 
 
+SHUTDOWN = """
+    from pyrs.errors import LinkBroken
+    running, idle = recording(10, 1), recording(1)
+    bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
+    bridge.from_jvm(jpype.JClass("java.util.concurrent.SubmissionPublisher")()).subscribe(idle)
+    running.await_count(1)
+    jpype.shutdownJVM()
+    for recorder in (running, idle):
+        recorder.await_error(LinkBroken)
+    print("ended")
+"""
+
+
+def test_shutdown_of_the_jvm_ends_every_stream(classes: Path) -> None:
+    with start(SHUTDOWN, classes) as child:
+        said, error = child.communicate(timeout=SECONDS)
+    assert (child.returncode, said) == (0, "ended\n"), error
+
+
 INTERRUPTS = """
     count = 100_000
     others = [recording(100, 1) for _ in range(2)]

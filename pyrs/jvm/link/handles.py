@@ -38,6 +38,9 @@ class Owned:
 class Handles:
     """The table of exported objects, and the queue of the peer's handles to give back.
 
+    Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and it is
+    removed at zero; every handle that was given back is in one RELEASE.
+
     ``give_back`` is safe in a finalizer: it only appends to a deque. Every other method holds a lock for a short time
     and runs no user code.
     """

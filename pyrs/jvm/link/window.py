@@ -14,6 +14,9 @@ DEFAULT_MAX_PREFETCH = LIMITS["window.elements"]
 class Window:
     """The credit of one stream.
 
+    Invariants: ``granted`` only grows, and is 0 before the first request; ``granted - delivered`` is at most ``limit``
+    when credit is granted, and in exact mode ``granted`` is at most ``requested``.
+
     The consumer end reports the demand of the Subscriber, the sizes of batches and the delivered elements; ``refill``
     returns the credit to send. Not thread-safe: only the drain loop of the stream calls it. Other threads may read
     the attributes.
