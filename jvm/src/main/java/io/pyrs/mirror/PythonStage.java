@@ -3,6 +3,7 @@ package io.pyrs.mirror;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
 import io.pyrs.invoke.Invocation;
+import io.pyrs.link.session.Families;
 import io.pyrs.link.session.Session;
 import io.pyrs.link.session.StreamOptions;
 import io.pyrs.value.Conversion;
@@ -87,9 +88,9 @@ public final class PythonStage extends PythonFunction {
     @SuppressWarnings("unchecked")
     private static Object adapt(Object publisher, Class<?> wanted) throws ReflectiveOperationException {
         if (wanted == Publisher.class) {
-            return FamilyAdapter.toReactiveStreams((Flow.Publisher<Object>) publisher);
+            return Families.toReactiveStreams((Flow.Publisher<Object>) publisher);
         } else if (wanted == Flow.Publisher.class) {
-            return FamilyAdapter.toFlow((Publisher<Object>) publisher);
+            return Families.toFlow((Publisher<Object>) publisher);
         }
         for (Method method : wanted.getMethods()) {
             if (Modifier.isStatic(method.getModifiers())

@@ -1,31 +1,25 @@
 package io.pyrs.link.session;
 
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** Adapts the interfaces of org.reactivestreams and java.util.concurrent.Flow to common ones. */
-final class Families {
+/**
+ * Adapts objects of java.util.concurrent.Flow to org.reactivestreams, which the streams use, and back. Some
+ * reactive-streams jars lack FlowAdapters.
+ */
+public final class Families {
     private Families() {}
 
-    /** A Subscription of either family. */
-    interface Upstream {
-        void request(long n);
-
-        void cancel();
+    public static Publisher<Object> toReactiveStreams(Flow.Publisher<Object> publisher) {
+        return subscriber -> publisher.subscribe(new FlowSubscriber(Objects.requireNonNull(subscriber)));
     }
 
-    /** A Subscriber of either family. */
-    interface Downstream {
-        void onSubscribe(InboundStream stream);
-
-        void onNext(Object element);
-
-        void onError(Throwable error);
-
-        void onComplete();
+    public static Flow.Publisher<Object> toFlow(Publisher<Object> publisher) {
+        return subscriber -> publisher.subscribe(new ReactiveSubscriber(Objects.requireNonNull(subscriber)));
     }
 
     /** Subscribes to a Publisher of either family, or to a CompletionStage as a Publisher of its result. */
@@ -42,64 +36,64 @@ final class Families {
         }
     }
 
-    static Upstream upstream(Subscription subscription) {
-        return new Upstream() {
-            @Override
-            public void request(long n) {
-                subscription.request(n);
-            }
-
-            @Override
-            public void cancel() {
-                subscription.cancel();
-            }
-
-            @Override
-            public String toString() {
-                return subscription.toString();
-            }
-        };
-    }
-
-    static Upstream upstream(Flow.Subscription subscription) {
-        return new Upstream() {
-            @Override
-            public void request(long n) {
-                subscription.request(n);
-            }
-
-            @Override
-            public void cancel() {
-                subscription.cancel();
-            }
-
-            @Override
-            public String toString() {
-                return subscription.toString();
-            }
-        };
-    }
-
+    /** Returns a Subscriber of either family as one of org.reactivestreams. */
     @SuppressWarnings("unchecked")
-    static Downstream downstream(Object subscriber) {
-        if (!(subscriber instanceof Subscriber || subscriber instanceof Flow.Subscriber)) {
-            throw new IllegalArgumentException("a " + subscriber.getClass().getName() + " is not a Subscriber");
+    static Subscriber<Object> subscriber(Object subscriber) {
+        if (subscriber instanceof Subscriber) {
+            return (Subscriber<Object>) subscriber;
         }
-        return subscriber instanceof Subscriber
-                ? new OfReactiveStreams((Subscriber<Object>) subscriber)
-                : new OfFlow((Flow.Subscriber<Object>) subscriber);
+        if (subscriber instanceof Flow.Subscriber) {
+            return new ReactiveSubscriber((Flow.Subscriber<Object>) subscriber);
+        }
+        throw new IllegalArgumentException("a " + subscriber.getClass().getName() + " is not a Subscriber");
     }
 
-    private static final class OfReactiveStreams implements Downstream {
-        private final Subscriber<Object> subscriber;
+    static Subscription subscription(Flow.Subscription subscription) {
+        return new Subscription() {
+            @Override
+            public void request(long n) {
+                subscription.request(n);
+            }
 
-        OfReactiveStreams(Subscriber<Object> subscriber) {
+            @Override
+            public void cancel() {
+                subscription.cancel();
+            }
+
+            @Override
+            public String toString() {
+                return subscription.toString();
+            }
+        };
+    }
+
+    private static Flow.Subscription flowSubscription(Subscription subscription) {
+        if (subscription instanceof Flow.Subscription) {
+            return (Flow.Subscription) subscription;
+        }
+        return new Flow.Subscription() {
+            @Override
+            public void request(long n) {
+                subscription.request(n);
+            }
+
+            @Override
+            public void cancel() {
+                subscription.cancel();
+            }
+        };
+    }
+
+    private static final class ReactiveSubscriber implements Subscriber<Object> {
+        private final Flow.Subscriber<? super Object> subscriber;
+
+        ReactiveSubscriber(Flow.Subscriber<? super Object> subscriber) {
             this.subscriber = subscriber;
         }
 
         @Override
-        public void onSubscribe(InboundStream stream) {
-            subscriber.onSubscribe(stream);
+        public void onSubscribe(Subscription subscription) {
+            subscriber.onSubscribe(flowSubscription(subscription));
         }
 
         @Override
@@ -118,16 +112,16 @@ final class Families {
         }
     }
 
-    private static final class OfFlow implements Downstream {
-        private final Flow.Subscriber<Object> subscriber;
+    private static final class FlowSubscriber implements Flow.Subscriber<Object> {
+        private final Subscriber<? super Object> subscriber;
 
-        OfFlow(Flow.Subscriber<Object> subscriber) {
+        FlowSubscriber(Subscriber<? super Object> subscriber) {
             this.subscriber = subscriber;
         }
 
         @Override
-        public void onSubscribe(InboundStream stream) {
-            subscriber.onSubscribe(stream);
+        public void onSubscribe(Flow.Subscription subscription) {
+            subscriber.onSubscribe(subscription(subscription));
         }
 
         @Override
@@ -143,68 +137,6 @@ final class Families {
         @Override
         public void onComplete() {
             subscriber.onComplete();
-        }
-    }
-
-    /** Publishes the result of a CompletionStage; null completes the stream without an element. */
-    private static final class StageSubscription implements Subscription {
-        private final CompletionStage<Object> stage;
-        private final OutboundStream stream;
-        private boolean requested;
-        private boolean cancelled;
-
-        StageSubscription(CompletionStage<Object> stage, OutboundStream stream) {
-            this.stage = stage;
-            this.stream = stream;
-        }
-
-        void start() {
-            stream.onSubscribe(this);
-            // A terminal signal without an element needs no demand.
-            stage.whenComplete((value, error) -> {
-                if (error != null || value == null) {
-                    settle(null, error);
-                }
-            });
-        }
-
-        @Override
-        public void request(long n) {
-            synchronized (this) {
-                if (requested) {
-                    return;
-                }
-                requested = true;
-            }
-            stage.whenComplete((value, error) -> {
-                if (error == null && value != null) {
-                    settle(value, null);
-                }
-            });
-        }
-
-        private void settle(Object value, Throwable error) {
-            synchronized (this) {
-                if (cancelled) {
-                    return;
-                }
-            }
-            if (error != null) {
-                stream.onError(
-                        error instanceof java.util.concurrent.CompletionException && error.getCause() != null
-                                ? error.getCause()
-                                : error);
-                return;
-            }
-            if (value != null) {
-                stream.onNext(value);
-            }
-            stream.onComplete();
-        }
-
-        @Override
-        public synchronized void cancel() {
-            cancelled = true;
         }
     }
 }

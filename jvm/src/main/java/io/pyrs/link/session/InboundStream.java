@@ -3,7 +3,6 @@ package io.pyrs.link.session;
 import io.pyrs.Log;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
-import io.pyrs.link.session.Families.Downstream;
 import io.pyrs.value.ValueDecoder;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -11,6 +10,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
@@ -50,7 +50,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private final AtomicLong illegalRequest = new AtomicLong(NONE);
     private final AtomicReference<Object> terminal = new AtomicReference<>();
     private final AtomicBoolean cancelSent = new AtomicBoolean();
-    private volatile Downstream downstream;
+    private volatile Subscriber<Object> downstream;
     private volatile Throwable lost;
     private volatile boolean started;
     private volatile boolean cancelled;
@@ -64,7 +64,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private boolean unreadable;
     private long demand;
 
-    InboundStream(Session session, long id, Downstream downstream, StreamOptions options) {
+    InboundStream(Session session, long id, Subscriber<Object> downstream, StreamOptions options) {
         super(session.executor());
         this.id = id;
         this.session = session;
@@ -228,7 +228,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
 
     /** Delivers elements while there is demand, and refills the window. */
     private boolean deliver() {
-        Downstream subscriber = downstream;
+        Subscriber<Object> subscriber = downstream;
         boolean delivered = false;
         while (!cancelled && illegalRequest.get() == NONE) {
             long more = requests.get() == 0 ? 0 : requests.getAndSet(0);
@@ -314,7 +314,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     }
 
     private void finish(Throwable error) {
-        Downstream subscriber = downstream;
+        Subscriber<Object> subscriber = downstream;
         end();
         try {
             if (error == null) {

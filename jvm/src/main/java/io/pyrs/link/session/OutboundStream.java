@@ -1,7 +1,6 @@
 package io.pyrs.link.session;
 
 import io.pyrs.Log;
-import io.pyrs.link.session.Families.Upstream;
 import io.pyrs.value.Conversion;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -24,7 +23,7 @@ import org.reactivestreams.Subscription;
  */
 public final class OutboundStream extends DrainLoop implements Subscriber<Object>, Flow.Subscriber<Object> {
     static final byte[] COMPLETE = {};
-    private static final Upstream DONE = new Upstream() {
+    private static final Subscription DONE = new Subscription() {
         @Override
         public void request(long n) {}
 
@@ -35,7 +34,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     static {
         try {
-            UPSTREAM = MethodHandles.lookup().findVarHandle(OutboundStream.class, "upstream", Upstream.class);
+            UPSTREAM = MethodHandles.lookup().findVarHandle(OutboundStream.class, "upstream", Subscription.class);
         } catch (ReflectiveOperationException impossible) {
             throw new ExceptionInInitializerError(impossible);
         }
@@ -47,7 +46,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     private final IntegerBoxing boxes;
     private final AtomicLong credits = new AtomicLong();
     private final AtomicReference<byte[]> terminal = new AtomicReference<>();
-    private volatile Upstream upstream;
+    private volatile Subscription upstream;
     private volatile long illegalCredit = 1;
     private volatile boolean cancelled;
     /** Written by the thread that calls request of the upstream Subscription. */
@@ -75,16 +74,16 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     @Override
     public void onSubscribe(Subscription subscription) {
-        subscribed(Families.upstream(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
+        subscribed(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)"));
     }
 
     @Override
     public void onSubscribe(Flow.Subscription subscription) {
-        subscribed(Families.upstream(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
+        subscribed(Families.subscription(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
     }
 
-    private void subscribed(Upstream candidate) {
-        if (terminal.get() != null || !UPSTREAM.compareAndSet(this, (Upstream) null, candidate)) {
+    private void subscribed(Subscription candidate) {
+        if (terminal.get() != null || !UPSTREAM.compareAndSet(this, (Subscription) null, candidate)) {
             candidate.cancel(); // rule 2.5
             return;
         }
@@ -236,7 +235,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         if (cancelled) {
             cancelUpstream();
         } else if (credits.get() != 0) {
-            Upstream current = upstream;
+            Subscription current = upstream;
             long n = takeCredit();
             if (n > 0 && current != null) {
                 current.request(n);
@@ -283,7 +282,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             cancelUpstream();
             return;
         }
-        Upstream current = upstream;
+        Subscription current = upstream;
         if (current == null) {
             return; // credit is kept until onSubscribe
         }
@@ -315,7 +314,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     }
 
     private void cancelUpstream() {
-        Upstream current = (Upstream) UPSTREAM.getAndSet(this, DONE);
+        Subscription current = (Subscription) UPSTREAM.getAndSet(this, DONE);
         if (cancelled) {
             // The writer drops the buffered elements, which must not keep objects reachable (rule 3.13).
             session.outbox().ready(batches);

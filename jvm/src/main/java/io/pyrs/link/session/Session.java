@@ -81,7 +81,7 @@ public final class Session {
      * (rule 1.9); after the end of the link, the Subscriber receives the error next.
      */
     public void subscribe(PeerReference publisher, Object subscriber, StreamOptions options) {
-        InboundStream stream = new InboundStream(this, nextStream(), Families.downstream(subscriber), options);
+        InboundStream stream = new InboundStream(this, nextStream(), Families.subscriber(subscriber), options);
         register(stream.id(), stream);
         if (closeReason == null) {
             try {
@@ -378,7 +378,7 @@ public final class Session {
         } catch (Throwable error) {
             unknown = error;
         }
-        InboundStream stream = new InboundStream(this, id, Families.downstream(subscriber), chosen);
+        InboundStream stream = new InboundStream(this, id, Families.subscriber(subscriber), chosen);
         register(id, stream);
         if (unknown != null) {
             stream.reject(unknown);
