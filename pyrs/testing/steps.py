@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from pyrs._core.display import name_of, short
 from pyrs._core.sites import Site
 from pyrs._core.states import Signal
 from pyrs.testing.subscription import Emission
 
-if TYPE_CHECKING:
-    from pyrs.testing.verification import VerifyingSubscriber
-
-__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Script", "ScriptStep"]
+__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "ScriptStep"]
 
 
 class Await(NamedTuple):
@@ -48,7 +45,18 @@ class Do(NamedTuple):
 
 Need: TypeAlias = "Expect | Do | Await | Pause"
 Script: TypeAlias = "Generator[Need, Emission, Any]"
-Player: TypeAlias = "VerifyingSubscriber[Any]"
+
+
+class Player(Protocol):
+    """The part of a verification that a step uses."""
+
+    recorded: Any
+
+    def request(self, n: int) -> None: ...
+
+    def cancel(self) -> None: ...
+
+    def put_back(self, emission: Emission) -> None: ...
 
 
 class Mismatch(Exception):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from threading import Condition
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, add_demand, non_positive
@@ -14,9 +15,6 @@ from pyrs._core.states import Signal
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
-
-if TYPE_CHECKING:
-    from pyrs.testing.publisher import TestPublisher
 
 __all__ = ["Emission", "ScriptedSubscription", "Violation", "amount"]
 
@@ -48,10 +46,19 @@ class Emission(NamedTuple):
         return self.kind.value if self.kind is Signal.ON_COMPLETE else f"{self.kind.value}({short(self.value)})"
 
 
+class Owner(Protocol):
+    """The part of a TestPublisher that its Subscriptions use."""
+
+    violations: frozenset[Violation]
+    _changed: Condition
+    requests: list[int]
+    cancel_count: int
+
+
 class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
     """Emits signals to one Subscriber, and violates the rules of ``violations``."""
 
-    def __init__(self, subscriber: Subscriber[T], publisher: TestPublisher[T]) -> None:
+    def __init__(self, subscriber: Subscriber[T], publisher: Owner) -> None:
         super().__init__()
         self.name = type(subscriber).__name__
         self.pending: deque[Emission] = deque()

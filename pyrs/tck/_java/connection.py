@@ -9,12 +9,9 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from pyrs.tck._java.scope import Scope
-
-__all__ = ["ConnectionLost", "Reference", "TckConnection"]
+__all__ = ["ConnectionLost", "Exchange", "Reference", "TckConnection"]
 
 _LONG = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
@@ -40,6 +37,22 @@ class Reference(NamedTuple):
     text: str = ""
 
 
+class Exchange(Protocol):
+    """The part of a ``Scope`` that connections, proxies and hooks use."""
+
+    def call(self, method: str, target: int, *arguments: Any) -> Any: ...
+
+    def execute(self, method: str, target: int, arguments: list[Any]) -> Any: ...
+
+    def outgoing(self, value: object) -> Reference | None: ...
+
+    def incoming(self, value: Any) -> Any: ...
+
+    def raised(self, error: BaseException) -> Reference | None: ...
+
+    def watch(self, subscription: object) -> None: ...
+
+
 class TckConnection:
     """Sends calls to one thread of the JVM, or executes the calls of one.
 
@@ -48,7 +61,7 @@ class TckConnection:
         connected: the socket to the JVM's thread.
     """
 
-    def __init__(self, scope: Scope, connected: socket.socket) -> None:
+    def __init__(self, scope: Exchange, connected: socket.socket) -> None:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._scope = scope
         self._socket = connected

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyrs.tck._java.connection import Exchange
 from pyrs.tck._java.proxies import as_long
 from pyrs.tck.environment import callers
 from pyrs.tck.subscriber_hooks import SubscriberHooks
 from pyrs.tck.verification import Verification
-
-if TYPE_CHECKING:
-    from pyrs.tck._java.scope import Scope
 
 __all__ = ["Hooks"]
 
@@ -50,7 +48,7 @@ class Hooks:
         own = getattr(type(self._subject), "create_helper_publisher", None)
         return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
 
-    def call(self, scope: Scope, hook: str, arguments: list[Any]) -> Any:
+    def call(self, scope: Exchange, hook: str, arguments: list[Any]) -> Any:
         """Call a hook. Numbers are returned as numbers, everything else as a reference."""
         if hook == "frames":
             return callers()

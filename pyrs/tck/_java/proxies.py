@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import JavaError
+from pyrs.tck._java.connection import Exchange
 from pyrs.tck.environment import LONG_MAX
-
-if TYPE_CHECKING:
-    from pyrs.tck._java.scope import Scope
 
 __all__ = ["JavaProxy", "JavaThrowable", "as_long", "proxy_of"]
 
@@ -22,7 +20,7 @@ class JavaProxy:
         number: the object's number in Java's table.
     """
 
-    def __init__(self, scope: Scope, number: int) -> None:
+    def __init__(self, scope: Exchange, number: int) -> None:
         self.scope = scope
         self.number = number
 
@@ -81,7 +79,7 @@ class JavaProbe(JavaProxy):
 class JavaThrowable(JavaError):
     """The proxy of a Throwable; sent back, it is the same object in Java."""
 
-    def __init__(self, scope: Scope, number: int, text: str) -> None:
+    def __init__(self, scope: Exchange, number: int, text: str) -> None:
         name, _, message = text.partition(": ")
         super().__init__(name, message or None)
         self.scope = scope
@@ -91,7 +89,7 @@ class JavaThrowable(JavaError):
 _CLASSES = {"S": JavaSubscriberProxy, "s": JavaSubscription, "P": JavaPublisherProxy, "w": JavaProbe}
 
 
-def proxy_of(scope: Scope, number: int, kind: str, text: str) -> JavaProxy | JavaThrowable:
+def proxy_of(scope: Exchange, number: int, kind: str, text: str) -> JavaProxy | JavaThrowable:
     """Create the proxy of a Java object."""
     if kind == "t":
         return JavaThrowable(scope, number, text)
