@@ -22,6 +22,7 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
 
+# The cases that kill an executor are not adjacent, because a new executor starts in the meantime.
 RESULTS: dict[str, Any] = {}
 CASES: list[Callable[[Any, Path], None]] = []
 SECONDS = 100
@@ -82,11 +83,6 @@ def before_shipping(spark: Any, folder: Path) -> Any:
 
 
 @recorded
-def apply_before_shipping(spark: Any, folder: Path) -> Any:
-    return ps.apply(spark.range(1), lambda rows: rows, "id long").collect()
-
-
-@recorded
 def ship(spark: Any, folder: Path) -> Any:
     ps.ship(spark)
     return ps.supports(spark)
@@ -115,6 +111,27 @@ def from_dataframe_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
 
 @recorded
+def from_stream(spark: Any, folder: Path) -> Any:
+    (folder / "in").mkdir()
+    (folder / "in" / "rows.json").write_text("".join(f'{{"n": {n}}}\n' for n in range(100)))
+    source = spark.readStream.schema("n long").json(str(folder / "in"))
+    stream = ps.from_stream(source, "tuples", str(folder / "c1"), {"availableNow": True})
+    received = []
+    for batch in stream.to_iterable():
+        received += [n for (n,) in batch.data]
+        batch.ack()
+    return received == list(range(100))
+
+
+@recorded
+def for_each_frame(spark: Any, folder: Path) -> Any:
+    sums: list[int] = []
+    rows = pyrs.range(1000).map(lambda n: (n,))
+    single = ps.for_each_frame(rows, "n long", lambda df: sums.append(df.groupBy().sum().first()[0]), 300, spark=spark)
+    return [single.block(timeout=SECONDS), sum(sums)]
+
+
+@recorded
 def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker = folder / "killed-2"
 
@@ -123,6 +140,35 @@ def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
     rows = ps.apply(numbers(spark), stage, "id long").collect()
     return marker.exists() and exactly_once([row.id for row in rows])
+
+
+@recorded
+def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
+    source = spark.readStream.schema("n long").json(str(folder / "in"))
+    single = ps.for_each_partition(
+        source, lambda: TestSubscriber(None), checkpoint=str(folder / "c2"), trigger={"availableNow": True}
+    )
+    return single.block(timeout=SECONDS)
+
+
+@recorded
+def events(spark: Any, folder: Path) -> Any:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.events(spark).subscribe(subscriber)
+    query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+    subscriber.await_count(1, SECONDS)
+    query.stop()
+    subscriber.cancel()
+    return type(subscriber.elements[0]).__name__
+
+
+@recorded
+def read_stream(spark: Any, folder: Path) -> Any:
+    frame = ps.read_stream(spark, pyrs.range(ROWS).map(lambda n: (n,)), "n long", journal=str(folder / "journal"))
+    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(folder / "c3"))
+    query = writer.trigger(availableNow=True).start(str(folder / "out"))
+    query.awaitTermination(SECONDS)
+    return exactly_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
 
 
 @recorded
@@ -157,53 +203,18 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
 
 @recorded
-def from_stream(spark: Any, folder: Path) -> Any:
-    (folder / "in").mkdir()
-    (folder / "in" / "rows.json").write_text("".join(f'{{"n": {n}}}\n' for n in range(100)))
-    source = spark.readStream.schema("n long").json(str(folder / "in"))
-    stream = ps.from_stream(source, "tuples", str(folder / "c1"), {"availableNow": True})
-    received = []
-    for batch in stream.to_iterable():
-        received += [n for (n,) in batch.data]
-        batch.ack()
-    return received == list(range(100))
-
-
-@recorded
-def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
-    source = spark.readStream.schema("n long").json(str(folder / "in"))
-    single = ps.for_each_partition(
-        source, lambda: TestSubscriber(None), checkpoint=str(folder / "c2"), trigger={"availableNow": True}
-    )
-    return single.block(timeout=SECONDS)
-
-
-@recorded
-def events(spark: Any, folder: Path) -> Any:
+def a_partition_that_fails(spark: Any, folder: Path) -> Any:
+    frame = spark.sql("select if(id = 3, raise_error('no such luck'), id) from range(0, 4, 1, 4)")
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    ps.events(spark).subscribe(subscriber)
-    query = spark.readStream.format("rate").load().writeStream.format("noop").start()
-    subscriber.await_count(1, SECONDS)
-    query.stop()
-    subscriber.cancel()
-    return type(subscriber.elements[0]).__name__
+    ps.from_dataframe(frame, "tuples").subscribe(subscriber)
+    error = subscriber.await_error(ps.PartitionFailed, SECONDS)
+    return [error.partition, [n for (n,) in subscriber.elements]]
 
 
 @recorded
-def for_each_frame(spark: Any, folder: Path) -> Any:
-    sums: list[int] = []
-    rows = pyrs.range(1000).map(lambda n: (n,))
-    single = ps.for_each_frame(rows, "n long", lambda df: sums.append(df.groupBy().sum().first()[0]), 300, spark=spark)
-    return [single.block(timeout=SECONDS), sum(sums)]
-
-
-@recorded
-def read_stream(spark: Any, folder: Path) -> Any:
-    frame = ps.read_stream(spark, pyrs.range(ROWS).map(lambda n: (n,)), "n long", journal=str(folder / "journal"))
-    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(folder / "c3"))
-    query = writer.trigger(availableNow=True).start(str(folder / "out"))
-    query.awaitTermination(SECONDS)
-    return exactly_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
+def attach(spark: Any, folder: Path) -> Any:
+    with ps.attach(spark) as bridge:
+        return bridge.from_jvm(bridge.to_jvm(pyrs.range(5))).collect(timeout=SECONDS)
 
 
 @recorded
@@ -220,21 +231,6 @@ def a_stage_that_fails(spark: Any, folder: Path) -> Any:
         ps.apply(spark.range(0, 1, 1, 1), stage, "n long").collect()
     except Exception as error:
         return [str(error), len(list(attempts.iterdir()))]
-
-
-@recorded
-def a_partition_that_fails(spark: Any, folder: Path) -> Any:
-    frame = spark.sql("select if(id = 3, raise_error('no such luck'), id) from range(0, 4, 1, 4)")
-    subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    ps.from_dataframe(frame, "tuples").subscribe(subscriber)
-    error = subscriber.await_error(ps.PartitionFailed, SECONDS)
-    return [error.partition, [n for (n,) in subscriber.elements]]
-
-
-@recorded
-def attach(spark: Any, folder: Path) -> Any:
-    with ps.attach(spark) as bridge:
-        return bridge.from_jvm(bridge.to_jvm(pyrs.range(5))).collect(timeout=SECONDS)
 
 
 @recorded

@@ -50,11 +50,6 @@ def test_supports_reports_that_executors_lack_pyrs(results: Any) -> None:
     assert from_dataframe == "ok"
 
 
-def test_apply_fails_with_the_advice_to_ship(results: Any) -> None:
-    assert "cannot import pyrs" in results["apply_before_shipping"]
-    assert "ps.ship(spark) sends the package" in results["apply_before_shipping"]
-
-
 def test_all_functions_are_supported_after_ship(results: Any) -> None:
     assert set(results["ship"].values()) == {"ok"}
 
