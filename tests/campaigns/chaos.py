@@ -269,7 +269,8 @@ class Chaos:
 
     def jvm_is_stopped(self, random: Random) -> None:
         """SIGSTOP and SIGCONT of the JVM: no element is lost."""
-        with jvm.connect(self.plain.gateway) as bridge:
+        # Py4J's finalizers call the JVM, and block the thread on which a collection runs while the JVM is stopped.
+        with uncollected(), jvm.connect(self.plain.gateway) as bridge:
             subscriber, sink = recording(10, 1), self.java.Parties.Counting(10, 1, False)
             bridge.from_jvm(self.java.Parties.Range(COUNT)).subscribe(subscriber)
             bridge.to_jvm(pyrs.range(COUNT)).subscribe(sink)
@@ -284,16 +285,17 @@ class Chaos:
 
     def jvm_is_stopped_at_close(self, random: Random) -> None:
         """close() while the JVM is stopped: it returns, and the JVM's side ends when it continues."""
-        bridge = jvm.connect(self.plain.gateway)
-        load = Load(bridge, self.java)
-        time.sleep(random.uniform(0, 0.1))
-        self.plain.process.send_signal(signal.SIGSTOP)
-        try:
-            time.sleep(random.uniform(0, 0.3))
-            assert bridge.close(CLOSE_SECONDS), "close() waits for a stopped JVM"
-            load.verify_python(LinkClosed)
-        finally:
-            self.plain.process.send_signal(signal.SIGCONT)
+        with uncollected():
+            bridge = jvm.connect(self.plain.gateway)
+            load = Load(bridge, self.java)
+            time.sleep(random.uniform(0, 0.1))
+            self.plain.process.send_signal(signal.SIGSTOP)
+            try:
+                time.sleep(random.uniform(0, 0.3))
+                assert bridge.close(CLOSE_SECONDS), "close() waits for a stopped JVM"
+                load.verify_python(LinkClosed)
+            finally:
+                self.plain.process.send_signal(signal.SIGCONT)
         load.verify_java()
 
     def python_is_killed(self, random: Random) -> None:
