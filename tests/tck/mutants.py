@@ -24,7 +24,7 @@ CASES = {
 }
 
 
-# Whether the official TCK rejects an object that only additional tests of the port name.
+# Objects that only additional tests of the port name, and that the official TCK rejects.
 REJECTED_BY_THE_OFFICIAL_TCK: dict[str, str] = {}
 
 
