@@ -12,6 +12,8 @@ import pytest
 
 from tests.spark import cluster
 
+pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
+
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 
 
