@@ -24,7 +24,7 @@ CASES = {
 }
 
 
-# Objects that only additional tests of the port name, and that the official TCK rejects.
+# Verdicts of the official TCK on the objects that only additional tests of the port name: yes or no.
 REJECTED_BY_THE_OFFICIAL_TCK: dict[str, str] = {}
 
 
