@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Event, Thread
+from threading import Event
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
@@ -15,7 +15,7 @@ from pyrs.tck.publisher_hooks import (
     publisher_test,
 )
 from pyrs.tck.trace import original
-from pyrs.tck.waiting import Latch
+from pyrs.tck.waiting import Latch, started
 
 __all__ = ["BeyondDemandTests"]
 
@@ -58,7 +58,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     def beyond_spec103_mustNotFailDuringOnNext(self, publisher: Publisher[T]) -> None:
         """on_error after ``request(0)`` must not overlap on_next (§1.3, §3.9)."""
         subscriber = self._held(publisher)
-        Thread(target=subscriber.request, args=(0,), name="pyrs-tck-request", daemon=True).start()
+        started("request", subscriber.request, 0)
         self.env.verify_no_async_errors()
         subscriber.released.set()
         subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
@@ -134,8 +134,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     def beyond_spec305_cancelMustReturnDuringOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` must return in time while another thread is inside on_next (§3.5)."""
         subscriber = self._held(publisher)
-        cancelling = Thread(target=subscriber.cancel, name="pyrs-tck-cancel", daemon=True)
-        cancelling.start()
+        cancelling = started("cancel", subscriber.cancel)
         cancelling.join(self.env.timeout)
         late = cancelling.is_alive()
         subscriber.released.set()
@@ -150,7 +149,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
         subscriber = _Held[T](self.env)
         self.env.on_close(subscriber.released.set)
         self.subscribe(publisher, subscriber)
-        Thread(target=subscriber.request, args=(1,), name="pyrs-tck-request", daemon=True).start()
+        started("request", subscriber.request, 1)
         subscriber.inside.expect_close("the Publisher did not publish the requested element")
         self.env.verify_no_async_errors_no_delay()
         return subscriber

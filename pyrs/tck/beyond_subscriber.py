@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from threading import Condition, Thread
+from threading import Condition
 from typing import Generic, TypeVar
 
 from pyrs.api import Subscriber, Subscription
@@ -15,7 +15,7 @@ from pyrs.tck.serial import SerialGuard
 from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
 from pyrs.tck.trace import RecordedSubscriber
-from pyrs.tck.waiting import Latch, Promise
+from pyrs.tck.waiting import Latch, Promise, started
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
 __all__ = ["BeyondBlackboxTests", "BeyondSubscriberTests", "BeyondWhiteboxTests"]
@@ -175,8 +175,7 @@ class Driven(Generic[T]):
             except Exception as error:
                 self._env.flop(f"a signal raised {type(error).__name__}: {error} (rule 2.13)", error)
 
-        thread = Thread(target=run, name="pyrs-tck-signal", daemon=True)
-        thread.start()
+        thread = started("signal", run)
         thread.join(10 * self._env.timeout)
         if thread.is_alive():
             self._env.flop_and_fail("on_next did not return (rule 2.13)")

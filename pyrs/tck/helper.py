@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, Thread
+from threading import Condition
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 from pyrs.tck.environment import TestEnvironment
+from pyrs.tck.waiting import started
 
 __all__ = ["HelperPublisher"]
 
@@ -42,7 +43,7 @@ class HelperPublisher(Publisher[T], Generic[T]):
             raise NullSignal("subscribe(None)", rule="1.9", party="Subscriber")
         subscription = _HelperSubscription(self._env, subscriber, self._create, self._elements)
         self._env.on_close(subscription.cancel)
-        Thread(target=subscription.run, name="pyrs-tck-helper", daemon=True).start()
+        started("helper", subscription.run)
 
 
 class _HelperSubscription(Subscription, Generic[T]):

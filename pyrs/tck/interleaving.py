@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pyrs.tck.environment import TestEnvironment, is_machinery, named
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.waiting import started
 
 __all__ = ["InterleavingTests"]
 
@@ -67,10 +68,10 @@ class _Interleaved(Watching[T]):
 
     def interleave(self, line: int) -> bool:
         """Request on two threads; return whether the first request reached the line."""
-        threads = [_start("pyrs-tck-third", self._request)] if self._held else []
+        threads = [started("third", self._request)] if self._held else []
         if self._held:
             self._inside.wait(self.env.timeout)
-        threads.insert(0, _start("pyrs-tck-first", self._request_first, line))
+        threads.insert(0, started("first", self._request_first, line))
         for thread in threads:
             thread.join(10 * self.env.timeout)
             if self._second is not None:
@@ -100,7 +101,7 @@ class _Interleaved(Watching[T]):
             self._first_returned.set()
 
     def _intrude(self) -> None:
-        self._second = _start("pyrs-tck-second", self._request_second)
+        self._second = started("second", self._request_second)
         self._second_waits.wait(_BLOCKED)
 
     def _request_second(self) -> None:
@@ -132,9 +133,3 @@ class _AtLine:
                 sys.settrace(None)
                 self._intrude()
         return self._at if self._left >= 0 else None
-
-
-def _start(name: str, target: Callable[..., None], *arguments: object) -> Thread:
-    thread = Thread(target=target, args=arguments, name=name, daemon=True)
-    thread.start()
-    return thread

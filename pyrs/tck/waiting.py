@@ -5,12 +5,12 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, milliseconds, named, remaining
 
-__all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle"]
+__all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle", "started"]
 
 T = TypeVar("T")
 
@@ -186,3 +186,10 @@ class Receptacle(Generic[T]):
             return self._queue.get(timeout=timeout) if timeout > 0 else self._queue.get_nowait()
         except queue.Empty:
             return _NOTHING
+
+
+def started(name: str, target: Callable[..., object], *arguments: object) -> Thread:
+    """Start a daemon thread."""
+    thread = Thread(target=target, args=arguments, name=f"pyrs-tck-{name}", daemon=True)
+    thread.start()
+    return thread
