@@ -256,11 +256,7 @@ class LinkCodec(Codec):
             self.references.session.handles.give_back(handle)
 
     def encode(self, value: object) -> bytes:
-        encoder = ValueEncoder(self.references)
-        try:
-            return encoder.encode(value)
-        except Exception as error:
-            raise encoder.explain(value, error) from error
+        return self.encode_carrying(value)[0]
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
         encoder = self.encoder()
