@@ -1,4 +1,4 @@
-"""A JVM that is only class loaders: enough to load a jar into."""
+"""A simulated JVM with class loaders only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Jar:
 
 
 class FakeJava:
-    """See pyrs.jvm.gateways.base.Java; `added` lists every addURL and every new class loader."""
+    """Implements ``Java``; ``added`` lists every addURL and every new class loader."""
 
     def __init__(self, context: Loader, *, version: str = "0.1.0", java: str = "17", readable: bool = True) -> None:
         self.context = context

@@ -10,7 +10,7 @@ from pathlib import Path
 def publish(
     root: Path, coordinate: str, needs: Sequence[str] = (), *, files: Sequence[str] = ("",), text: str = "first"
 ) -> None:
-    """Put a package there: its POM, and a jar for each classifier, which holds one text file of the package's name."""
+    """Add a package: its POM, and a jar with one text file for each classifier."""
     group, artifact, version = coordinate.split(":")
     folder = root / group.replace(".", "/") / artifact / version
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pyrs.jvm.gateways.jars import packaged_jars
 NAMES = ["pyrs.jar", "reactive-streams-1.0.4.jar"]
 
 
-def test_both_are_found(tmp_path: Path) -> None:
+def test_both_jars_are_found(tmp_path: Path) -> None:
     for name in NAMES:
         (tmp_path / name).touch()
     jars = packaged_jars(tmp_path)
@@ -20,7 +20,7 @@ def test_both_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", NAMES)
-def test_a_missing_jar_is_named_with_what_to_do(tmp_path: Path, missing: str) -> None:
+def test_a_missing_jar_is_reported_with_the_remedy(tmp_path: Path, missing: str) -> None:
     for name in NAMES:
         if name != missing:
             (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""Where the jar goes, whatever the JVM has already."""
+"""The class loader that receives the jar, by what the JVM has loaded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load(java: FakeJava) -> object:
 
 
 @pytest.mark.parametrize("kind", [SPARK_LOADER, SPARK_CHILD_FIRST])
-def test_a_loader_that_takes_jars_gets_both(kind: tuple[str, ...]) -> None:
+def test_spark_loader_receives_both_jars(kind: tuple[str, ...]) -> None:
     context = Loader(kind, Loader())
     java = FakeJava(context)
     load(java)
@@ -38,7 +38,7 @@ def test_a_loader_that_takes_jars_gets_both(kind: tuple[str, ...]) -> None:
     assert java.properties[LOADER_PROPERTY] is context
 
 
-def test_jpypes_loader_gets_reactive_streams_and_a_child_our_jar() -> None:
+def test_jpype_loader_receives_reactive_streams_and_a_child_loader_the_jar() -> None:
     context = Loader(JPYPE_LOADER, Loader())
     java = FakeJava(context)
     load(java)
@@ -47,35 +47,35 @@ def test_jpypes_loader_gets_reactive_streams_and_a_child_our_jar() -> None:
     assert (child.parent, child.classes, context.classes) == (context, {ENTRY}, {PUBLISHER})
 
 
-def test_the_users_reactive_streams_from_spark_jars_is_the_one_that_counts() -> None:
+def test_reactive_streams_of_spark_jars_is_used() -> None:
     context = Loader(SPARK_LOADER, Loader(), {PUBLISHER})
     java = FakeJava(context)
     load(java)
     assert java.added == [(context, OURS)]
 
 
-def test_the_users_reactive_streams_from_the_class_path_too() -> None:
+def test_reactive_streams_of_the_class_path_is_used() -> None:
     context = Loader(SPARK_LOADER, Loader(classes={PUBLISHER}))
     java = FakeJava(context)
     load(java)
     assert java.added == [(context, OURS)]
 
 
-def test_a_loader_of_one_session_is_passed_over_for_everybodys() -> None:
+def test_the_loader_of_all_sessions_is_preferred_to_that_of_one() -> None:
     shared = Loader(SPARK_LOADER, Loader())
     java = FakeJava(Loader(SPARK_LOADER, shared))
     load(java)
     assert java.added == [(shared, OURS), (shared, FALLBACK)]
 
 
-def test_unless_that_session_alone_sees_reactive_streams() -> None:
+def test_the_loader_of_one_session_is_used_if_it_alone_sees_reactive_streams() -> None:
     session = Loader(SPARK_LOADER, Loader(SPARK_LOADER, Loader()), {PUBLISHER})
     java = FakeJava(session)
     load(java)
     assert java.added == [(session, OURS)]
 
 
-def test_an_application_loader_gets_a_child() -> None:
+def test_an_application_loader_receives_a_child_loader() -> None:
     context = Loader()
     java = FakeJava(context)
     load(java)
@@ -84,7 +84,7 @@ def test_an_application_loader_gets_a_child() -> None:
     assert (child.names, child.parent, child.classes) == (CHILD_LOADER, context, {ENTRY, PUBLISHER})
 
 
-def test_the_child_of_an_application_loader_that_has_reactive_streams_brings_none() -> None:
+def test_the_child_loader_has_no_second_reactive_streams() -> None:
     java = FakeJava(Loader(classes={PUBLISHER}))
     load(java)
     child = java.properties[LOADER_PROPERTY]
@@ -100,7 +100,7 @@ def test_a_jar_that_is_visible_is_used() -> None:
     assert java.properties[LOADER_PROPERTY] is context
 
 
-def test_a_visible_jar_that_came_alone_gets_reactive_streams() -> None:
+def test_reactive_streams_is_added_to_the_loader_of_a_visible_jar() -> None:
     context = Loader(SPARK_LOADER, Loader(), {ENTRY})
     java = FakeJava(context)
     load(java)
@@ -124,7 +124,7 @@ def test_the_second_bridge_shares_the_first_copy() -> None:
     assert java.added == added
 
 
-def test_a_process_that_comes_second_in_a_race_uses_the_first_ones_copy() -> None:
+def test_a_process_that_loses_the_race_uses_the_copy_of_the_first() -> None:
     first = Loader(CHILD_LOADER, None, {ENTRY, PUBLISHER})
     java = FakeJava(Loader())
     java.before_put = lambda: java.properties.setdefault(LOADER_PROPERTY, first)
@@ -132,7 +132,7 @@ def test_a_process_that_comes_second_in_a_race_uses_the_first_ones_copy() -> Non
     assert getattr(entry, "loader", None) is first
 
 
-def test_another_version_in_the_jvm() -> None:
+def test_another_version_in_the_jvm_is_refused() -> None:
     java = FakeJava(Loader(SPARK_LOADER, None, {ENTRY, PUBLISHER}), version="0.0.9")
     with pytest.raises(
         VersionMismatch, match=r"pyrs\.jar 0\.0\.9 and this Python process runs pyrs 0\.1\.0\. .*restart"
@@ -149,11 +149,11 @@ def test_an_old_java_is_refused_before_the_jar_is_touched(specification: str, sa
 
 
 @pytest.mark.parametrize("specification", ["11", "17", "25", "25-ea"])
-def test_a_java_that_will_do(specification: str) -> None:
+def test_a_supported_java_is_accepted(specification: str) -> None:
     load(FakeJava(Loader(SPARK_LOADER), java=specification))
 
 
-def test_a_jvm_that_cannot_read_our_files() -> None:
+def test_a_jvm_that_cannot_read_the_jars_is_reported() -> None:
     java = FakeJava(Loader(SPARK_LOADER), readable=False)
     with pytest.raises(
         JvmUnavailable, match=r"cannot read /package/pyrs\.jar: pyrs needs a JVM that runs on this machine"

@@ -203,7 +203,7 @@ def test_a_refused_download_is_distinguished_from_a_missing_package(
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda jar: jar.write_bytes(b"half")])
-def test_a_jar_that_is_gone_or_cut_short_is_fetched_again(central: Path, damage: object) -> None:
+def test_a_missing_or_truncated_jar_is_downloaded_again(central: Path, damage: object) -> None:
     found = resolve(["org.example:top:1.0"])
     content = found[0].read_bytes()
     assert callable(damage)
@@ -212,7 +212,7 @@ def test_a_jar_that_is_gone_or_cut_short_is_fetched_again(central: Path, damage:
     assert found[0].read_bytes() == content
 
 
-def test_a_jar_that_is_cut_short_is_not_taken_by_another_request(central: Path) -> None:
+def test_a_truncated_jar_is_not_used_by_another_request(central: Path) -> None:
     [jar] = resolve(["org.example:base:1.0"])
     content = jar.read_bytes()
     jar.write_bytes(content[:40])
@@ -221,7 +221,7 @@ def test_a_jar_that_is_cut_short_is_not_taken_by_another_request(central: Path) 
     assert jar.read_bytes() == content
 
 
-def test_a_repository_that_gives_no_jar_is_named(central: Path) -> None:
+def test_a_repository_that_serves_no_jar_is_named(central: Path) -> None:
     (central / "org/example/base/1.0/base-1.0.jar").write_bytes(b"<html>Please log in</html>")
     with pytest.raises(
         JvmUnavailable, match=r"not jars or are truncated: .*base-1\.0\.jar\. They came from: file:.*central"
@@ -229,15 +229,15 @@ def test_a_repository_that_gives_no_jar_is_named(central: Path) -> None:
         resolve(["org.example:top:1.0"])
 
 
-def test_a_version_that_may_change_is_looked_up_each_time(central: Path) -> None:
+def test_a_version_that_may_change_is_resolved_each_time(central: Path) -> None:
     publish(central, "org.example:moving:1.0-SNAPSHOT")
     resolve(["org.example:moving:1.0-SNAPSHOT"])
     publish(central, "org.example:moving:1.0-SNAPSHOT", ["org.example:base:1.0"], text="second, and longer")
     assert names(resolve(["org.example:moving:1.0-SNAPSHOT"])) == ["base-1.0.jar", "moving-1.0-SNAPSHOT.jar"]
 
 
-def test_several_processes_may_fill_one_cache(central: Path) -> None:
-    """All begin on an empty cache, and one of them has been killed before, in the middle of a file."""
+def test_processes_share_one_cache(central: Path) -> None:
+    """All start with an empty cache, after another was killed while it wrote a file."""
     folder = central.parent / "the cache, ä" / "pyrs" / "packages"
     cut = folder / "jars" / "org.example" / "top" / "1.0" / "top-1.0.jar.part"
     cut.parent.mkdir(parents=True)
@@ -292,7 +292,7 @@ def test_the_ivy_settings_of_the_user_are_not_read(
     assert [path.name for path in (home / ".ivy2").iterdir()] == ["ivysettings.xml"]
 
 
-def test_a_cache_behind_a_link_and_one_that_cannot_be_written(central: Path, tmp_path: Path) -> None:
+def test_symbolic_links_and_unwritable_caches(central: Path, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     [jar] = resolve(["org.example:base:1.0"], cache=tmp_path / "link")
@@ -308,7 +308,7 @@ def test_a_cache_behind_a_link_and_one_that_cannot_be_written(central: Path, tmp
         resolve(["org.example:base:1.0"], cache=tmp_path / f"a{os.pathsep}b")
 
 
-def test_ivy_comes_from_the_repository_where_spark_has_none(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ivy_is_downloaded_without_spark(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(JvmUnavailable, match=rf"jvm\.launch\(packages=\.\.\.\) needs {IVY.name}: it is not in"):
         resolve(["org.example:base:1.0"])
@@ -324,7 +324,7 @@ def test_another_failure_of_ivy_shows_its_output(central: Path, monkeypatch: pyt
         resolve(["org.example:base:1.0"])
 
 
-def test_launch_puts_packages_behind_the_class_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launch_searches_packages_after_the_class_path(monkeypatch: pytest.MonkeyPatch) -> None:
     class Launched(Exception):
         pass
 

@@ -53,26 +53,26 @@ def test_a_gateway_on_loopback(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "driver.example.org", "0.0.0.0", "fe80::1"])
-def test_a_gateway_elsewhere_is_refused(address: str) -> None:
+def test_a_gateway_on_another_machine_is_refused(address: str) -> None:
     with pytest.raises(JvmUnavailable, match=f"{address}:25333, not on this machine's loopback"):
         gateway(FakeClient(address=address))
 
 
-def test_a_client_servers_client_says_where_it_is_under_another_name() -> None:
+def test_the_address_of_a_client_server_is_read() -> None:
     client: Any = FakeClient()
     client.java_parameters = SimpleNamespace(address="10.1.2.3", port=1)
     with pytest.raises(JvmUnavailable, match=r"10\.1\.2\.3:1"):
         gateway(client)
 
 
-def test_a_call_is_one_command_without_a_look_up() -> None:
+def test_a_call_sends_one_command() -> None:
     client: Any = FakeClient("yL1099511627776")
     assert Py4JJava(client).call(JavaObject("o7", client), "export", 1, None, True, 2**40, "a\nb") == 2**40
     assert client.commands == ["c\no7\nexport\ni1\nn\nbTrue\nL1099511627776\nsa\\nb\ne\n"]
 
 
 class Numbered(enum.IntEnum):
-    """As IntEnum is in Python 3.10: its text is the member's name."""
+    """An IntEnum as in Python 3.10, whose text is the member's name."""
 
     PUBLISHER = 1
 
@@ -131,7 +131,7 @@ def cut_while_it_was_made(wrapped: bool) -> Py4JNetworkError:
     )  # a JavaGateway that
 
 
-def test_a_lost_connection_is_tried_again(pauses: list[float]) -> None:
+def test_a_command_is_repeated_after_a_lost_connection(pauses: list[float]) -> None:
     client = FakeClient("x", cut_while_it_was_made(False), cut_while_it_was_made(True), "yi5")
     assert Py4JJava(client).static("a.B", "m") == 5
     assert len(client.commands) == 4
@@ -139,7 +139,7 @@ def test_a_lost_connection_is_tried_again(pauses: list[float]) -> None:
 
 
 @pytest.mark.parametrize("lost", ["x", cut_while_it_was_made(False), cut_while_it_was_made(True)])
-def test_but_not_for_ever(lost: str | Exception, pauses: list[float]) -> None:
+def test_a_command_is_not_repeated_for_ever(lost: str | Exception, pauses: list[float]) -> None:
     client = FakeClient(*[lost] * 99)
     with pytest.raises(JvmUnavailable, match=r"127\.0\.0\.1:25333 \(the connection was lost 7 times\)"):
         Py4JJava(client).static("a.B", "m")
@@ -151,14 +151,14 @@ def test_but_not_for_ever(lost: str | Exception, pauses: list[float]) -> None:
     "error",
     [Py4JNetworkError("Cannot connect", ConnectionRefusedError()), ConnectionRefusedError("Connection refused")],
 )
-def test_a_gateway_that_cannot_be_dialled_is_asked_once(error: Exception, pauses: list[float]) -> None:
+def test_a_refused_connection_is_not_repeated(error: Exception, pauses: list[float]) -> None:
     client = FakeClient(error)
     with pytest.raises(JvmUnavailable, match=r"no JVM answers at 127\.0\.0\.1:25333 \(C.*connect again"):
         Py4JJava(client).static("a.B", "m")
     assert pauses == []
 
 
-def test_a_gateway_that_was_stopped() -> None:
+def test_a_stopped_gateway_is_unavailable() -> None:
     client = FakeClient(Py4JNetworkError("An error occurred while trying to connect to the Java server"))
     with pytest.raises(JvmUnavailable, match=r"no JVM answers at 127\.0\.0\.1:25333 .*connect again"):
         Py4JJava(client).static("a.B", "m")
@@ -171,7 +171,7 @@ def test_a_gateway_that_was_stopped() -> None:
         "Constructor public java.util.HashMap() is not whitelisted.",
     ],
 )
-def test_a_cluster_that_forbids_the_jvm(text: str) -> None:
+def test_a_cluster_that_restricts_the_jvm_is_reported(text: str) -> None:
     with pytest.raises(JvmUnavailable, match=r"access mode Dedicated.*is not whitelisted"):
         Py4JJava(FakeClient(Py4JError(text))).static("a.B", "m")
 

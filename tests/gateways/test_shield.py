@@ -19,7 +19,7 @@ from tests.link.peer import Peer
 from tests.waiting import DEADLINE, eventually
 
 
-def test_the_main_thread_hands_over_and_gets_the_result() -> None:
+def test_the_main_thread_receives_the_result_of_a_worker() -> None:
     ended: list[str] = []
     shield = Shield(lambda: ended.append(threading.current_thread().name))
     name = shield.run(lambda: threading.current_thread().name)
@@ -67,7 +67,7 @@ def test_an_interrupt_ends_the_wait_and_not_the_task() -> None:
     assert finished.wait(DEADLINE)
 
 
-def test_a_task_that_blocks_does_not_hold_up_the_next() -> None:
+def test_a_blocked_task_does_not_delay_the_next() -> None:
     shield = Shield(lambda: None)
     release, waiting = threading.Event(), threading.Event()
     shield._workers.execute(lambda: (waiting.set(), release.wait(DEADLINE), None)[2])
@@ -135,7 +135,7 @@ def test_an_interrupt_while_a_bridge_opens_leaves_no_link() -> None:
     assert gateway.peer.ended.wait(DEADLINE)
 
 
-def test_an_interrupt_behind_the_opening_of_a_bridge_leaves_no_link() -> None:
+def test_an_interrupt_after_the_opening_of_a_bridge_leaves_no_link() -> None:
     gateway: Any = OpenedOnce(lambda: None)
     shield = gateway.shield
 

@@ -53,7 +53,7 @@ def test_spark_connect_has_no_driver_jvm() -> None:
         gateway_for(fake("pyspark.sql.connect.session.SparkSession"))
 
 
-def test_a_session_whose_jvm_raises() -> None:
+def test_a_session_whose_jvm_attribute_raises_is_reported() -> None:
     error = RuntimeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] no\nmore")
     with pytest.raises(JvmUnavailable, match=r"JVM_ATTRIBUTE_NOT_SUPPORTED\] no\)") as caught:
         gateway_for(fake("pyspark.sql.session.SparkSession", sparkContext=raising(error)))
@@ -66,7 +66,7 @@ def test_a_context_without_a_gateway() -> None:
 
 
 class LiesAboutAttributes:
-    """Like a Py4J object, of which every attribute is there."""
+    """Has every attribute, like a Py4J object."""
 
     def __getattr__(self, name: str) -> object:
         return self

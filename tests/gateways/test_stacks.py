@@ -1,4 +1,4 @@
-"""Printed stack traces, read back."""
+"""Parsing of printed stack traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two versions of one package: what a JVM that runs is given."""
+"""The jars that a running JVM receives if it has another version."""
 
 from __future__ import annotations
 

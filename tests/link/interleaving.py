@@ -24,7 +24,7 @@ def signals(subscriber: TestSubscriber[Any]) -> list[Any]:
 
 
 class Codec(PlainCodec):
-    """The word "unreadable" has no form here; a body that starts its elements with "home" brings handle 1 home."""
+    """ "unreadable" cannot be decoded; every NEXT_HOME returns handle 1."""
 
     def __init__(self) -> None:
         self.discarded: list[Any] = []
@@ -65,7 +65,7 @@ class Stepped(PlainSession):
 
 
 class AtLine:
-    """Runs an intruder at the n-th line of a function that runs on this thread."""
+    """Runs ``intrude`` at the n-th line of the given functions on this thread."""
 
     def __init__(self, functions: Sequence[Any], line: int, intrude: Callable[[], object]) -> None:
         self.codes = {function.__code__ for function in functions}
@@ -101,7 +101,7 @@ Interrupted = Callable[[Callable[[], object]], AtLine]
 
 
 def at_every_line(functions: Sequence[Any], attempt: Callable[[Interrupted], bool]) -> None:
-    """Runs the attempt again for each line until it ends before it comes to the line; it must be some lines."""
+    """Repeat the attempt with the interruption at each line, until none is left."""
     line = 1
     while attempt(partial(AtLine, functions, line)):
         line += 1

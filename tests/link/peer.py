@@ -1,4 +1,4 @@
-"""A stand-in for the JVM's half: listens, opens the link as the protocol says, and holds a session of its own."""
+"""A stand-in for the JVM's half: it listens, opens the link and has a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import DEADLINE
 
 
 class Peer:
-    """Listens on an ephemeral port; `connect` opens a link to it and waits until both sides stand."""
+    """Listens on an ephemeral port; ``connect`` opens a link to it and waits for both sides."""
 
     def __init__(self, token: bytes | None = None, version: int = VERSION) -> None:
         self.token = token or secrets.token_bytes(32)
@@ -97,7 +97,7 @@ class Peer:
             self.socket.sendall(data)
 
     def kill(self) -> None:
-        """As a process that is gone: no goodbye."""
+        """End like a killed process, without GOAWAY."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()

@@ -1,4 +1,4 @@
-"""A session without a socket and without threads, and a codec of plain msgpack: for replays and unit tests."""
+"""A session without a socket and threads, and a codec of plain msgpack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrs.jvm.link.session import Session
 
 
 class PlainEncoder:
-    """msgpack, no references."""
+    """Encodes msgpack without references."""
 
     def __init__(self) -> None:
         self.carried: list[object] = []
@@ -24,7 +24,7 @@ class PlainEncoder:
 
 
 class PlainCodec:
-    """Errors carry their message alone."""
+    """Plain msgpack; an error has its message only."""
 
     def encoder(self) -> PlainEncoder:
         return PlainEncoder()
@@ -70,7 +70,7 @@ class PlainCodec:
 
 
 class PlainSession(Session):
-    """Everything inline; what is sent is kept as frames."""
+    """Runs every task inline and records the sent frames."""
 
     def __init__(self, max_prefetch: int = 4_096) -> None:
         self.sent: deque[Frame] = deque()
@@ -99,7 +99,7 @@ class PlainSession(Session):
             self._running = False
 
     def frame_as_step(self, message: Frame) -> list[Any]:
-        """A frame in the words of the vectors."""
+        """Return a frame as a step of the vectors."""
         kind = FrameType(message.type)
         if kind in (FrameType.SUBSCRIBE, FrameType.ON_SUBSCRIBE):
             return [kind.name, self.codec.decode(message.body)[0]]
@@ -112,7 +112,7 @@ class PlainSession(Session):
         return [kind.name]
 
     def step_as_frame(self, step: list[Any], stream: int) -> Frame:
-        """The other way round."""
+        """Return a step of the vectors as a frame."""
         kind = FrameType[step[0]]
         if kind == FrameType.SUBSCRIBE:
             return Frame(kind, stream, self.codec.encode([step[1], {}]))

@@ -1,4 +1,4 @@
-"""Elements of a pulled source in batches: as many as requested, and none lost."""
+"""Batches of a pulled source have the requested elements, and lose none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.waiting import DEADLINE
 
 class TestBatchesOfASourceThatIsPulled:
     def frames(self, source: Any, *, credit: int = 4_096) -> list[Frame]:
-        """All that a stream of it sends, each NEXT as it is cut."""
+        """Return every NEXT of a stream over the source."""
         session = Stepped()
         publisher = session.handles.own(source, 1)
         session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
@@ -39,7 +39,7 @@ class TestBatchesOfASourceThatIsPulled:
         return msgpack.unpackb(frames[-1].body)  # type: ignore[no-any-return]
 
     @pytest.mark.parametrize("more", [0, 3])
-    def test_a_users_own_msgpack_error_is_the_users(self, more: int) -> None:
+    def test_a_msgpack_error_of_the_iterator_is_its_own_error(self, more: int) -> None:
         packed = [msgpack.packb(n) for n in range(50)]
         pulled: list[int] = []
 
@@ -54,7 +54,7 @@ class TestBatchesOfASourceThatIsPulled:
         assert len(pulled) == 51, "the source is not pulled again"
 
     @pytest.mark.parametrize("before", [0, 1, 9, 300])
-    def test_none_ends_the_stream_where_it_is(self, before: int) -> None:
+    def test_none_ends_the_stream_after_the_elements_before_it(self, before: int) -> None:
         pulled: list[Any] = []
 
         def source() -> Any:
@@ -78,7 +78,7 @@ class TestBatchesOfASourceThatIsPulled:
         assert self.elements(frames) == [bytes([n]) * 30_000 for n in range(200)]
         assert max(len(each.body) for each in frames) < 2 * MAX_BODY
 
-    def test_the_writer_may_help_itself_at_every_line_of_a_fill(self) -> None:
+    def test_the_writer_may_take_at_every_line_of_fill(self) -> None:
         functions = [each for each in vars(Batches).values() if callable(each) and hasattr(each, "__code__")]
 
         def attempt(interrupted: Interrupted, wanted: int) -> bool:

@@ -47,7 +47,7 @@ def test_every_element_in_order_at_every_demand(peer: Peer, first: int, again: i
     assert connection.close(DEADLINE)
 
 
-def test_the_other_way_round(peer: Peer) -> None:
+def test_a_fill_at_every_line_of_take(peer: Peer) -> None:
     connection = peer.connect()
     recorder = recording(5, 1)
     peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
@@ -55,7 +55,7 @@ def test_the_other_way_round(peer: Peer) -> None:
     assert connection.close(DEADLINE)
 
 
-def test_a_slow_iterator_is_not_held_back(peer: Peer) -> None:
+def test_elements_of_a_slow_iterator_are_sent_at_once(peer: Peer) -> None:
     connection = peer.connect()
     gate: SimpleQueue[int] = SimpleQueue()
 
@@ -201,7 +201,7 @@ def test_another_listener_on_the_port_does_not_get_a_link() -> None:
     listener.close()
 
 
-def test_a_listener_that_sends_a_byte_at_a_time_is_left_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_that_sends_single_bytes_is_abandoned_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "_HANDSHAKE_SECONDS", 0.5)
     listener = socket.create_server(("127.0.0.1", 0))
     over = threading.Event()
@@ -262,7 +262,7 @@ def test_a_connection_whose_thread_does_not_start_is_closed(
     eventually(lambda: not any(thread.name.startswith("pyrs-link-") for thread in {*threading.enumerate()} - before))
 
 
-def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:
+def test_ten_thousand_streams_leave_no_table_entry(peer: Peer) -> None:
     connection = peer.connect()
     handle = export(peer, pyrs.range(3))
     session = connection.session
@@ -300,7 +300,7 @@ def test_a_cancelled_subscriber_is_released(peer: Peer) -> None:
     connection.close()
 
 
-def test_a_subscriber_that_raises_is_cancelled_and_the_others_go_on(peer: Peer) -> None:
+def test_a_subscriber_that_raises_is_cancelled_and_others_continue(peer: Peer) -> None:
     connection = peer.connect()
     reported: SimpleQueue[BaseException] = SimpleQueue()
     before = pyrs.set_error_hook(lambda error, where: reported.put(error))
@@ -336,7 +336,7 @@ def test_blocked_subscribers_do_not_stop_another_stream(peer: Peer) -> None:
     connection.close()
 
 
-def test_two_hundred_interrupts_leave_every_other_stream_exact(peer: Peer) -> None:
+def test_two_hundred_interrupts_lose_no_element_of_other_streams(peer: Peer) -> None:
     connection = peer.connect()
     count = 100_000
     others = [recording(100, 1) for _ in range(3)]

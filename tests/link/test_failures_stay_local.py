@@ -56,7 +56,7 @@ def session() -> LinkSession:
 
 @pytest.fixture
 def other(session: LinkSession) -> TestSubscriber[Any]:
-    """A stream that must not notice anything. Its id is 1."""
+    """Open another stream, with id 1, which must not be affected."""
     recorder = recording(1_000)
     session.subscribe(7, recorder)
     session.sent.clear()
@@ -116,7 +116,9 @@ def test_an_option_fails_its_subscription(session: LinkSession, other: TestSubsc
 
 
 @values
-def test_an_option_fails_its_feed(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+def test_an_option_of_on_subscribe_fails_its_stream(
+    session: LinkSession, other: TestSubscriber[Any], value: bytes
+) -> None:
     subscriber = recording(1_000)
     handle = session.handles.own(subscriber, 2)
     session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
@@ -139,7 +141,7 @@ def test_an_option_that_cannot_be_encoded_fails_its_subscription(
     assert_lives(session, other)
 
 
-def test_an_argument_that_cannot_be_encoded_leaves_no_call_behind(session: LinkSession) -> None:
+def test_an_argument_that_cannot_be_encoded_leaves_no_pending_call(session: LinkSession) -> None:
     with pytest.raises(ConversionError):
         session.call(9, ["\ud800"])
     assert not session._calls
@@ -165,7 +167,7 @@ class TextCause(Exception):
 
 
 class Speaks(Publisher[Any]):
-    """Signals one thing, and ends in any case."""
+    """Sends one signal, which must end the stream."""
 
     def __init__(self, signal: Callable[[Subscriber[Any]], None]) -> None:
         self.signal = signal
@@ -198,9 +200,7 @@ class Speaks(Publisher[Any]):
         (TextCause("x"), "TextCause"),
     ],
 )
-def test_whatever_on_error_is_given_the_subscriber_gets_a_terminal_signal(
-    session: LinkSession, given: Any, name: str
-) -> None:
+def test_any_argument_of_on_error_becomes_a_terminal_signal(session: LinkSession, given: Any, name: str) -> None:
     publisher = Speaks(lambda subscriber: subscriber.on_error(given))
     handle = session.handles.own(publisher, 1)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))

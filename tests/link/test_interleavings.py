@@ -156,7 +156,7 @@ class TestTerminalSignalDuringArrival:
 
 
 class Returned:
-    """Stands for an object of the JVM: when it goes, its handle is given back."""
+    """A stand-in for an object of the JVM, which releases its handle when it is collected."""
 
     def __init__(self, session: PlainSession) -> None:
         self._give_back = session.handles.give_back
@@ -166,7 +166,7 @@ class Returned:
 
 
 class HomeCodec(Codec):
-    """Elements and results that carry an object of the peer's home."""
+    """Encodes elements and results that return an object to the peer."""
 
     session: PlainSession
 
@@ -186,7 +186,7 @@ class HomeCodec(Codec):
 
 
 class Releasing(Stepped):
-    """The writer thread is always there before anybody else: what was given back is the next frame to go."""
+    """Writes RELEASE frames at the first opportunity."""
 
     def __init__(self) -> None:
         super().__init__(HomeCodec())
@@ -212,7 +212,7 @@ class Releasing(Stepped):
 
 
 class TestReturnedObject:
-    """Its RELEASE never overtakes the frame that takes it there."""
+    """RELEASE never overtakes the frame that returns the object."""
 
     SIZES = (10, 300_000)
 
@@ -263,7 +263,7 @@ class Hot(pyrs.Publisher[Any], Subscription):
 
 
 class FutureOf(SimpleNamespace):
-    """As much of a JavaObject as a JavaFuture needs."""
+    """The attributes of a JavaObject that a JavaFuture uses."""
 
     def __init__(self, connection: LinkConnection, handle: int) -> None:
         super().__init__(_link=SimpleNamespace(session=connection.session), _handle=handle, _kind=4)
@@ -300,7 +300,7 @@ class TestAbandonedFuture:
 
 class TestUserFinalizers:
     @pytest.mark.parametrize("how", ["released", "the link ends"])
-    def test_they_do_not_run_on_the_reader(self, how: str) -> None:
+    def test_finalizers_do_not_run_on_the_reader(self, how: str) -> None:
         peer = Peer()
         connection = peer.connect()
         ran_on: SimpleQueue[str] = SimpleQueue()
@@ -335,7 +335,7 @@ def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
 
 
 class TestBeforeTheProof:
-    """The peer is not authenticated yet: nothing that it sends is kept."""
+    """Frames before the proof are refused, and none is buffered."""
 
     @pytest.mark.parametrize("kind", [FrameType.NEXT, FrameType.NEXT_HOME, FrameType.CALL, FrameType.ERROR])
     @pytest.mark.parametrize("more", [0, MORE])
@@ -390,7 +390,7 @@ def test_exact_crosses_with_a_subscriber_of_the_peer() -> None:
 
 
 def test_close_ends_although_the_peer_does_not_read() -> None:
-    """The writer thread is in the middle of a write that does not come to an end."""
+    """The writer thread is blocked in a write."""
     peer = Peer()
     connection = peer.connect()
     recorder = recording(1)
@@ -485,7 +485,7 @@ def test_a_cancelled_stream_releases_references_of_a_partly_written_element() ->
 
 
 def test_an_undecodable_answer_fails_its_call() -> None:
-    """It ends the link, for it is malformed; the caller does not wait for its deadline all the same."""
+    """A malformed answer ends the link, and the caller does not wait for its deadline."""
     peer = Peer()
     connection = peer.connect()
     peer.session._called = lambda identifier, body: peer.send(  # type: ignore[method-assign]
@@ -497,7 +497,7 @@ def test_an_undecodable_answer_fails_its_call() -> None:
 
 
 def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
-    """One exception that is raised for everybody gathers everybody's frames."""
+    """One exception that is raised repeatedly would collect the frames of all callers."""
     session = PlainSession()
     session.lost(LinkClosed("it is over"))
     for _ in range(3):
@@ -511,7 +511,7 @@ def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
 
 
 def test_a_cancel_inside_a_batch_is_not_reported_as_stop_iteration() -> None:
-    """A source that is pulled takes an incomplete batch for its end, unless it is cancelled by then."""
+    """An incomplete batch looks like the end of the iterator if the source is not cancelled."""
     failures: list[BaseException] = []
 
     class Recording(PlainCodec):

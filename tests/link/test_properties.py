@@ -21,7 +21,9 @@ MESSAGES = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(messages=MESSAGES, cuts=st.lists(st.integers(1, 70_000), min_size=1, max_size=20))
-def test_messages_survive_every_cut(messages: list[tuple[int, int, bytes]], cuts: list[int]) -> None:
+def test_messages_are_independent_of_the_sizes_of_reads(
+    messages: list[tuple[int, int, bytes]], cuts: list[int]
+) -> None:
     data = b"".join(part for message in messages for part in Fragments(*message))
     decoder = FrameDecoder()
     arrived = []
@@ -36,7 +38,7 @@ def test_messages_survive_every_cut(messages: list[tuple[int, int, bytes]], cuts
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=400))
-def test_noise_is_refused_or_kept_small(data: bytes) -> None:
+def test_random_bytes_are_refused_or_use_little_memory(data: bytes) -> None:
     decoder = FrameDecoder()
     try:
         decoder.feed(data)
@@ -51,7 +53,7 @@ def test_noise_is_refused_or_kept_small(data: bytes) -> None:
     max_prefetch=st.integers(1, 64),
     steps=st.lists(st.tuples(st.sampled_from("rdo"), st.integers(1, 100_000)), max_size=60),
 )
-def test_the_window_never_grants_what_it_may_not(exact: bool, max_prefetch: int, steps: list[tuple[str, int]]) -> None:
+def test_the_window_never_exceeds_its_limits(exact: bool, max_prefetch: int, steps: list[tuple[str, int]]) -> None:
     window = Window(max_prefetch, exact=exact)
     for what, n in steps:
         if what == "r":

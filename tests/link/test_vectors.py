@@ -84,7 +84,7 @@ def test_window(vector: dict[str, Any]) -> None:
 
 
 class Replay(Subscriber[Any], Publisher[Any], Subscription):
-    """Plays the user on this side and the wire on the other; notes what it sees."""
+    """Plays the user and the peer, and records what they receive."""
 
     def __init__(self, vector: dict[str, Any]) -> None:
         self.vector = vector

@@ -26,7 +26,7 @@ def test_elements_before_one_without_a_form_are_kept() -> None:
         assert "java.time.LocalDate" in str(error)
 
 
-def test_a_decoder_goes_on_after_an_error() -> None:
+def test_a_decoder_is_usable_after_an_error() -> None:
     decoder = ValueDecoder(Recorder())
     for body in (msgpack.packb([BAD]), b"\xc1", b"\x81\x91\x01\x02", msgpack.packb([BAD, msgpack.ExtType(99, b"")])):
         with pytest.raises((ConversionError, ProtocolError)):
@@ -118,7 +118,7 @@ def test_msgpacks_own_timestamp_is_no_value_of_the_table(seconds: int, wrap: Cal
     assert ValueDecoder(Recorder()).decode_batch(msgpack.packb(bytes_like_it)) == (bytes_like_it, None)
 
 
-def test_a_value_without_a_form_is_found_however_deep_it_lies() -> None:
+def test_a_value_without_a_form_is_found_at_any_depth() -> None:
     body = b"\x91" * 900 + msgpack.packb(BAD)
     elements, error = ValueDecoder(Recorder()).decode_batch(body)
     assert elements == []

@@ -91,7 +91,7 @@ def test_a_value_without_a_row_crosses_by_reference(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udc00", "\udfff\ud800"])
-def test_a_lone_surrogate_is_an_error_and_never_a_question_mark(text: str) -> None:
+def test_a_lone_surrogate_is_an_error(text: str) -> None:
     assert "a str cannot travel" in refusal(text)
     assert "lone surrogate" in refusal(text)
     assert "a list cannot travel" in refusal([text])
@@ -162,7 +162,7 @@ def test_sets_within_sets_have_a_limit() -> None:
     assert "frozenset" in refusal(nested)
 
 
-def test_an_encoder_goes_on_after_an_error() -> None:
+def test_an_encoder_is_usable_after_an_error() -> None:
     encoder = ValueEncoder(Recorder())
     for bad in ("\ud800", cyclic()[0], {frozenset(["\ud800"])}):
         with pytest.raises(Exception) as caught:
@@ -192,7 +192,7 @@ def test_a_class_that_raises_when_it_is_converted() -> None:
     assert "not today" in text
 
 
-def test_a_local_class_goes_with_its_stream() -> None:
+def test_a_local_class_is_released_with_its_stream() -> None:
     class Local:
         pass
 

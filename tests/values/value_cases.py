@@ -46,11 +46,11 @@ class Plain:
 
 
 class OfPeer:
-    """Stands for an object of the peer."""
+    """A stand-in for an object of the peer."""
 
 
 class Recorder:
-    """References that count: own gives 7, 8, ...; what is OfPeer goes home as handle 9."""
+    """References that count: ``own`` returns 7, 8, ...; an ``OfPeer`` has handle 9."""
 
     def __init__(self) -> None:
         self.owned: list[object] = []
@@ -86,12 +86,12 @@ class Recorder:
 
 
 def value_of(expression: str) -> Any:
-    """The value that a row's expression describes."""
+    """Return the value of a row's expression."""
     return eval(expression, dict(globals()))  # the expressions are this project's own
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal and of the same types all through; NaN is itself."""
+    """Return True for equal values of equal types at every depth; NaN equals NaN."""
     if type(one) is not type(other):
         return False
     if isinstance(one, (list, tuple)):

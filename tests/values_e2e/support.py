@@ -11,7 +11,7 @@ from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 
 
 def to_python(bridge: Bridge, publisher: Any, convert: object = None) -> Any:
-    """The one element that a Java Publisher gives."""
+    """Return the only element of a Java Publisher."""
     elements = bridge.from_jvm(publisher, convert=convert).collect(timeout=DEADLINE)
     assert len(elements) == 1
     return elements[0]

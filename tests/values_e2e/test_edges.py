@@ -1,4 +1,4 @@
-"""The values that bridges get wrong: what has no form, what is too large, what must stay the same object."""
+"""Values without a form, large values, and identity of objects."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TestSurrogates:
         assert "surrogate" in str(error)
         assert "java.lang.String" in str(error)
 
-    def test_the_bridge_goes_on(self, bridge: Bridge, java: Java) -> None:
+    def test_the_bridge_is_usable_afterwards(self, bridge: Bridge, java: Java) -> None:
         error_in_java(java, bridge, 1, "\ud800")
         assert described(java, bridge, "fine") == "String fine"
 
@@ -89,7 +89,7 @@ class TestLarge:
         value = pattern(LARGE)
         assert described(java, bridge, value) == f"byte[] {LARGE} bytes, crc {zlib.crc32(value)}"
 
-    def test_another_stream_is_not_held_up(self, bridge: Bridge, java: Java) -> None:
+    def test_another_stream_is_not_delayed(self, bridge: Bridge, java: Java) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(java.static("interop.Table", "large", LARGE)).subscribe(received)
         assert described(java, bridge, *range(100)) == " | ".join(f"Long {n}" for n in range(100))
@@ -139,7 +139,7 @@ class TestReferences:
         (inside,) = there_and_back(java, bridge, [mine])
         assert inside is mine
 
-    def test_many_of_java_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
+    def test_many_java_objects_without_another_reference(self, bridge: Bridge, java: Java) -> None:
         things = pyrs.range(300).map(lambda n: java.new("interop.Table$Point", n, n))
         points = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(things))
         assert bridge.from_jvm(points, convert="values").collect(timeout=DEADLINE) == [
@@ -156,7 +156,7 @@ class TestReferences:
         assert java.call(recorder, "classes") == "interop.Table$Point"
         assert java.call(recorder, "text") == " ".join(f"Point({n}, {n})" for n in range(5_000))
 
-    def test_many_of_python_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
+    def test_many_python_objects_without_another_reference(self, bridge: Bridge, java: Java) -> None:
         class Numbered:
             def __init__(self, number: int) -> None:
                 self.number = number
@@ -165,7 +165,7 @@ class TestReferences:
         numbers = bridge.from_jvm(flux).map(lambda numbered: numbered.number)
         assert numbers.collect(timeout=DEADLINE) == list(range(5_000))
 
-    def test_streams_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
+    def test_streams_without_another_reference(self, bridge: Bridge, java: Java) -> None:
         for _ in range(100):
             received = TestSubscriber(10, timeout=DEADLINE)
             bridge.from_jvm(java.static("reactor.core.publisher.Flux", "range", 1, 3)).subscribe(received)

@@ -1,4 +1,4 @@
-"""Classes of libraries as values and back, of the libraries that are here: Akka's ByteString and rows of R2DBC."""
+"""Classes of Akka and R2DBC as values and back."""
 
 from __future__ import annotations
 

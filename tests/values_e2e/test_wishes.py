@@ -178,6 +178,6 @@ class TestConvert:
         point = java.new("interop.Table$Point", 1, 2)
         assert java.static("interop.Functions", "apply", function, point) == "Long 2"
 
-    def test_a_wish_that_is_none(self, bridge: Bridge, lists: Any) -> None:
+    def test_an_invalid_convert_is_refused(self, bridge: Bridge, lists: Any) -> None:
         with pytest.raises(Exception, match="convert"):
             bridge.from_jvm(lists, convert="everything").collect(timeout=DEADLINE)
