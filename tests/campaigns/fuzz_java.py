@@ -25,7 +25,7 @@ from typing import IO, Any
 from pyrs import jvm
 from pyrs.errors import ConversionError, ProtocolError
 from pyrs.jvm.gateways import gateway_for
-from pyrs.jvm.link.frames import MAX_LENGTH, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import Dialler
 from tests.campaigns.frame_mutation import Peer, Values, mutated
 from tests.campaigns.fuzz_python import FuzzSession
@@ -186,21 +186,20 @@ class JavaFuzz:
             body = b"\x92\x00\x91" + value
             if len(body) > MAX_LENGTH - 9:
                 continue
-            refused = ""
+            refused, formless = "", False
             try:
-                codec.decode_entries(body)
+                formless = codec.decode_entries(body)[1] is not None
             except ConversionError:
-                pass
+                formless = True
             except ProtocolError as error:
                 refused = str(error)
             self.data = frame(FrameType.CALL, number, body)
             dialled.send(self.data)
             answer = dialled.read(number)
-            # Java stops reading at a value without a form, so it may overlook malformed bytes after it.
-            if bool(answer) == bool(refused) and answer[:2] != b"\x92\xc2":
-                raise Violation(
-                    f"value {value.hex()}: Java {dialled.goaway or 'accepts'}, Python {refused or 'accepts'}"
-                )
+            # A half may stop reading at a value without a form, and overlook malformed bytes after it.
+            if bool(answer) == bool(refused) and not formless and answer[:2] != b"\x92\xc2":
+                said = f"Java {dialled.goaway or 'accepts'}, Python {refused or 'accepts'}"
+                raise Violation(f"the halves differ on the value {value.hex()[:200]}: {said}")
             if not answer:
                 return False
         return True
@@ -231,8 +230,7 @@ class JavaFuzz:
             dialled.socket.shutdown(socket.SHUT_WR)
         dialled.read()
 
-    @staticmethod
-    def unproven(random: Random, port: int) -> None:
+    def unproven(self, random: Random, port: int) -> None:
         """Send what does not prove the token: the JVM closes each connection, and admits the link afterwards."""
         waiting: list[socket.socket] = []
         try:
@@ -240,18 +238,40 @@ class JavaFuzz:
                 stranger = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
                 waiting.append(stranger)
                 hello = frame(FrameType.HELLO, 0, struct.pack(">H", 1) + random.randbytes(64))
+                kind = random.random()
+                data = b"" if kind < 0.1 else hello if kind < 0.3 else mutated(random, hello)
+                if kind > 0.7:
+                    data = random.randbytes(random.randrange(300))
                 with suppress(OSError):
-                    kind = random.random()
-                    if kind < 0.5:
-                        stranger.sendall(mutated(random, hello))
-                    elif kind < 0.8:
-                        stranger.sendall(random.randbytes(random.randrange(300)))
-                        stranger.shutdown(socket.SHUT_WR)
-                    elif kind < 0.9:
-                        stranger.sendall(hello)
+                    stranger.sendall(data)
+                if self.is_refused(data):
+                    self.await_end(stranger)
         finally:
             for each in waiting:
                 each.close()
+
+    @staticmethod
+    def is_refused(data: bytes) -> bool:
+        """Return whether the bytes are malformed before the proof, or a whole HELLO with a wrong proof."""
+        try:
+            return bool(FrameDecoder(UNPROVEN_MAX_LENGTH).feed(data))
+        except ProtocolError:
+            return True
+
+    @staticmethod
+    def await_end(stranger: socket.socket) -> None:
+        """Wait until the JVM closes the connection.
+
+        Raises:
+            Violation: it does not within the deadline.
+        """
+        try:
+            while stranger.recv(1 << 12):
+                pass
+        except TimeoutError:
+            raise Violation("the JVM keeps a connection that has sent malformed bytes without a proof") from None
+        except OSError:
+            pass  # reset: the JVM closed the connection before it had read everything
 
     def check_end(self) -> None:
         """Check that the links have left nothing in the JVM."""

@@ -26,6 +26,7 @@ from tests.shutdown.plain_jvm import PlainJvm, compile_parties
 from tests.waiting import collected, eventually, recording
 
 GATEWAYS = ("py4j", "jpype")
+ROOT = Path(__file__).parents[2]
 SECONDS = 90.0
 """The deadline of one stream. It needs milliseconds."""
 MILLIS = int(SECONDS * 1_000)
@@ -52,7 +53,7 @@ def run(seed: int, minutes: float, threads: int) -> None:
         seconds = minutes * 60 / len(GATEWAYS)
         command = [sys.executable, "-m", "tests.campaigns.soak", gateway, str(seed), str(seconds), str(threads)]
         try:
-            status = subprocess.run(command, check=False, timeout=seconds + 600).returncode
+            status = subprocess.run(command, check=False, timeout=seconds + 600, cwd=ROOT).returncode
         except subprocess.TimeoutExpired:
             raise Violation(f"the process of soak over {gateway} hangs") from None
         if status:
