@@ -275,9 +275,9 @@ def false_end() -> RuntimeError:
 
 
 def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
-    """Return up to ``limit`` elements at C speed: those before the first None, and whether there was one.
+    """Return up to ``limit`` elements before a None, and whether there was one.
 
-    For iterators that cannot block.
+    Runs at C speed, for iterators that cannot block.
     """
     batch = list(islice(iterator, limit))
     if any(map(is_, batch, repeat(None))):  # not "None in batch", which calls each element's __eq__

@@ -298,7 +298,7 @@ def test_finalizer_can_cancel_subscribers_while_a_submission_publisher_updates_t
 
     def finalize_at_next_iteration(finalizer: Callable[[], object]) -> None:
         # The first iteration looks for a duplicate subscription.
-        core.lines = FinalizingTuple(core.lines)
+        core.subscriptions = FinalizingTuple(core.subscriptions)
         FinalizingTuple.finalizer = finalizer
 
     finalize_at_next_iteration(first.cancel)
