@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from queue import Empty, SimpleQueue
+from sys import is_finalizing
 from time import monotonic
 
 from pyrs._core import hooks
@@ -97,7 +98,7 @@ class DaemonExecutor:
                     if task in self._backlog:  # else another thread has taken it
                         self._backlog.remove(task)
                         raise
-        if watch:
+        if watch and not is_finalizing():
             threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
 
     def _watch(self) -> None:
@@ -145,6 +146,8 @@ class DaemonExecutor:
     def _start(self, thread: threading.Thread) -> None:
         """Start the thread outside the lock, which a finalizer on it may need."""
         try:
+            if is_finalizing():  # Thread.start would wait for ever
+                raise RuntimeError("the interpreter is exiting")
             thread.start()
         except BaseException:
             with self._lock:

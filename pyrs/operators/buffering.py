@@ -25,7 +25,20 @@ if TYPE_CHECKING:
 
     from pyrs.schedulers import Scheduler
 
-__all__ = ["BufferBy", "BufferCount", "BufferTime", "extent", "needed"]
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "INSTEAD",
+    "BufferBy",
+    "BufferCount",
+    "BufferTime",
+    "Cut",
+    "during",
+    "extent",
+    "needed",
+    "until",
+    "until_changed",
+]
 
 
 def extent(name: str, count: int | None, skip: int | None, seconds: float | None) -> str:
@@ -131,10 +144,35 @@ class BufferCount(Stage):
         return extent("buffer", self.count, self.given_skip, None)
 
 
-_BEFORE, _AFTER, _INSTEAD = "before", "after", "instead"
+BEFORE, AFTER, INSTEAD = "before", "after", "instead"
 """Where an element separates two lists: it begins the next one, ends the current one, or is in neither."""
 
 Cut = Callable[[Any], str | None]
+
+
+def until(predicate: Callable[[Any], object], cut_before: bool) -> tuple[str, Callable[[], Cut]]:
+    """Return the call and the cut of ``buffer_until`` and ``window_until``."""
+    place = BEFORE if cut_before else AFTER
+    checked_callable(predicate, "predicate")
+    call = f"until({name_of(predicate)}{', cut_before=True' if cut_before else ''})"
+    return call, lambda: lambda element: place if predicate(element) else None
+
+
+def during(predicate: Callable[[Any], object]) -> tuple[str, Callable[[], Cut]]:
+    """Return the call and the cut of ``buffer_while`` and ``window_while``."""
+    checked_callable(predicate, "predicate")
+    return f"while({name_of(predicate)})", lambda: lambda element: None if predicate(element) else INSTEAD
+
+
+def until_changed(key: Callable[[Any], Any] | None) -> tuple[str, Callable[[], Cut]]:
+    """Return the call and the cut of ``buffer_until_changed`` and ``window_until_changed``."""
+    distinct = DistinctUntilChanged(key, None)
+
+    def cut() -> Cut:
+        passed = distinct.begin()
+        return lambda element: None if passed(element) is DROP else BEFORE
+
+    return f"until_changed({'' if key is None else name_of(key)})", cut
 
 
 class _Lists:
@@ -148,11 +186,11 @@ class _Lists:
         """Add an element, and return the list that it ends."""
         place = self._cut(element)
         current = self.current
-        if place is None or place is _AFTER:
+        if place is None or place is AFTER:
             current.append(element)
         if place is None:
             return None
-        self.current = [element] if place is _BEFORE else []
+        self.current = [element] if place is BEFORE else []
         return current or None
 
     def rest(self) -> tuple[list[Any], ...]:
@@ -195,41 +233,15 @@ class BufferBy(Stage):
     """``buffer_until``, ``buffer_while``, ``buffer_until_changed``: lists that the elements delimit.
 
     Args:
-        call: the user's call.
+        call: the user's call, without ``buffer_``.
         cut: returns, for one subscription, the function that tells where an element separates two lists.
     """
 
     run_type = _BufferByRun
 
     def __init__(self, call: str, cut: Callable[[], Cut]) -> None:
-        self.call = call
+        self.call = f"buffer_{call}"
         self.cut = cut
-
-    @classmethod
-    def until(cls, predicate: Callable[[Any], object], cut_before: bool) -> BufferBy:
-        """Return the stage of ``buffer_until``."""
-        place = _BEFORE if cut_before else _AFTER
-        checked_callable(predicate, "predicate")
-        call = f"buffer_until({name_of(predicate)}{', cut_before=True' if cut_before else ''})"
-        return cls(call, lambda: lambda element: place if predicate(element) else None)
-
-    @classmethod
-    def while_(cls, predicate: Callable[[Any], object]) -> BufferBy:
-        """Return the stage of ``buffer_while``."""
-        checked_callable(predicate, "predicate")
-        call = f"buffer_while({name_of(predicate)})"
-        return cls(call, lambda: lambda element: None if predicate(element) else _INSTEAD)
-
-    @classmethod
-    def until_changed(cls, key: Callable[[Any], Any] | None) -> BufferBy:
-        """Return the stage of ``buffer_until_changed``."""
-        distinct = DistinctUntilChanged(key, None)
-
-        def cut() -> Cut:
-            passed = distinct.begin()
-            return lambda element: None if passed(element) is DROP else _BEFORE
-
-        return cls(f"buffer_until_changed({'' if key is None else name_of(key)})", cut)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return self._split(iterator, whole, whole.hold_back(False))

@@ -8,11 +8,10 @@ from typing import Any
 
 from pyrs._core.display import name_of, short
 from pyrs._core.operator import Operator
-from pyrs._core.prefetch import Prefetch
 from pyrs._core.validation import checked_callable, checked_element, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher, SplitRun
 
 __all__ = ["Group", "GroupBy"]
 
@@ -48,39 +47,27 @@ class GroupBy(Operator[Any]):
         return _GroupDispatcher(self, subscriber).outer_run
 
 
-class _GroupDispatcher(Dispatcher):
-    """Keeps ``prefetch`` elements requested or buffered in groups."""
+class _GroupDispatcher(PrefetchingDispatcher):
+    """Dispatches each element to the group of its key.
+
+    A group that was never read keeps its key: the time of garbage collection must not change what a Subscriber
+    receives.
+    """
 
     operator: GroupBy
 
     def __init__(self, operator: GroupBy, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap)
+        super().__init__(operator, subscriber, operator.wrap, operator.prefetch)
         self._groups: dict[Any, Group] = {}  # used by upstream's signals only, since comparing keys runs user code
         self._left: deque[Group] = deque()  # the groups that upstream will remove from it
         self._live: dict[int, Group] = {}  # the groups that were not left, by id; under the lock
-        self._outstanding = self._demand = operator.prefetch
-        self._prefetch = Prefetch(operator.prefetch)
 
     def _open_parts(self) -> Iterable[Part]:
         return self._live.values()
 
-    def _more(self) -> int:
-        # If an unconsumed group holds over a quarter, 75 % are never consumed: request before the stream stalls.
-        more = self._prefetch.consume(0, at_once=not self._outstanding)
-        self._outstanding += more
-        return more
-
-    def _on_taken(self, part: Part, n: int) -> None:
-        self._prefetch.consumed += n
-
-    def _on_unread(self, part: Part, n: int) -> None:
-        self._prefetch.consumed += (
-            n  # it keeps its key: the time of garbage collection must not change what a Subscriber receives
-        )
-
     def _on_left(self, part: Part, n: int) -> None:
         assert isinstance(part, Group)
-        self._prefetch.consumed += n
+        super()._on_left(part, n)
         del self._live[id(part)]
         self._left.append(part)
 

@@ -15,12 +15,13 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
+from pyrs._core.prefetch import Prefetch
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers.threads import default
 
-__all__ = ["Dispatcher", "Part", "PartHandle", "SplitRun"]
+__all__ = ["Dispatcher", "Part", "PartHandle", "PrefetchingDispatcher", "SplitRun"]
 
 
 class _PartRun(Coordinator[Any]):
@@ -177,10 +178,10 @@ class Dispatcher(Input[Any]):
         """Count ``n`` emitted elements of a part."""
 
     def _on_left(self, part: Part, n: int) -> None:
-        """Count the ``n`` dropped elements of an open part that its Subscriber has left."""
+        """Count the ``n`` dropped elements of a part that its Subscriber has left."""
 
     def _on_unread(self, part: Part, n: int) -> None:
-        """Count the ``n`` dropped elements of an open part that was never subscribed to."""
+        """Count the ``n`` dropped elements of a part that was never subscribed to."""
 
     def _stop(self) -> None:
         """Release timers. May be called more than once, and without the lock."""
@@ -335,11 +336,10 @@ class Dispatcher(Input[Any]):
 
     def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> None:
         with self.lock:
-            was_open = not (part.left or part.closed)
-            part.left = True
-            self._open_count -= was_open
+            was_left, part.left = part.left, True
+            self._open_count -= not (was_left or part.closed)
             elements, part.elements = part.elements, deque()
-            if was_open:
+            if not was_left:
                 on_dropped(part, len(elements))
         elements.clear()  # not under the lock: they may have finalizers
 
@@ -352,6 +352,32 @@ class Dispatcher(Input[Any]):
             self.leave(each.source.part)
         self._settle()
         self._report()
+
+
+class PrefetchingDispatcher(Dispatcher):
+    """Keeps ``prefetch`` elements requested or buffered in all parts together."""
+
+    def __init__(
+        self,
+        operator: Operator[Any],
+        subscriber: Subscriber[Any],
+        wrap: Callable[[PartHandle], Publisher[Any]],
+        prefetch: int,
+    ) -> None:
+        super().__init__(operator, subscriber, wrap)
+        self._outstanding = self._demand = prefetch
+        self._prefetch = Prefetch(prefetch)
+
+    def _more(self) -> int:
+        # If an unconsumed part holds over a quarter, 75 % are never consumed: request before the stream stalls.
+        more = self._prefetch.consume(0, at_once=not self._outstanding)
+        self._outstanding += more
+        return more
+
+    def _on_taken(self, part: Part, n: int) -> None:
+        self._prefetch.consumed += n
+
+    _on_unread = _on_left = _on_taken
 
 
 class SplitRun(Coordinator[Any]):

@@ -1,4 +1,4 @@
-"""window: split a stream into windows by count or by time."""
+"""window and window_*: split a stream into windows by count, by time or by the elements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.buffering import BufferTime, extent, needed
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
+from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher, SplitRun
 from pyrs.schedulers.timer import Timer
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyrs.schedulers import Scheduler
 
-__all__ = ["WindowCount", "WindowTime"]
+__all__ = ["WindowBy", "WindowCount", "WindowTime"]
 
 Wrap = Callable[[PartHandle], Publisher[Any]]
 
@@ -195,3 +195,60 @@ class _TimeDispatcher(Dispatcher):
         elif opens:
             self._timer.set_after(self._seconds)  # not under the lock: a scheduler may run the task at once
         return (window,)
+
+
+class _CutDispatcher(PrefetchingDispatcher):
+    """Dispatches elements to one window at a time, which the elements delimit."""
+
+    def __init__(self, operator: WindowBy, subscriber: Subscriber[Any]) -> None:
+        super().__init__(operator, subscriber, operator.wrap, operator.prefetch)
+        self._cut = operator.cut()
+        self._window: Part | None = None
+
+    def _open_parts(self) -> Iterable[Part]:
+        return () if self._window is None else (self._window,)
+
+    def _close_window(self) -> list[Part]:
+        """Close the open window. Called under the lock; wake the returned windows afterwards."""
+        window, self._window = self._window, None
+        if window is None:
+            return []
+        self._close_part(window)
+        return [window]
+
+    def _dispatch(self, element: Any) -> Iterable[Part]:
+        place = self._cut(element)
+        with self.lock:
+            self._outstanding -= 1
+            touched = self._close_window() if place is BEFORE or place is INSTEAD else []
+            window = self._window
+            if window is None and place is not INSTEAD and not self.gone:
+                window = self._window = Part(self, "window")
+                self._open(window)
+            if window is None or not window.dispatch(element):
+                self._prefetch.consumed += 1
+            if window is not None:
+                touched.append(window)
+            if place is AFTER:
+                self._close_window()
+        return touched
+
+
+class WindowBy(Operator[Any]):
+    """``window_until``, ``window_while``, ``window_until_changed``: windows that the elements delimit.
+
+    Args:
+        source: the source.
+        cut: the call without ``window_``, and the factory of the cut: see ``BufferBy``.
+        prefetch: the maximum number of requested and buffered elements.
+        wrap: converts the handle of a window to an element.
+    """
+
+    def __init__(self, source: Publisher[Any], cut: tuple[str, Callable[[], Cut]], prefetch: int, wrap: Wrap) -> None:
+        call, self.cut = cut
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.wrap = wrap
+        super().__init__(source, f"window_{call}")
+
+    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
+        return _CutDispatcher(self, subscriber).outer_run

@@ -122,7 +122,7 @@ class Grouping(Family[T_co]):
             >>> pyrs.range(1, 8).buffer_until(lambda n: n % 3 == 0, cut_before=True).collect()
             [[1, 2], [3, 4, 5], [6, 7]]
         """
-        return self._then(operators.buffering.BufferBy.until(predicate, cut_before))
+        return self._then(operators.buffering.BufferBy(*operators.buffering.until(predicate, cut_before)))
 
     def buffer_while(self, predicate: Callable[[T_co], object]) -> Stream[list[T_co]]:
         """Collect consecutive elements for which the predicate is true into lists, and drop the others.
@@ -143,7 +143,7 @@ class Grouping(Family[T_co]):
             >>> pyrs.just(1, 2, 0, 0, 3).buffer_while(bool).collect()
             [[1, 2], [3]]
         """
-        return self._then(operators.buffering.BufferBy.while_(predicate))
+        return self._then(operators.buffering.BufferBy(*operators.buffering.during(predicate)))
 
     def buffer_until_changed(self, key: Callable[[T_co], Any] | None = None) -> Stream[list[T_co]]:
         """Collect consecutive equal elements into lists, like ``itertools.groupby``.
@@ -167,7 +167,7 @@ class Grouping(Family[T_co]):
             >>> pyrs.just("a", "A", "b", "a").buffer_until_changed(str.lower).collect()
             [['a', 'A'], ['b'], ['a']]
         """
-        return self._then(operators.buffering.BufferBy.until_changed(key))
+        return self._then(operators.buffering.BufferBy(*operators.buffering.until_changed(key)))
 
     def buffer_when(
         self, openings: Publisher[R], closing: Callable[[R], Publisher[Any]], *, prefetch: int = 256
@@ -267,6 +267,96 @@ class Grouping(Family[T_co]):
         if skip is not None:
             raise TypeError("skip cannot be combined with seconds; use count and skip")
         return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, self._over))
+
+    def window_until(
+        self, predicate: Callable[[T_co], object], *, cut_before: bool = False, prefetch: int = 256
+    ) -> Stream[Stream[T_co]]:
+        """Split the stream into inner streams that end with the elements for which the predicate is true.
+
+            ---1---2---3---4---5---6---|
+            window_until(lambda n: n % 3 == 0)
+            ---o-----------o-----------|
+               1---2---3|  4---5---6|
+
+        Like ``buffer_until``, but a window emits while it is filled. Requests and buffers at most ``prefetch`` elements
+        in all windows together, replenished at 75 %: **a window that is not consumed blocks the others**. A cancelled
+        window, and one that can no longer be subscribed to, drops its elements. Windows accept one Subscriber. Upstream
+        is cancelled when this stream and its windows are cancelled. An error of upstream or of the predicate fails the
+        open window and the stream.
+
+        Args:
+            predicate: called with each element.
+            cut_before: whether such an element begins the next window instead.
+            prefetch: the maximum number of requested and buffered elements.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> lines = pyrs.just("BEGIN", "a", "b", "BEGIN", "c")
+            >>> parts = lines.window_until(lambda line: line == "BEGIN", cut_before=True)
+            >>> parts.concat_map(lambda part: part.skip(1).to_list()).collect()
+            [['a', 'b'], ['c']]
+        """
+        cut = operators.buffering.until(predicate, cut_before)
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
+
+    def window_while(self, predicate: Callable[[T_co], object], *, prefetch: int = 256) -> Stream[Stream[T_co]]:
+        """Split consecutive elements for which the predicate is true into inner streams, and drop the others.
+
+            ---1---2---0---3---0---|
+            window_while(bool)
+            ---o-----------o-------|
+               1---2---|   3---|
+
+        Like ``buffer_while``, with the demand and the buffer of ``window_until``.
+
+        Args:
+            predicate: called with each element.
+            prefetch: the maximum number of requested and buffered elements.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just(1, 2, 0, 0, 3).window_while(bool).concat_map(lambda window: window.to_list()).collect()
+            [[1, 2], [3]]
+        """
+        cut = operators.buffering.during(predicate)
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
+
+    def window_until_changed(
+        self, key: Callable[[T_co], Any] | None = None, *, prefetch: int = 256
+    ) -> Stream[Stream[T_co]]:
+        """Split consecutive equal elements into inner streams, like ``itertools.groupby``.
+
+            ---1---1---2---2---1---|
+            window_until_changed()
+            ---o-------o-------o---|
+               1---1---|2--2---|1--|
+
+        Like ``buffer_until_changed``, with the demand and the buffer of ``window_until``.
+
+        Args:
+            key: returns the value to compare; None for the element.
+            prefetch: the maximum number of requested and buffered elements.
+
+        Raises:
+            TypeError: ``key`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> letters = pyrs.from_iterable("aab").window_until_changed()
+            >>> letters.concat_map(lambda window: window.count()).collect()
+            [2, 1]
+        """
+        cut = operators.buffering.until_changed(key)
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
 
     @overload
     def group_by(

@@ -263,6 +263,25 @@ GROUPING = [
     ),
     Row(
         {
+            "window_until": Sample(
+                lambda s: s.window_until(lambda n: True),
+                conformance=Conformance(lambda s: s.window_until(lambda n: True).concat_map(lambda window: window)),
+            ),
+            "window_while": Sample(
+                lambda s: s.window_while(lambda n: True),
+                conformance=Conformance(lambda s: s.window_while(lambda n: True).concat_map(lambda window: window)),
+            ),
+            "window_until_changed": Sample(
+                lambda s: s.window_until_changed(),
+                conformance=Conformance(lambda s: s.window_until_changed().concat_map(lambda window: window)),
+            ),
+        },
+        demand="ahead: `prefetch` (256)",
+        slow="slows, **all windows together**",
+        holds="`prefetch`, in all windows together",
+    ),
+    Row(
+        {
             "group_by": Sample(
                 lambda s: s.group_by(lambda n: n % 2),
                 conformance=Conformance(

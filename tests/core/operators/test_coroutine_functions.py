@@ -50,6 +50,7 @@ REJECTING: dict[str, Callable[[Any], object]] = {
     "buffer_while": lambda f: three().buffer_while(f),
     "buffer_until_changed": lambda f: three().buffer_until_changed(f),
     "buffer_when": lambda f: three().buffer_when(three(), f),
+    "window_until": lambda f: three().window_until(f),
     "handle": lambda f: three().handle(f),
     "merge_comparing": lambda f: three().merge_comparing(three(), key=f),
     "on_error_resume": lambda f: three().on_error_resume(f),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextvars import Context, ContextVar
@@ -16,7 +18,7 @@ from pyrs.schedulers import Cancellable, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.locking import Element, LockCheckingScheduler, is_free
 from tests.core.support import run_with_deadline, subscribe
-from tests.waiting import collected
+from tests.waiting import DEADLINE, collected
 
 variable = ContextVar("variable", default="nothing")
 
@@ -409,3 +411,15 @@ def test_garbage_collector_can_release_an_unread_part_at_any_allocation(split: S
     finally:
         gc.set_threshold(*before)
     source.assert_cancelled(1)
+
+
+@pytest.mark.parametrize("call", ["group_by(bool, prefetch=2)", "window_until_changed(prefetch=2)"])
+def test_program_with_an_unread_part_exits(call: str) -> None:
+    program = f"""
+import pyrs
+from pyrs.testing import TestSubscriber
+parts = TestSubscriber(pyrs.UNBOUNDED)
+pyrs.range(10).concat(pyrs.empty()).{call}.subscribe(parts)
+assert parts.elements
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=DEADLINE, check=False).returncode == 0
