@@ -143,13 +143,22 @@ class _Collect(_ForEach[T]):
         self._elements = elements
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        if type(iterator) is not _IN_MEMORY or self._over:
-            return super().consume(iterator, limit)
-        batch, null = non_null(iterator, limit)
-        self._elements += batch
-        if null:
-            raise null_element()
-        return len(batch)
+        if type(iterator) is _IN_MEMORY and not self._over:
+            batch, null = non_null(iterator, limit)
+            self._elements += batch
+            if null:
+                raise null_element()
+            return len(batch)
+        append = self._elements.append
+        taken = 0
+        for element in iterator:
+            if element is None:
+                raise null_element()
+            append(element)
+            taken += 1
+            if taken == limit or self._over:
+                break
+        return taken
 
 
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
