@@ -64,6 +64,7 @@ EXEMPT: dict[str, str] = {
     "set_element_hook": "sets a hook",
     "set_error_hook": "sets a hook",
     "Stream.carries_context": "a marker attribute",
+    "Stream.wraps_source": "a marker attribute",
     "Stream.transform": "applies a user's function, which uses other operators",
     "sinks.EmitFailed": "an exception",
     "sinks.PublisherClosed": "an exception",
