@@ -87,7 +87,9 @@ class _FlatMapRun(Coordinator[Any]):
         self._loop = running_loop()
         self._prefetch = operator.prefetch
         self._outer = _Outer(self, operator.concurrency)
-        self._inners: set[_Pulled | _Pushed] = set()
+        active: set[_Pulled | _Pushed] = set()
+        self._inners: set[_Pulled | _Pushed] | deque[_Pulled | _Pushed] = active
+        self._track: Callable[[_Pulled | _Pushed], None] = active.add
         self._ready: deque[_Pulled | _Pushed] = deque()
         self._without_demand: deque[_Pulled | _Pushed] = (
             deque()
@@ -103,21 +105,18 @@ class _FlatMapRun(Coordinator[Any]):
         source = publisher.source if isinstance(publisher, PublisherWrapper) else publisher
         if type(source) is IterablePublisher:
             pulled = _Pulled(self, source)
-            self._add(pulled)
+            self._track(pulled)
             if self._live:
                 self.notice(pulled)
             else:  # the others were cancelled before it was added
                 pulled.cancel()
         else:
             pushed = _Pushed(self, self._prefetch, passes=self._passes)
-            self._add(pushed)
+            self._track(pushed)
             if self._live:
                 pushed.subscribe_to(publisher)
             else:
                 discard_inner(publisher)
-
-    def _add(self, inner: _Pulled | _Pushed) -> None:
-        self._inners.add(inner)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """Note that an inner stream has a signal. Called from any thread."""
@@ -143,7 +142,11 @@ class _FlatMapRun(Coordinator[Any]):
                 else:
                     held.append(inner)
             elif ended and inner in self._inners:
-                self._remove(inner)
+                self._inners.remove(inner)
+                if inner.error is not None:
+                    self._failed(inner.error)
+                if self._outer.bounded:
+                    self._outer.request(1)
         if self._live and all_begun:
             self._outer_ended()
 
@@ -153,13 +156,6 @@ class _FlatMapRun(Coordinator[Any]):
             self._failed(error)
         if not self._inners:
             self._end_with(self._delayed_errors.pop() if self._delayed_errors else None)
-
-    def _remove(self, inner: _Pulled | _Pushed) -> None:
-        self._inners.remove(inner)
-        if inner.error is not None:
-            self._failed(inner.error)
-        if self._outer.bounded:
-            self._outer.request(1)
 
     def _failed(self, error: BaseException) -> None:
         if self._delayed_errors is None or hooks.is_exit(error):
@@ -188,11 +184,8 @@ class _SequentialRun(_FlatMapRun):
 
     def __init__(self, subscriber: Subscriber[Any], operator: FlatMap | Merge) -> None:
         super().__init__(subscriber, operator)
-        self._order: deque[_Pulled | _Pushed] = deque()
-
-    def _add(self, inner: _Pulled | _Pushed) -> None:
-        super()._add(inner)
-        self._order.append(inner)
+        self._inners = self._order = deque[_Pulled | _Pushed]()
+        self._track = self._order.append
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         self.wake()
@@ -210,15 +203,14 @@ class _SequentialRun(_FlatMapRun):
                 inner.emit_up_to(demand)
             elif ended:
                 order.popleft()
-                self._remove(inner)
+                if inner.error is not None:
+                    self._failed(inner.error)
+                if self._outer.bounded:
+                    self._outer.request(1)
             else:
                 return
         if self._live and all_begun:
             self._outer_ended()
-
-    def _release(self) -> None:
-        super()._release()
-        self._order.clear()
 
 
 class _MergeRun(_FlatMapRun):
