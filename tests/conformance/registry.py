@@ -78,6 +78,7 @@ EXEMPT: dict[str, str] = {
     "spark.apply": "takes and returns a DataFrame; the streams are inside the tasks",
     "spark.for_each_partition": "takes a DataFrame; the streams are inside the tasks",
     "spark.attach": "returns a bridge",
+    "spark.ship": "sends the package to the executors",
     "spark.supports": "reports the supported features",
     "testing.TestPublisher": "sends the signals of a test, including violations",
     "testing.Violation": "the violations that it can commit",

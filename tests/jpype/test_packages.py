@@ -47,7 +47,7 @@ def test_a_launch_brings_packages_and_a_second_one_adds_but_no_second_version(tm
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.splitlines() == [
         "top base None",
-        "the JVM that runs in this process keeps the earlier versions that it has, and these are later: "
+        "the JVM of this process keeps the versions that it has loaded, and these are later: "
         "base-1.10.jar (it has base-1.0.jar).  None",
         "top base other late",
         "None None",
