@@ -81,6 +81,6 @@ CORE_ROWS = (
         "import",
         "import pyrs",
         lambda: (contend.interpreter("ours", "import pyrs"), contend.interpreter("bare", "pass")),
-        (AtMostMore("bare", 60_000),),
+        (AtMostMore("bare", 35_000),),
     ),
 )
