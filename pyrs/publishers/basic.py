@@ -24,9 +24,9 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     """Return a stream of the elements of an iterable.
 
     Cold: each Subscriber iterates the iterable; Subscribers of an iterator share its remaining elements. Elements are
-    pulled on demand, on the thread that requests. A sequence (a list, a tuple, a range, a str) completes with its last
-    element; any other iterable when the next requested element does not exist. An iterator created by the stream is
-    closed when the stream terminates or is cancelled; one that was passed in is not.
+    pulled on demand, on the thread that requests. A sequence (a list, a tuple, a range, a str) completes the stream
+    with its last element; any other iterable completes it when one more element is requested. When the stream
+    terminates or is cancelled, it closes an iterator that it created, but not an iterator that was passed in.
 
     Raises:
         TypeError: ``iterable`` is not iterable.
@@ -47,11 +47,11 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
 def _what_else(source: object) -> str:
     """Return advice for a source that is not an iterable."""
     if callable(getattr(source, "subscribe", None)):
-        return ", which is a Publisher: Stream(publisher) puts operators on one"
+        return ", which is a Publisher: use Stream(publisher)"
     if hasattr(type(source), "__aiter__"):
-        return ": from_async_iterable is for that"
+        return ": use from_async_iterable"
     if hasattr(type(source), "__await__"):
-        return ": from_awaitable is for that"
+        return ": use from_awaitable"
     return ""
 
 

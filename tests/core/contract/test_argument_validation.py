@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
     "a Publisher as an iterable": (
         lambda: pyrs.from_iterable(sinks.multicast()),  # type: ignore[arg-type]
         TypeError,
-        r"which is a Publisher: Stream\(publisher\)",
+        r"which is a Publisher: use Stream\(publisher\)",
     ),
     "a Stream as an iterable": (
         lambda: pyrs.from_iterable(numbers),  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
     "an asynchronous iterable as an iterable": (
         lambda: pyrs.from_iterable(asynchronous()),  # type: ignore[arg-type]
         TypeError,
-        "not async_generator: from_async_iterable is for that",
+        "not async_generator: use from_async_iterable",
     ),
     "iterating a Stream": (lambda: list(numbers), TypeError, r"for x in stream\.to_iterable\(\)"),  # type: ignore[call-overload]
     "an element of a Stream": (
@@ -124,7 +124,7 @@ def test_wrong_argument_raises_error_that_names_the_parameter(case: str) -> None
 
 def test_from_iterable_rejects_a_coroutine() -> None:
     coroutine = awaited()
-    with pytest.raises(TypeError, match="not coroutine: from_awaitable is for that"):
+    with pytest.raises(TypeError, match="not coroutine: use from_awaitable"):
         pyrs.from_iterable(coroutine)  # type: ignore[arg-type]
     coroutine.close()
 
