@@ -1,4 +1,4 @@
-"""Publishers and subscribers of rsocket-py, with the demand of both sides.
+"""Adapters between rsocket-py and streams, which forward demand both ways.
 
 rsocket-py runs on one asyncio loop and is not thread-safe: this module calls it on that loop only.
 """
@@ -35,7 +35,7 @@ _MAX_DEMAND = 0x7FFFFFFF
 """The largest demand of one frame; RSocket treats it as unbounded."""
 
 _TURN = 128
-"""The maximum number of elements requested of a stream at a time."""
+"""The maximum number of elements requested from a stream at a time."""
 
 
 def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEventLoop | None = None) -> Stream[Any]:
@@ -50,12 +50,14 @@ def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEv
     requested fails the stream with ``DemandExceeded``.
 
     Args:
-        publisher: a function that returns a publisher, called on the loop for each Subscriber, so that each sends its
-            own request. Or a publisher; those of ``request_stream`` and ``request_channel`` accept one Subscriber.
-        loop: the loop of the connection; None for the loop that is running at this call, else at ``subscribe``.
+        publisher: a publisher, or a function that returns one. The function is called on the loop for each Subscriber,
+            so that each sends its own request. A publisher of ``request_stream`` or ``request_channel`` accepts one
+            Subscriber.
+        loop: the loop of the connection; None for the loop that runs during this call or, if none does,
+            during ``subscribe``.
 
     Raises:
-        TypeError: ``publisher`` is neither, or ``loop`` is not an event loop.
+        TypeError: ``publisher`` is neither a publisher nor callable, or ``loop`` is not an event loop.
 
     Rules: 1.1, 1.4, 1.5, 2.8, 3.9. An element that is None fails the stream with ``NullSignal``.
     """
@@ -70,11 +72,13 @@ def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEv
 def to_rsocket(stream: Publisher[Any]) -> Any:
     """Return an rsocket-py publisher of the elements of a stream.
 
-    The elements must be Payloads. For ``request_stream`` and ``request_channel`` of a handler, or a client's channel.
+    The elements must be Payloads. Return the publisher from ``request_stream`` or ``request_channel`` of a handler, or
+    pass it to a client's ``request_channel``.
 
     Forwards the peer's demand in steps of at most 128 elements, so that an always-ready stream does not block the loop.
     Buffers only the elements that other threads emit before the loop runs, at most one step. rsocket-py buffers frames
-    for the network, and **grows** if the peer requests unbounded demand. A CANCEL frame or a lost connection cancels.
+    for the network, and **grows** if the peer requests unbounded demand. A CANCEL frame or a lost connection cancels
+    the Subscription.
 
     Args:
         stream: any Publisher. It may emit on any thread.
@@ -228,7 +232,7 @@ class _Request(Coordinator[Any]):
         begin = getattr(publisher, "initial_request_n", None)
         if begin is not None:
             if self._incoming.used and publisher is self._incoming.publisher:
-                raise RuntimeError("a request accepts one Subscriber: pass from_rsocket a function that returns one")
+                raise RuntimeError("a request accepts one Subscriber: pass a function that returns a new publisher")
             self._incoming.used = True
             self._sent_demand = min(self._requested, _MAX_DEMAND)
             begin(self._sent_demand)
@@ -239,7 +243,7 @@ class _Request(Coordinator[Any]):
     def _forward_demand(self) -> None:
         outstanding = self._sent_demand - self._received
         more = min(self._requested - self._sent_demand, _MAX_DEMAND - outstanding)
-        # Unbounded demand exceeds one frame's maximum: more is requested when half of that has been received.
+        # Unbounded demand exceeds the maximum of one frame: request more when half of the maximum has arrived.
         if more > 0 and outstanding <= _MAX_DEMAND >> 1 and self._subscription is not None:
             self._sent_demand += more
             self._subscription.request(more)
@@ -255,7 +259,7 @@ class _Request(Coordinator[Any]):
 
     def on_subscribe(self, subscription: Any) -> None:
         if self._subscription is not None or self._over or not self._live:
-            subscription.cancel()  # 2.5
+            subscription.cancel()  # a second or late Subscription (§2.5)
             return
         self._subscription = subscription
         if self._connected:
@@ -263,7 +267,7 @@ class _Request(Coordinator[Any]):
 
     def on_next(self, value: Any, is_complete: bool = False) -> None:
         if self._over or not self._live:
-            return  # 2.8
+            return  # a late signal (§2.8)
         self._received += 1
         if self._received > self._sent_demand:
             self._stop()
@@ -301,7 +305,7 @@ class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
 
     def subscribe(self, subscriber: Any) -> None:
         sending = _Sending(subscriber, asyncio.get_running_loop())
-        subscriber.on_subscribe(sending)  # first: rsocket-py requests as soon as this method returns
+        subscriber.on_subscribe(sending)  # before the stream: rsocket-py requests when this method returns
         try:
             self._stream.subscribe(sending)
         except Exception as error:
@@ -322,7 +326,8 @@ class _Sending(QueueingSubscriber):
         super().__init__(subscriber)
         self._loop = loop
         self._scheduled = False  # whether the loop will deliver the queued signals
-        # Signals before that wait for the loop's next iteration, so that the frame that opens a channel is sent first.
+        # Signals that the stream emits during subscribe wait for the loop's next iteration, so that the frame that
+        # opens a channel is sent first.
         self.subscribed = False
         # The attributes below are used on the loop only.
         self._wanted = 0  # the peer's demand that is not yet requested from the stream
@@ -334,7 +339,7 @@ class _Sending(QueueingSubscriber):
     def request(self, n: int, /) -> None:
         if n <= 0:
             self.cancel()
-            self._end_with(non_positive(n))  # 3.9
+            self._end_with(non_positive(n))  # (§3.9)
             return
         self._wanted += n if n < _MAX_DEMAND else UNBOUNDED
         self._pump_soon()
@@ -389,7 +394,8 @@ class _Sending(QueueingSubscriber):
         while self._signals and not self._over:
             name, argument = self._signals[0]
             self._deliver(name, argument)
-            # Removed after delivery: a non-empty queue keeps a later signal from overtaking. A cancel clears the queue.
+            # The signal is removed after its delivery: while the queue is not empty, no later signal overtakes.
+            # A cancel clears the queue.
             if self._signals:
                 self._signals.popleft()
 
@@ -401,7 +407,7 @@ class _Sending(QueueingSubscriber):
                 self._end_with(argument)
             else:
                 self._over = True
-                self._subscription = None  # 2.4
+                self._subscription = None  # (§2.4)
                 self._subscriber.on_complete()
         except BaseException as error:
             self.cancel()
@@ -421,7 +427,7 @@ class _Sending(QueueingSubscriber):
 
     def _end_with(self, error: BaseException) -> None:
         self._over = True
-        self._subscription = None  # 2.4
+        self._subscription = None  # (§2.4)
         self._subscriber.on_error(error)
 
 
