@@ -2,24 +2,36 @@
 
 ``Stream`` has a method for each operator. The modules:
 
-    transforming  map, scan, with_index, materialize, dematerialize; notification: Notification
+    transforming  map, scan, handle, with_index, materialize, dematerialize
+    notification  Notification, the element of materialize
     coroutines    map with a coroutine function
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
-    combining     concat, start_with, zip ...; latest: combine_latest, with_latest_from; until: take_until ...
+    combining     concat, start_with, switch_if_empty, zip
+    latest        combine_latest, with_latest_from
+    until         take_until, skip_until
     switching     switch_on_first
     racing        first_with_signal, first_with_value
-    merging       merge and flat_map; flattening: concat_map and switch_map
-    buffering     buffer; toggling: buffer_when; windowing and grouping, which are based on splitting
+    merging       merge, flat_map
+    flattening    concat_map, switch_map, filter_when, delay_until
+    buffering     buffer, by count, by time or by the elements
+    toggling      buffer_when
+    splitting     the base classes of windowing and grouping
+    windowing     window, by count, by time or by the elements
+    grouping      group_by
     timing        sample, throttle, debounce, delay, timeout
-    recovering    on_error_*, repeat; retrying: retry, retry_when; backoff: Backoff
-    observing     do_on_*, finally_do, log, checkpoint; metrics and progress
+    recovering    on_error_*, repeat
+    retrying      retry, retry_when, repeat_when
+    backoff       Backoff, the delays between attempts of retry
+    observing     do_on_*, finally_do, log, checkpoint
+    metrics       Metrics, counters of the signals of a stream
+    progress      progress
     scheduling    publish_on, subscribe_on
     backpressure  limit_rate, on_backpressure_*
     sharing       publish, replay, ref_count, auto_connect
     terminal      for_each, collect, to_iterable
 
-Modules are imported on first access: ``operators.timing`` imports ``pyrs.operators.timing``.
+A module is imported on first access: ``operators.timing`` imports ``pyrs.operators.timing``.
 """
 
 from __future__ import annotations
@@ -28,7 +40,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    # Sorted by hand, for isort gives each name a statement of its own.
+    # isort would write one import statement per name, so the names are sorted by hand.
     # isort: off
     from pyrs.operators import (
         backoff as backoff,
@@ -63,7 +75,7 @@ if TYPE_CHECKING:
     # isort: on
 
 
-if not TYPE_CHECKING:  # a type checker would accept every attribute
+if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every attribute
 
     def __getattr__(name: str) -> Any:
         if name.startswith("_"):

@@ -50,17 +50,18 @@ class GroupBy(Operator[Any]):
 class _GroupDispatcher(PrefetchingDispatcher):
     """Dispatches each element to the group of its key.
 
-    A group that was never read keeps its key: the time of garbage collection must not change what a Subscriber
-    receives.
+    A group whose handle was garbage-collected without a Subscriber keeps its key, and further elements of the key are
+    dropped. A second group would make the received elements depend on the time of the collection.
     """
 
     operator: GroupBy
 
     def __init__(self, operator: GroupBy, subscriber: Subscriber[Any]) -> None:
         super().__init__(operator, subscriber, operator.wrap, operator.prefetch)
-        self._groups: dict[Any, Group] = {}  # used by upstream's signals only, since comparing keys runs user code
-        self._left: deque[Group] = deque()  # the groups that upstream will remove from it
-        self._live: dict[int, Group] = {}  # the groups that were not left, by id; under the lock
+        # Accessed only by upstream's signals and without the lock, since comparing keys runs user code.
+        self._groups: dict[Any, Group] = {}
+        self._left: deque[Group] = deque()  # cancelled groups, which the next element removes from _groups
+        self._live: dict[int, Group] = {}  # the groups that were not cancelled, by id; guarded by the lock
 
     def _open_parts(self) -> Iterable[Part]:
         return self._live.values()
@@ -83,7 +84,7 @@ class _GroupDispatcher(PrefetchingDispatcher):
         opens = False
         if group is None or id(group) not in self._live:
             if len(self._live) == operator.max_groups and not self.gone:
-                raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel some")
+                raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel groups")
             opens, group = True, Group(self, key)  # not under the lock: it calls repr() of the key
         with self.lock:
             self._outstanding -= 1

@@ -1,4 +1,4 @@
-"""Family: the base class of the operator families."""
+"""The base class of the mixins that give ``Stream`` its methods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OfKind(Protocol[K_co]):
 
 
 class Family(PublisherWrapper[T_co]):
-    """The methods of one operator family, mixed into ``pyrs.Stream``.
+    """Base class of the mixins of ``pyrs.Stream``, one per family of operators.
 
     Each method only builds the operator over ``source``; validation and behaviour are in the operator.
     """
@@ -49,7 +49,7 @@ class Family(PublisherWrapper[T_co]):
 
     @abstractmethod
     def _kept(self, publisher: Publisher[Any]) -> Stream[T_co]:
-        """Return a stream of the same kind: a Maybe from a Maybe, a Single from a Single."""
+        """Return ``publisher`` as a stream of this kind: a Maybe if this is a Maybe."""
 
     @abstractmethod
     def _folded(self, stage: Stage) -> Single[Any]:
