@@ -1,6 +1,6 @@
-"""The table of docs/mutants.md: every faulty object, its rule, and the tests that reject it.
+"""Write docs/mutants.md: each faulty object, its rules, the tests that reject it.
 
-``python -m tests.tck.mutants`` writes the page. tests/tck and tests/tck_java check every row.
+Run ``python -m tests.tck.mutants``. tests/tck and tests/tck_java check every row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ CASES = {
 }
 
 
-# Verdicts of the official TCK on the objects that only additional tests of the port name: yes or no.
+# "yes" if the official TCK rejects an object that the port rejects by its additional tests only. The other such
+# objects were not tried.
 REJECTED_BY_THE_OFFICIAL_TCK = {
     "AnswersAfterTheEnd": "no",
     "BusyWithoutALock": "no",
@@ -45,7 +46,7 @@ REJECTED_BY_THE_OFFICIAL_TCK = {
 
 
 class Mutant(NamedTuple):
-    """A faulty class and the tests that do not pass it."""
+    """A faulty class, and the tests that reject it."""
 
     name: str
     fault: str
@@ -62,7 +63,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(cases: tuple[Case, ...]) -> list[Mutant]:
-    """Return the faulty classes of some cases in the order of their names."""
+    """Return the faulty classes of the cases, sorted by name."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         if isinstance(case.make, type) and not case.make.__name__.startswith("Right"):
@@ -83,7 +84,7 @@ def _mutant(name: str, cases: list[Case]) -> Mutant:
 
 
 def _fault(make: type) -> str:
-    """Return the docstring, or the words of the class's name."""
+    """Return the docstring of the class or, without one, the words of its name."""
     own = vars(make).get("__doc__") or re.sub("(?<=[a-z])(?=[A-Z])", " ", make.__name__).lower().capitalize()
     return " ".join(own.split()).rstrip(".").replace("`", "").replace("|", "or")
 
@@ -106,7 +107,7 @@ INTRODUCTION = """# Faulty implementations
 
 Each object below has one fault, and the named tests of [the TCK in Python](referee.md) reject it: they fail or, if the
 behaviour is optional, are skipped with the fault as the reason. `tests/tck` runs every row and compares the message;
-`tests/tck_java` runs the rows of the official TCK over the bridge. The last column shows whether a test of the
+`tests/tck_java` runs the rows of the official TCK in a JVM. The last column shows whether a test of the
 official TCK rejects the object.
 
 `python -m tests.tck.mutants` writes this page.

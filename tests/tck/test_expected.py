@@ -1,4 +1,4 @@
-"""No test of the official TCK is missing: compare its methods, the tables and the classes."""
+"""Compare the port with the methods of the official TCK: no test is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrs.tck import (
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX, kind_of
 from pyrs.tck.verification import Verification
 
-# The methods with @Test in the jar of the official TCK.
+# The file lists the methods with @Test in the jar of the official TCK.
 LIST = Path(__file__).with_name("tck-1.0.4-tests.txt")
 
 VERIFICATIONS: dict[str, tuple[type[Verification], Mapping[str, Kind], int, dict[str, int]]] = {
@@ -86,8 +86,11 @@ def test_every_test_has_a_docstring() -> None:
             assert getattr(verification, name).__doc__, name
 
 
-def test_rules_without_a_test_in_the_official_tck_have_one() -> None:
-    """The MUST rules without an executable test, except §1.10 and §2.12, which apply to the caller."""
+def test_additional_tests_cover_the_rules_without_an_official_test() -> None:
+    """Check the MUST rules without an executable test in the official TCK.
+
+    §1.10 and §2.12 apply to the caller and have no test.
+    """
     names: list[str] = []
     for verification, _, _, _ in VERIFICATIONS.values():
         names += [name for name in verification.test_names() if name.startswith("beyond_spec")]
@@ -95,7 +98,7 @@ def test_rules_without_a_test_in_the_official_tck_have_one() -> None:
     assert {"106", "108", "110", "204", "206", "207", "211", "301", "305", "315", "316"} <= rules
 
 
-def test_a_name_without_a_kind_is_required() -> None:
+def test_a_name_without_a_kind_prefix_means_required() -> None:
     assert kind_of("mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream") is Kind.REQUIRED
 
 

@@ -1,4 +1,4 @@
-"""The connections and the object tables of one test of the official TCK."""
+"""Connect one test of the official TCK to Java, and map references to objects."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ __all__ = ["Scope"]
 
 _TIMEOUT = 5.0
 _COLLECT_INTERVAL = 0.02  # seconds between garbage collections in a test of §3.13
-_RAISED = 20  # the exceptions that stay referenced, with their frames, until the verdict
-_LATE_SIGNALS = 1_000  # the calls after the end of the test that are ignored before one raises
+_RAISED = 20  # the number of latest exceptions that are kept, with their frames, until the verdict
+_LATE_SIGNALS = 1_000  # the number of calls after the test that are ignored; the next one raises
 
 
 class Scope:
-    """Belongs to one test, so that late signals do not reach another test.
+    """The connections to Java and the tables of objects of one test.
+
+    Each test has its own scope, so that its late signals do not reach another test.
 
     Args:
         hooks: the hooks of the user's verification.
-        collecting: whether the test checks released references (§3.13). Only then is Java notified of the references
-            that Python has released.
+        collecting: whether the test checks that references are released (§3.13). If so, Java is notified of the
+            references that Python has released.
     """
 
     def __init__(self, hooks: Hooks, *, collecting: bool) -> None:
@@ -104,7 +106,14 @@ class Scope:
             connection.close()
 
     def call(self, method: str, target: int, *arguments: Any) -> Any:
-        """Call a method of a Java object (0: the TCK); do nothing after the test."""
+        """Call a method of a Java object, or of the TCK if ``target`` is 0.
+
+        After the test, calls do nothing, up to a limit.
+
+        Raises:
+            ConnectionLost: Java does not respond, and the test is not over or ``target`` is 0.
+            RuntimeError: too many calls after the test.
+        """
         if not self._over.is_set():
             try:
                 return self._connection().call(method, target, *arguments)
@@ -113,7 +122,7 @@ class Scope:
                     raise
         self._late += 1
         if self._late > _LATE_SIGNALS:
-            raise RuntimeError("the test is over, but the signals do not stop")
+            raise RuntimeError(f"more than {_LATE_SIGNALS} signals after the end of the test: stop them on cancel()")
         return None
 
     def close(self) -> None:
@@ -230,9 +239,8 @@ class Scope:
         while not self._over.wait(pause):
             began = time.monotonic()
             gc.collect()
-            pause = max(
-                _COLLECT_INTERVAL, 3 * (time.monotonic() - began)
-            )  # the code under test needs the interpreter, too
+            # The pause leaves the code under test at least three quarters of the time.
+            pause = max(_COLLECT_INTERVAL, 3 * (time.monotonic() - began))
             with self._lock:
                 gone = [(number, times) for number, times in self._received.items() if number not in self._proxies]
                 for number, _ in gone:
@@ -253,7 +261,11 @@ def _start(name: str, target: Any, *arguments: Any) -> threading.Thread:
 
 
 def _kind(error: BaseException) -> str:
-    """Return the kind of Throwable for an exception, classified as in the port."""
+    """Return the letter of the Throwable class that represents an exception in Java.
+
+    N: NullPointerException, I: IllegalArgumentException, S: a skip, A: AssertionError, O: another class. The port
+    classifies exceptions in the same way.
+    """
     if isinstance(error, NULL_ERRORS):
         return "N"
     if isinstance(error, NOT_AN_ARGUMENT):
