@@ -1,4 +1,4 @@
-"""Run the demo: the driver, the pipeline, the comparison of speed, the counts."""
+"""Run the demo: a Spark driver, the pipeline, the race, the checks of the counts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Size:
         laps: the number of passes of the ratings through the pipeline.
         batch: the number of elements that the Subscriber requests at a time.
         rest_seconds: the pause of the Subscriber after each batch.
-        race_laps: the number of passes over the bridge in the race.
-        naive_laps: the number of passes over the naive proxy, which is slower.
+        race_laps: the number of passes over the bridge in the race, a measurement of speed.
+        naive_laps: the same for the naive proxy, which is slower.
     """
 
     laps: int = 4
@@ -44,11 +44,11 @@ def show(screen: Screen, size: Size) -> list[Check]:
     """Run the demo and return every count with its expected value.
 
     Raises:
-        DemoError: something is missing, or a stream failed.
+        DemoError: a requirement is missing, or a stream failed or did not end in time.
         PyrsError: the bridge failed.
     """
     screen.say(f"pyrs {__version__}: Reactive Streams across Python and the JVM\n")
-    screen.say("Starting a local Spark driver (the first time it fetches Reactor from Maven Central) ...")
+    screen.say("Starting a local Spark driver (the first run downloads Reactor from Maven Central) ...")
     file = ratings_file()
     with spark_driver() as spark:
         table = spark.read.text(str(file))
@@ -97,9 +97,9 @@ def _race(
 ) -> list[Check]:
     screen.title("2. The race: the same Flux into the same Python Subscriber, without pauses")
     screen.say(
-        f"Both request {DEMAND} lines at a time. The naive proxy is a Python object behind Py4J's callback server,\n"
-        "with one callback per signal. It runs in a JVM of its own, because pyrs starts no callback server in\n"
-        "the driver.\n"
+        f"The Subscriber of pyrs and that of the naive proxy request {DEMAND} lines at a time. The naive proxy is a\n"
+        "Python object behind Py4J's callback server, with one callback per signal. It runs in a separate JVM,\n"
+        "because pyrs starts no callback server in the driver.\n"
     )
     jvm = spark._jvm
     race(bridge.from_jvm(flux_of(jvm, lines, size.naive_laps)).subscribe)  # warm-up
