@@ -1,4 +1,7 @@
-"""Verify every entry and write docs/conformance.md: ``python -m tests.conformance``, run by ``make conformance``."""
+"""Verify every entry and write docs/conformance.md.
+
+``make conformance`` runs ``python -m tests.conformance``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,15 @@ from tests.conformance.third_party import THIRD_PARTY
 
 
 def main() -> int:
-    """Verify the entries without a result for the current code; return 1 if any row has a problem."""
+    """Verify the entries that have no result for the current code.
+
+    Returns:
+        1 if any row has a problem, else 0.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("--route", choices=ROUTES, action="append", help="only this route; may be repeated")
-    parser.add_argument("--again", action="store_true", help="discard the results that are kept for the current code")
-    parser.add_argument("names", nargs="*", help="only rows whose names begin with this; does not write the page")
+    parser.add_argument("--again", action="store_true", help="also verify entries that have a result")
+    parser.add_argument("names", nargs="*", help="only rows with this prefix; the page is not written")
     arguments = parser.parse_args()
     began = time.monotonic()
     results = Results()

@@ -1,4 +1,4 @@
-"""The rows of the table: an implementation, its verification, and the reasons for its skips."""
+"""Entries of the conformance table: an implementation and its verification."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ class Entry(NamedTuple):
     """An implementation to verify.
 
     Attributes:
-        name: the row of the table.
+        name: the name of its row in the table.
         verification: the verification that the Python port and the official TCK run.
         covers: the public names of the implementation: "Stream.map", "merge", "sinks.unicast".
-        skips: the tests that it skips, with reasons. A skip without a reason is a problem, except for too few elements.
+        skips: the tests that it skips, with reasons. A skip without a reason is a problem, unless the Publisher has too
+            few elements for the test.
         subset: whether every run of the test suite verifies it.
-        all_routes: whether all routes of the official TCK verify it; otherwise the first one does.
+        all_routes: whether all routes of the official TCK verify it; otherwise only the first one does.
         faults: the tests that a third-party implementation fails, with reasons; empty for pyrs.
     """
 
@@ -62,12 +63,12 @@ class Entry(NamedTuple):
 
 
 def numbers(elements: int) -> pyrs.Stream[int]:
-    """Return a stream over an iterable, whose operators are fused into one chain of iterators."""
+    """Return a stream over an iterable: its operators are fused."""
     return pyrs.range(elements)
 
 
 def pushed(elements: int) -> pyrs.Stream[int]:
-    """Return a stream over a foreign Publisher, whose operators forward signals."""
+    """Return a stream over a foreign Publisher: its operators form a pushed chain."""
     return pyrs.Stream(RightPublisher(elements))
 
 
@@ -118,7 +119,9 @@ def operator(
     subset: bool = False,
     all_routes: bool = False,
 ) -> list[Entry]:
-    """Return two entries for an operator: over an iterable, and over a foreign Publisher.
+    """Return two entries for an operator.
+
+    One applies it to a stream over an iterable, the other to a stream over a foreign Publisher.
 
     Args:
         apply: applies the operator to a stream.
@@ -241,7 +244,7 @@ def _entry(
     return Entry(name, verification, covers, skips, subset, all_routes)
 
 
-# The resources of factories, which are released after each test.
+# Factories register functions that release their resources. They run after the current test.
 
 _left: list[Callable[[], object]] = []
 

@@ -1,4 +1,7 @@
-"""The routes: the Python port, and the official TCK over each gateway and family of interfaces."""
+"""Define the routes: how a TCK verifies an entry, and over which gateway.
+
+The TCK is the Python port or the official one, which runs over each gateway and each family of interfaces.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ Verify = Callable[[type[Verification]], Report]
 
 
 class Route(NamedTuple):
-    """A TCK, and the JVM that it needs.
+    """A way to verify entries: a TCK, and the JVM that it needs, if any.
 
     Attributes:
         key: the name on the command line.
         title: the column of the table.
-        opens: returns a context manager that gives the function which runs the TCK.
-        processes: how many worker processes run at the same time.
+        opens: creates a context manager. Its value is the function that runs the TCK.
+        processes: the number of worker processes that run at the same time.
     """
 
     key: str

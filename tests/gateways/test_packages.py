@@ -1,4 +1,4 @@
-"""Jars by Maven coordinates, from a repository in a folder: no network, and a JVM for Ivy alone."""
+"""Resolve Maven coordinates to jars with Ivy, from a repository in a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPARKS_IVY = Path(pyspark.__file__).parent / "jars" / IVY.name
 
 @pytest.fixture
 def central(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Publish the packages of the tests in a repository that replaces Maven Central; the cache is empty."""
+    """Replace Maven Central by a folder of test packages; use an empty cache."""
     root = tmp_path / "central"
     publish(root, "org.example:top:1.0", ["org.example:base:1.0"], files=("", "linux"))
     publish(root, "org.example:other:1.0", ["org.example:base:1.10"])
@@ -237,7 +237,7 @@ def test_a_version_that_may_change_is_resolved_each_time(central: Path) -> None:
 
 
 def test_processes_share_one_cache(central: Path) -> None:
-    """All start with an empty cache, after another was killed while it wrote a file."""
+    """Three processes resolve into a cache that has a partial file of a killed one."""
     folder = central.parent / "the cache, ä" / "pyrs" / "packages"
     cut = folder / "jars" / "org.example" / "top" / "1.0" / "top-1.0.jar.part"
     cut.parent.mkdir(parents=True)
@@ -252,7 +252,7 @@ def test_processes_share_one_cache(central: Path) -> None:
     [answer] = answers
     top, _ = map(Path, answer.strip().split("|"))
     assert top.read_bytes() == (central / "org/example/top/1.0/top-1.0.jar").read_bytes()
-    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved"], "no run has left its folder"
+    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved"], "temporary folders are removed"
     assert len(list((folder / "resolved").iterdir())) == 1
 
 
@@ -271,7 +271,7 @@ def test_files_of_a_killed_process_are_removed_after_a_day(
     folder = central.parent / "the cache, ä" / "pyrs" / "packages"
     [left] = folder.iterdir()
     resolve(["org.example:top:1.0"])
-    assert left.is_dir(), "it may belong to a running process on another machine"
+    assert left.is_dir(), "a recent folder may belong to a running process on another machine"
     two_days_ago = time.time() - 2 * 24 * 60 * 60
     halted, unnumbered = folder / f"run-{os.getpid()}-abc", folder / "run-abc"
     for run in (left, halted, unnumbered):
@@ -292,7 +292,7 @@ def test_the_ivy_settings_of_the_user_are_not_read(
     assert [path.name for path in (home / ".ivy2").iterdir()] == ["ivysettings.xml"]
 
 
-def test_symbolic_links_and_unwritable_caches(central: Path, tmp_path: Path) -> None:
+def test_cache_links_are_followed_and_unwritable_caches_are_reported(central: Path, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     [jar] = resolve(["org.example:base:1.0"], cache=tmp_path / "link")

@@ -1,4 +1,4 @@
-"""Four streaming libraries of the JVM behind one interface, for the same tests.
+"""Adapters that give four JVM stream libraries one interface, to share tests.
 
 A *source* has the type of the library: a Flux, a Flowable, an Akka Source, a Flow.Publisher.
 """
@@ -13,9 +13,11 @@ from tests.interop.harness import Java
 
 
 class Reactor:
+    """Uses Flux of Reactor; the base class of the other adapters."""
+
     name = "reactor"
     error_overtakes = False
-    """An error overtakes or replaces the elements in the buffer of the library."""
+    """True if an error overtakes or replaces the elements in the buffer of the library."""
 
     def __init__(self, bridge: Bridge, java: Java) -> None:
         self.bridge = bridge
@@ -25,7 +27,10 @@ class Reactor:
         pass
 
     def numbers(self, count: int, watch: Any) -> Any:
-        """Return a source of the Integers 1 to count; ``watch`` observes requests, elements and a cancel."""
+        """Return a source of the Integers 1 to count.
+
+        ``watch`` observes its requests, elements and cancel.
+        """
         source = self.java.static("reactor.core.publisher.Flux", "range", 1, count)
         source = self.java.call(source, "doOnNext", self.java.call(watch, "elementConsumer"))
         source = self.java.call(source, "doOnRequest", watch)
@@ -118,7 +123,7 @@ class Akka(Reactor):
 
 
 class Submission(Reactor):
-    """java.util.concurrent.SubmissionPublisher, which has the Flow interfaces."""
+    """java.util.concurrent.SubmissionPublisher, which implements Flow.Publisher."""
 
     name = "submission"
     error_overtakes = True

@@ -1,4 +1,4 @@
-"""Tasks that wait for the test."""
+"""Hold the tasks of a Spark job until the test releases them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 class Gates:
-    """Partitions that report their start and wait until they are opened, by files that tasks can see."""
+    """Holds each partition at a gate until the test opens it.
+
+    A task creates a file when it starts and waits for the file that opens its gate.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,10 +27,10 @@ class Gates:
 
             number = TaskContext.get().partitionId()
             open(f"{folder}/began-{number}", "w").close()
-            end = time.monotonic() + 120  # as long as a test may take
+            end = time.monotonic() + 120  # the time allowed for a test
             while not os.path.exists(f"{folder}/open-{number}") and not os.path.exists(f"{folder}/open-all"):
                 if time.monotonic() > end:
-                    raise TimeoutError("the gate was never opened")
+                    raise TimeoutError(f"gate {number} was not opened within 120 seconds")
                 time.sleep(0.01)
             yield from batches
 

@@ -11,10 +11,11 @@ JOB_DEADLINE = 100.0
 
 
 def active_jobs(spark: Any) -> int:
-    """Returns how many jobs of the session run.
+    """Return the number of running jobs of the session.
 
-    Spark's tracker hears of a job by a bus, and on a busy machine its task may be at work before that. So what is on
-    the bus comes first: a job is on it before any of its tasks begins, and its end before anybody has its result.
+    Spark's status tracker receives the start and the end of a job from the listener bus, which lags behind the tasks
+    on a busy machine. So this function first waits until the bus is empty. Spark posts the start of a job before its
+    first task runs, and the end before it returns the result.
     """
     context = spark.sparkContext
     context._jsc.sc().listenerBus().waitUntilEmpty(int(DEADLINE * 1000))

@@ -1,4 +1,4 @@
-"""The package as Spark ships it: a zip file, from which the driver may import it too."""
+"""pyrs in a zip file, as Spark ships it: the driver may import it from there."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def run(archive: str, folder: Path) -> list[str]:
-    """Run the driver where only Spark's paths have the package; return what it prints."""
+    """Run the driver, which adds ``archive`` to Spark's path; return its output."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "TMPDIR": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, archive],
@@ -59,7 +59,7 @@ def run(archive: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-def test_attach_works_where_the_driver_imports_from_the_zip_file(package: Path, tmp_path: Path) -> None:
+def test_attach_works_in_a_driver_that_imports_from_the_zip_file(package: Path, tmp_path: Path) -> None:
     archive = shutil.make_archive(str(tmp_path / "pyrs"), "zip", package.parent, "pyrs")
     inside, result, mode, folder = run(archive, tmp_path)
     assert inside == "True ok"
@@ -68,7 +68,7 @@ def test_attach_works_where_the_driver_imports_from_the_zip_file(package: Path, 
     assert not Path(folder).exists(), "the folder is removed at exit"
 
 
-def test_jars_in_a_zip_file_without_them_are_reported(package: Path, tmp_path: Path) -> None:
+def test_a_zip_file_without_the_jars_is_reported(package: Path, tmp_path: Path) -> None:
     import zipfile
 
     from pyrs.errors import JvmUnavailable

@@ -1,4 +1,4 @@
-"""buffer: by count against a list model, by time in virtual time; demand, buffering and errors."""
+"""Test buffer by count, against a list model, and by time, in virtual time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class TimedBuffer:
         return sum(self.source.requests)
 
 
-def test_by_time_the_timer_starts_with_the_first_element() -> None:
+def test_timer_starts_with_the_first_element() -> None:
     buffer = TimedBuffer(None, request=9)
     buffer.time.advance_by(5)
     assert buffer.time.pending == 0
@@ -151,7 +151,7 @@ def test_deadline_that_passes_while_an_element_is_handled_is_not_lost(monkeypatc
     buffer.subscriber.assert_elements([1, 2])
 
 
-def test_by_count_and_time_the_first_limit_applies() -> None:
+def test_list_is_emitted_at_the_first_limit_of_count_and_time() -> None:
     buffer = TimedBuffer(3, request=9)
     buffer.source.next(1, 2, 3)
     buffer.subscriber.assert_elements([1, 2, 3])
@@ -205,7 +205,7 @@ def test_count_bounds_lists_and_buffered_elements() -> None:
     while sent < buffer.requested:
         buffer.source.next(sent)
         sent += 1
-    assert sent == 6  # one full list and the next one
+    assert sent == 6  # a full list, and an input queue that holds at most ``count`` elements
     buffer.time.advance_by(9)
     buffer.subscriber.request(1)
     buffer.subscriber.assert_elements([0, 1, 2])

@@ -1,4 +1,4 @@
-"""Checks for every library of operators: bounded demand and cancellation of an endless source, and errors."""
+"""Checks for the tests of operator libraries: demand, cancellation, errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ENDLESS = 2**31 - 2
 
 
 def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
-    """Check that demand is bounded, that exactly the requested elements arrive, and that a cancel is forwarded."""
+    """Check that demand is bounded, and that the stream forwards a cancel.
+
+    The Subscriber receives exactly the requested elements.
+    """
     received = TestSubscriber(timeout=DEADLINE)
     stream.subscribe(received)
     received.await_subscription()
@@ -36,7 +39,7 @@ def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], canc
 
 
 def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
-    """Check that with ``exact=True`` the source receives the same requests."""
+    """Check that ``exact=True`` forwards the Subscriber's requests unchanged."""
     received = TestSubscriber(3, timeout=DEADLINE)
     stream.subscribe(received)
     received.await_count(3)
@@ -55,7 +58,7 @@ def java_failure(bridge: Bridge) -> JavaObject:
 
 
 def check_java_failure(error: BaseException) -> None:
-    """Check that exception in Python: its class, message, Java stack and cause."""
+    """Check the class, message, Java stack and cause of ``java_failure`` in Python."""
     assert isinstance(error, JavaError)
     assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
     assert error.java_stack
@@ -64,7 +67,10 @@ def check_java_failure(error: BaseException) -> None:
 
 
 def check_failing_stage(stream: pyrs.Stream[Any], cancelled: threading.Event) -> None:
-    """Check a stage with ``no_third``: two elements, then its exception, and a cancelled source."""
+    """Check that a failing stage emits its first elements and cancels its source.
+
+    The stage maps with ``no_third``.
+    """
     received = TestSubscriber(10, timeout=DEADLINE)
     stream.subscribe(received)
     error = received.await_error()
@@ -76,7 +82,7 @@ def check_failing_stage(stream: pyrs.Stream[Any], cancelled: threading.Event) ->
 
 
 def no_third(number: int) -> int:
-    """Raise at 3, for ``map`` in a stage."""
+    """Return the number, but raise LookupError for 3; a function for ``map``."""
     if number == 3:
         raise LookupError("no third")
     return number

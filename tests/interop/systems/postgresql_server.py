@@ -1,4 +1,4 @@
-"""A PostgreSQL server in a temporary folder, on a free loopback port, with a password."""
+"""Run a PostgreSQL server in a temporary folder, on a free loopback port."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Server:
 
 @contextlib.contextmanager
 def postgresql() -> Iterator[Server]:
-    """Start a server, and stop it at the end."""
+    """Run a server with a password for the duration of the context."""
     programs = install()
     folder = Path(tempfile.mkdtemp(prefix="pyrs-postgresql-"))
     server = Server(free_port(), USER, secrets.token_urlsafe(16))
@@ -70,7 +70,7 @@ def postgresql() -> Iterator[Server]:
 
 
 def install() -> Path:
-    """Return the folder of its programs; install them if they are missing."""
+    """Return the folder of PostgreSQL's programs; install them if they are missing."""
 
     def newest() -> Path | None:
         found = [*DEBIAN.glob("*/bin/initdb")]
@@ -79,12 +79,15 @@ def install() -> Path:
     debian.need("postgresql", newest() is not None)
     programs = newest()
     if programs is None:
-        raise FileNotFoundError(f"no initdb below {DEBIAN}, though the package is there")
+        raise FileNotFoundError(f"no initdb below {DEBIAN}, although the package postgresql is installed: reinstall it")
     return programs
 
 
 def _runner(folder: Path, password: Path) -> Callable[..., None]:
-    """Run a program of PostgreSQL. It refuses to run as root, so root runs it as the user postgres."""
+    """Return a function that runs a program of PostgreSQL.
+
+    PostgreSQL refuses to run as root, so root runs the program as the user postgres.
+    """
     identity: dict[str, Any] = {}
     if os.geteuid() == 0:
         owner = pwd.getpwnam("postgres")
@@ -93,7 +96,7 @@ def _runner(folder: Path, password: Path) -> Callable[..., None]:
             os.chown(path, owner.pw_uid, owner.pw_gid)
 
     def run(*command: object) -> None:
-        # To a file, because the server inherits it and would keep a pipe open.
+        # The output goes to a file: the server inherits it, and would keep a pipe open.
         with (folder / "output").open("w+b") as output:
             done = subprocess.run(
                 [*map(str, command)],

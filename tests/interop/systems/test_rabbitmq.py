@@ -126,7 +126,7 @@ class TestAQueueIntoPython:
     def test_demand_is_bounded(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
-        """With three requested the broker sends as many as the QoS allows and keeps the rest."""
+        """The broker sends QOS unacknowledged messages, although three are requested."""
         received = TestSubscriber(3, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
         assert [delivery.getBody() for delivery in received.await_count(3)] == BODIES[:3]
@@ -140,7 +140,7 @@ class TestAQueueIntoPython:
     def test_unacknowledged_elements_are_redelivered_after_a_cancel(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
-        """Seven arrived and five were acknowledged: exactly the rest is redelivered in order."""
+        """The next consumer receives all but the five acknowledged messages, in order."""
         before = sent(bridge)
         received = TestSubscriber(7, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
@@ -217,7 +217,7 @@ class TestPythonIntoAQueue:
         recipe.handled(bridge, receiver, queue, seen.extend).first().block(DEADLINE)
         assert seen[0]["properties"] == properties
 
-    def test_sending_before_a_confirm_is_requested_is_bounded(
+    def test_sending_is_bounded_without_demand_for_confirms(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
@@ -246,7 +246,7 @@ class TestPythonIntoAQueue:
     def test_completion_waits_for_all_confirms(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
-        """Reactor RabbitMQ may lose confirms that arrive after the completion of its source."""
+        """Reactor RabbitMQ may lose confirms that arrive after its source has completed."""
         observed = EndObserver(bridge, sender, "sendWithPublishConfirms")
         confirms = TestSubscriber(2, timeout=DEADLINE)
         recipe.send(bridge, observed, messages(queue, BODIES[:3])).subscribe(confirms)
