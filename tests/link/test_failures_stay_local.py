@@ -16,6 +16,8 @@ import pyrs
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ConversionError, LinkClosed, NullSignal, ProtocolError
 from pyrs.jvm.codec import LinkCodec, LinkReferences
+from pyrs.jvm.link import batches, outbound
+from pyrs.jvm.link import session as session_module
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Session
@@ -145,6 +147,55 @@ def test_an_argument_that_cannot_be_encoded_leaves_no_pending_call(session: Link
     with pytest.raises(ConversionError):
         session.call(9, ["\ud800"])
     assert not session._calls
+
+
+class TestMessagesBeyondTheLimit:
+    @pytest.fixture(autouse=True)
+    def limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (batches, outbound, session_module):
+            monkeypatch.setattr(module, "MAX_MESSAGE", 100_000)
+
+    def sent(self, session: LinkSession, *elements: Any) -> list[Any]:
+        """Return the frames of a stream of the elements, which completes before the writer takes them."""
+        handle = session.handles.own(pyrs.from_iterable(elements), 1)
+        session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+        with session.outbox._writing:
+            session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(100)))
+        session.outbox.write()
+        return [
+            session.read(each)[2] if each.type == FrameType.ERROR else session.read(each)
+            for each in session.sent
+            if each.id == 2
+        ]
+
+    @pytest.mark.parametrize("before", [[], ["a"], ["a"] * 50])
+    @pytest.mark.parametrize("after", [[], ["b"]])
+    def test_an_element_fails_its_stream_after_those_before_it(
+        self, session: LinkSession, other: TestSubscriber[Any], before: list[str], after: list[str]
+    ) -> None:
+        kept = object()
+        handles = len(session.handles)
+        *elements, error = self.sent(session, *before, [kept, bytes(100_000)], *after, *[[kept]] * len(after))
+        assert [element for batch in elements for element in batch] == before
+        assert error == "pyrs.errors.ConversionError"
+        assert len(session.handles) == handles + 1, "only the Publisher is still exported"
+        assert list(session.streams) == [1]
+        assert_lives(session, other)
+
+    def test_an_argument_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
+        with pytest.raises(ConversionError, match="too large"):
+            session.call(9, [object(), bytes(100_000)])
+        assert not session._calls and not session.sent and not len(session.handles)
+        assert_lives(session, other)
+
+    def test_a_result_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
+        handle = session.handles.own(lambda: [object(), bytes(100_000)], 0)
+        session.receive(Frame(FrameType.CALL, 1, msgpack.packb([handle, []])))
+        (message,) = session.sent
+        succeeded, _ = session.read(message)
+        assert message.type == FrameType.RETURN and not succeeded
+        assert len(session.handles) == 1
+        assert_lives(session, other)
 
 
 class Broken(Exception):

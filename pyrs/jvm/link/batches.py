@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from pyrs._core.fusion import null_element
 from pyrs.jvm.limits import LIMITS
-from pyrs.jvm.link.frames import MAX_BODY
+from pyrs.jvm.link.frames import ARRAY32, MAX_BODY, MAX_MESSAGE
 from pyrs.jvm.link.interfaces import Encoder
 
 MAX_ELEMENTS = LIMITS["next.elements"]
+_HEADER_SIZE = ARRAY32.size
 
 
 class Carrying(bytes):
@@ -117,8 +118,9 @@ class Batches:
         elements = b"".join(parts)
         if len(elements) > MAX_BODY and len(parts) > 1:
             # The sizes are added up only in this case, to keep the usual case fast.
-            size = kept = 0
-            while size < MAX_BODY:
+            size, kept = len(parts[0]), 1
+            # An element that exceeds the limit of a message must not take those before it with it.
+            while size < MAX_BODY and size + len(parts[kept]) + _HEADER_SIZE <= MAX_MESSAGE:
                 size += len(parts[kept])
                 kept += 1
             del parts[kept:]

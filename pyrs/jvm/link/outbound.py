@@ -15,7 +15,7 @@ from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
-from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
+from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches, OutboundBatch
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
 from pyrs.jvm.link.host import StreamHost
 
@@ -323,28 +323,48 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             return next(self._large), bool(self._large or self._batches or self._terminal is not None)
         # One turn after the last fragment: until that is written, RELEASE must not overtake it.
         self._large_carries = []
-        if self._cancelled:
+        if self._cancelled or self._sent_terminal:
             self._batches.discard(self._session.codec.disown)
             self._session.ended_outbound(self)
             return b"", False
         terminal = self._terminal
         batch = self._batches.take()
         if batch is not None:
-            self._session.count_out(batch.size)
             kind = FrameType.NEXT_HOME if batch.goes_home else FrameType.NEXT
             header, elements = array_header(batch.size), batch.elements
             size = len(header) + len(elements)
             if size > MAX_MESSAGE:
-                self._fail(ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most"))
-                return b"", True
+                return self._refuse(batch, size)
+            self._session.count_out(batch.size)
             more = bool(self._batches) or terminal is not None
             if size <= MAX_BODY:
                 return frame(kind, self.id, header + elements), more
             self._large = Fragments(kind, self.id, elements, header)
             self._large_carries = batch.carried
             return next(self._large), bool(self._large) or more
-        if terminal is None or self._sent_terminal:
+        if terminal is None:
             return b"", False
+        return self._last(terminal)
+
+    def _refuse(self, batch: OutboundBatch, size: int) -> tuple[bytes, bool]:
+        """Send an error in place of an element that is too large, and drop what follows it.
+
+        The Publisher may have completed already. Its terminal signal is not sent, since an element is missing.
+        """
+        codec = self._session.codec
+        error = ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most")
+        terminal = codec.encode_error(error)
+        for handle in batch.carried:
+            if type(handle) is int:
+                codec.disown(handle)
+        self._batches.discard(codec.disown)
+        if self._terminal is None:
+            self._terminal = terminal
+            self._session.schedule(self)  # the drain loop cancels upstream
+        return self._last(terminal)
+
+    def _last(self, terminal: bytes) -> tuple[bytes, bool]:
+        """Return the first frame of a terminal signal. Nothing is sent after it."""
         self._sent_terminal = True
         self._session.ended_outbound(self)
         if not terminal:

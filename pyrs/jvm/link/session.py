@@ -14,7 +14,17 @@ from typing import Any
 from pyrs._core.context import capture
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
-from pyrs.jvm.link.frames import CREDIT, RELEASED, Fragments, Frame, FrameType, GoAway, batch_size, frame
+from pyrs.jvm.link.frames import (
+    CREDIT,
+    MAX_MESSAGE,
+    RELEASED,
+    Fragments,
+    Frame,
+    FrameType,
+    GoAway,
+    batch_size,
+    frame,
+)
 from pyrs.jvm.link.handles import MissingHandle
 from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.inbound import InboundStream
@@ -309,7 +319,7 @@ class Session(StreamHost):
         answer: SimpleQueue[list[Any] | BaseException] = SimpleQueue()
         try:
             self._calls[identifier] = answer
-            body, carried = self.codec.encode_carrying([handle, list(arguments)])
+            body, carried = self._encode_message([handle, list(arguments)])
             self.outbox.ready(Message(Fragments(FrameType.CALL, identifier, body), carried))
             self.outbox.flush()
             if not self.open:  # ``lost`` may have read the table before
@@ -325,6 +335,20 @@ class Session(StreamHost):
         if succeeded:
             return value
         raise self.codec.failure(value)
+
+    def _encode_message(self, value: object) -> tuple[bytes, list[object]]:
+        """Encode the body of a CALL or RETURN. Also return its references.
+
+        Raises:
+            ConversionError: The value has no form in Java, or no message can hold it.
+        """
+        body, carried = self.codec.encode_carrying(value)
+        if len(body) > MAX_MESSAGE:
+            for handle in carried:
+                if type(handle) is int:
+                    self.codec.disown(handle)
+            raise ConversionError(f"a value of {len(body)} bytes is too large: a message is 1 GiB at most")
+        return body, carried
 
     def _called(self, identifier: int, body: bytes) -> None:
         entries, unreadable = self._read_entries(body, "CALL", 2)
@@ -344,7 +368,7 @@ class Session(StreamHost):
                     raise MissingHandle(handle)
                 else:
                     result = target(*arguments)
-                body, carried = self.codec.encode_carrying([True, result])
+                body, carried = self._encode_message([True, result])
             except BaseException as error:
                 body, carried = self.codec.encode_failure(error), []
             self.outbox.ready(Message(Fragments(FrameType.RETURN, identifier, body), carried))
