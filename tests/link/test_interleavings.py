@@ -484,6 +484,17 @@ def test_a_cancelled_stream_releases_references_of_a_partly_written_element() ->
     assert carried[0]() is None
 
 
+def test_an_idle_stream_releases_references_of_a_written_large_element() -> None:
+    session = Releasing()
+    publisher = session.handles.own(Hot(b"x" * 300_000), 1)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
+    session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
+    session.run()
+    stream: Any = session.streams[2]
+    assert not stream._large_carries, "held until the next element"
+    assert [each.type for each in session.sent] == [FrameType.NEXT_HOME, FrameType.RELEASE]
+
+
 def test_an_undecodable_answer_fails_its_call() -> None:
     """A malformed answer ends the link, and the caller does not wait for its deadline."""
     peer = Peer()

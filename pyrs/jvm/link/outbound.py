@@ -320,7 +320,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def take(self) -> tuple[bytes, bool]:
         """Return the next frame of this stream, and whether more follow."""
         if self._large:
-            return next(self._large), bool(self._large or self._batches or self._terminal is not None)
+            part = next(self._large)
+            return part, bool(self._large or self._large_carries or self._batches or self._terminal is not None)
         # One turn after the last fragment: until that is written, RELEASE must not overtake it.
         self._large_carries = []
         if self._cancelled or self._sent_terminal:
