@@ -112,7 +112,8 @@ class Chain(Generic[T]):
         self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
         self._gauges: list[Any] = [base] if type(base) in _COUNTED else []
         # Without user code nothing can end the chain falsely, and no marker is needed.
-        self.ended = not any(stage.calls_user_code for stage in stages)
+        self._cannot_end_falsely = not any(stage.calls_user_code for stage in stages)
+        self.ended = self._cannot_end_falsely
         self.steady = self.ended and bool(self._gauges)
         iterator = base if self.ended else chain(base, self._mark())
         mapping = None
@@ -156,6 +157,15 @@ class Chain(Generic[T]):
         gauge = Gauge(self._gauges, holding)
         self._gauges = [gauge]
         return gauge
+
+    def after_end(self, *elements: Any) -> Iterator[Any]:
+        """Yield elements that a stage emits after its source ended.
+
+        The chain has not ended before they are taken: a later function may raise StopIteration for one of them.
+        """
+        self.ended = self._cannot_end_falsely
+        yield from elements
+        self.ended = True
 
     def is_used_up(self) -> bool:
         """Return whether it is known, without pulling an element, that none is left.

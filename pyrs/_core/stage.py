@@ -401,4 +401,4 @@ class FoldStage(Stage):
             whole.raised_in(self)
             raise
         gauge.used_up = True
-        yield last
+        yield from whole.after_end(last)

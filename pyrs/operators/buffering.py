@@ -135,7 +135,7 @@ class BufferCount(Stage):
         gauge.holding = True
         while chunk:
             gauge.used_up = len(chunk) <= skip
-            yield chunk
+            yield from whole.after_end(chunk)
             chunk = chunk[skip:]
         if error is not None:
             raise error
@@ -269,7 +269,7 @@ class BufferBy(Stage):
             error = raised
         for rest in lists.rest():  # also before an error of the source
             gauge.used_up = True
-            yield rest
+            yield from whole.after_end(rest)
         if error is not None:
             raise error
 

@@ -191,7 +191,7 @@ class TakeLast(_Counted):
         whole.check_end()
         while last:
             gauge.used_up = len(last) == 1
-            yield last.popleft()
+            yield from whole.after_end(last.popleft())
 
 
 class IgnoreElements(TakeLast):

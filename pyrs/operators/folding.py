@@ -184,7 +184,7 @@ class ElementAt(Stage):
             whole.raised_in(self)
             _nothing(self)
         gauge.used_up = True
-        yield self.default
+        yield from whole.after_end(self.default)
 
     def __repr__(self) -> str:
         return f"element_at({self.index}{'' if self.default is MISSING else ', '}{_shown(self.default)})"
@@ -258,7 +258,7 @@ class DefaultIfEmpty(Stage):
             return
         whole.check_end()
         gauge.used_up = True
-        yield self.value
+        yield from whole.after_end(self.value)
 
     def __repr__(self) -> str:
         return f"default_if_empty({short(self.value)})"
@@ -303,7 +303,7 @@ class Match(Stage):
             return
         whole.check_end()
         gauge.used_up = True
-        yield not self.decisive
+        yield from whole.after_end(not self.decisive)
 
     def functions(self) -> tuple[object, ...]:
         return (self.predicate,)

@@ -165,3 +165,38 @@ def test_interrupt_that_dematerialize_raises_again_is_signalled() -> None:
     with pytest.raises(KeyboardInterrupt):
         source.next(1)
     subscriber.assert_error(KeyboardInterrupt)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda stream, function: stream.map(function),
+        lambda stream, function: stream.filter(function),
+        lambda stream, function: stream.skip_while(function),
+        lambda stream, function: stream.scan(function, 0),
+        lambda stream, function: stream.any(function),
+        lambda stream, function: stream.all(function),
+    ],
+)
+@pytest.mark.parametrize(
+    "trailing",
+    [
+        lambda stream: stream.count(),
+        lambda stream: stream.last(default=0),
+        lambda stream: stream.element_at(9, default=0),
+        lambda stream: stream.any(lambda n: n > 9),
+        lambda stream: stream.ignore_elements().default_if_empty(0),
+        lambda stream: stream.take_last(1),
+        lambda stream: stream.buffer(9),
+        lambda stream: stream.buffer_until(lambda n: n > 9),
+    ],
+)
+def test_stop_iteration_for_a_trailing_element_fails_the_stream(
+    trailing: Build, after: Callable[[pyrs.Stream[Any], Any], pyrs.Stream[Any]]
+) -> None:
+    def function(*arguments: Any) -> bool:
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        after(trailing(pyrs.just(1, 2)), function).collect()
+    assert after(trailing(pyrs.just(1, 2)), lambda *arguments: True).take(9).collect() is not None
