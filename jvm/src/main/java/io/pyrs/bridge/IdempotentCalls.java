@@ -57,7 +57,7 @@ final class IdempotentCalls {
 
     /**
      * Runs a task with a context class loader, which finds configurations and services. A thread that JPype attached
-     * has none, and neither have the threads that it starts.
+     * has none, and the threads that it starts inherit none.
      */
     static <T> T inContext(ClassLoader loader, Callable<T> task) throws Exception {
         Thread thread = Thread.currentThread();

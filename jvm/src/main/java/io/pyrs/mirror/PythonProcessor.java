@@ -7,7 +7,10 @@ import java.util.concurrent.Flow;
 import org.reactivestreams.Processor;
 import org.reactivestreams.Subscriber;
 
-/** A Python Processor as a Processor of both families: a {@link PythonSubscriber} and a {@link PythonPublisher}. */
+/**
+ * A Python Processor as a Processor of org.reactivestreams and of Flow: a {@link PythonSubscriber} and a
+ * {@link PythonPublisher}.
+ */
 public final class PythonProcessor extends PythonSubscriber
         implements Processor<Object, Object>, Flow.Processor<Object, Object> {
     private final PythonPublisher publisher;

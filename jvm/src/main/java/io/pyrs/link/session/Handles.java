@@ -33,7 +33,7 @@ public final class Handles implements References {
     private static final int ENTRY = 12;
     private static final int FRAME_ENTRIES = Limits.of("release.entries");
 
-    /** The mirror of an object of the peer, and how often its handle was received. */
+    /** The mirror of an object of the peer, and the number of times that its handle was received. */
     private static final class HeldMirror {
         final long handle;
         final WeakReference<Object> mirror;
@@ -107,7 +107,7 @@ public final class Handles implements References {
         }
     }
 
-    /** Returns the Subscriber of a handle for its only subscription (rules 2.5, 2.12), null if there is none left. */
+    /** Returns the Subscriber of a handle for its only subscription (rules 2.5, 2.12), or null for a later call. */
     synchronized Object claimSubscriber(long handle) {
         Owned owned = table.find(handle);
         if (owned == null || owned.claimed) {
@@ -120,7 +120,7 @@ public final class Handles implements References {
         return owned.target;
     }
 
-    /** Returns the recorder of the integers that an exported Publisher emits, null if they are not recorded. */
+    /** Returns the box types of the integers that an exported Publisher emits, or null if they are not recorded. */
     synchronized IntegerBoxing boxesOf(long handle) {
         Owned owned = table.find(handle);
         return owned == null ? null : owned.boxes;
@@ -138,7 +138,7 @@ public final class Handles implements References {
         return owned.boxes;
     }
 
-    /** Subtracts {@code count} transfers of a handle. Unknown handles are ignored. */
+    /** Subtracts {@code count} from the times that a handle was sent. Ignores unknown handles. */
     synchronized void receiveRelease(long handle, long count) {
         Owned owned = table.find(handle);
         if (owned != null && (owned.count -= count) <= 0) {
@@ -172,7 +172,7 @@ public final class Handles implements References {
         return mirror instanceof PeerProxy ? ((PeerProxy) mirror).reference() : null;
     }
 
-    /** Returns the mirror of a handle. There is one at a time, as long as it is reachable. */
+    /** Returns the mirror of a handle: the same one as long as it is reachable, then a new one. */
     @Override
     public synchronized Object remote(int kindCode, long handle) {
         if (closed) {
@@ -205,7 +205,7 @@ public final class Handles implements References {
         recordRelease(lost.handle, lost.receipts);
     }
 
-    /** Records transfers to be released; performs no I/O. */
+    /** Records for the next RELEASE that a handle was received {@code receipts} times. Performs no I/O. */
     synchronized void recordRelease(long handle, long receipts) {
         if (closed) {
             return;

@@ -62,7 +62,7 @@ final class Window {
         ranEmpty = true;
     }
 
-    /** Returns the credit to send now, 0 for none. */
+    /** Returns the credit to send now, which may be 0. */
     long refill() {
         if (requested == 0) {
             return 0; // no credit before the first request of the user
@@ -90,7 +90,7 @@ final class Window {
         return wanted;
     }
 
-    /** Returns whether {@link #refill} may return credit. Cheap enough to call after each element. */
+    /** Returns whether {@link #refill} may return credit. It is cheap enough to call after each element. */
     boolean isLow() {
         return granted - delivered <= limit >> 2;
     }
