@@ -313,6 +313,22 @@ class TestMalformedFrames:
             session.receive(Frame(FrameType.CALL, 1, body))
 
 
+@pytest.mark.parametrize("demand", [7, 1_000])
+def test_an_on_next_that_raises_counts_as_delivered(session: LinkSession, demand: int) -> None:
+    class Raises(TestSubscriber[Any]):
+        def on_subscribe(self, subscription: Subscription) -> None:
+            subscription.request(demand)
+
+        def on_next(self, element: Any) -> None:
+            if element == 5:
+                raise RuntimeError("x")
+
+    session.subscribe(7, Raises())
+    session.receive(Frame(FrameType.NEXT, 1, msgpack.packb(list(range(16)))))
+    assert (session.elements_in, session.dropped) == (6, 10)
+    assert not session.streams
+
+
 class Silent(Publisher[Any]):
     """Never calls on_subscribe."""
 

@@ -290,35 +290,38 @@ class InboundStream(DrainLoop, Subscription):
             if demand >= _RUN:
                 piece = min(piece, demand)
             chunk = current if len(current) <= piece else current[:piece]
-            if demand >= len(chunk):
-                # The demand covers the chunk, so it is not counted element by element.
-                left = iter(chunk)
-                if consume is not None:
+            covered = demand >= len(chunk)
+            left = iter(chunk)
+            handed = 0
+            try:
+                if not covered:
+                    for element in left:
+                        if not demand:
+                            if not requests:
+                                break
+                            demand = requests.popleft()
+                            # Saturated where it is read: a call for each request(1) would cost more.
+                            window.requested += demand
+                        demand -= 1
+                        handed += 1
+                        on_next(element)
+                        if self._cancelled:
+                            break  # type: ignore[unreachable]
+                elif consume is not None:
                     consume(left, len(chunk))
                 else:
                     for element in left:
                         on_next(element)
                         if self._cancelled:  # by on_next or another thread
                             break  # type: ignore[unreachable]
-                handed = len(chunk) - length_hint(left)
-                demand -= handed
-            else:
-                handed = 0
-                for element in chunk:
-                    if not demand:
-                        if not requests:
-                            break
-                        demand = requests.popleft()
-                        # Saturated where it is read: a call for each request(1) would cost more.
-                        window.requested += demand
-                    demand -= 1
-                    handed += 1
-                    on_next(element)
-                    if self._cancelled:
-                        break  # type: ignore[unreachable]
-            self._current = [] if handed == len(current) else current[handed:]
-            self._demand = demand
-            window.delivered += handed
+            finally:  # elements before one whose on_next raised are not counted as dropped
+                if covered:
+                    # The demand covers the chunk, so it is not counted element by element.
+                    handed = len(chunk) - length_hint(left)
+                    demand -= handed
+                self._current = [] if handed == len(current) else current[handed:]
+                self._demand = demand
+                window.delivered += handed
             total += handed
         self._demand = demand
         return total
