@@ -58,6 +58,10 @@ class _FirstInput(Input[Any]):
         self.first: Any = MISSING
         self.consumer: _WholeRun | None = None
 
+    def is_over(self) -> bool:
+        """Return whether the operator has terminated, so that nothing is emitted any more."""
+        return not self._run._live
+
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
@@ -87,6 +91,8 @@ class _Whole(Operator[Any]):
         self.input = source
 
     def run(self, subscriber: Subscriber[Any]) -> _WholeRun:
+        if self.input.is_over():
+            raise RuntimeError(f"{self.call} was cancelled when the Publisher of the function terminated")
         if self.input.consumer is not None:
             raise RuntimeError(f"{self.call} accepts one Subscriber; use share()")
         self.input.consumer = _WholeRun(subscriber, self)
@@ -127,6 +133,9 @@ class _WholeRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._input.cancel()
+        if self._input.first is not MISSING:  # else the error was the first signal, or was emitted
+            error, self._input.error = self._input.error, None
+            self._drop(error)
         self._input.first = MISSING
 
 

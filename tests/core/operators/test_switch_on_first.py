@@ -124,6 +124,29 @@ def test_failing_function_fails_the_stream_and_cancels_the_source(result: Any) -
     source.assert_cancelled(1)
 
 
+def test_error_behind_an_element_that_was_not_requested_is_dropped_on_cancel(dropped: Any) -> None:
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[int] = TestSubscriber(0)
+    pyrs.Stream(source).switch_on_first(itself).subscribe(subscriber)
+    source.next(1)
+    source.error(ValueError("planned"))
+    subscriber.cancel()
+    assert [str(error) for error in dropped.take()] == ["planned"]
+
+
+@pytest.mark.parametrize("numbers", [[], [1], [1, 2]])
+def test_stream_of_the_function_fails_a_subscriber_after_the_end(numbers: list[int]) -> None:
+    streams: list[pyrs.Stream[int]] = []
+
+    def keep(signal: Any, stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        streams.append(stream)
+        return pyrs.just(7)
+
+    assert pyrs.from_iterable(numbers).switch_on_first(keep).collect() == [7]
+    with pytest.raises(RuntimeError, match="was cancelled when the Publisher"):
+        streams[0].collect(timeout=DEADLINE)
+
+
 def test_stream_of_the_function_accepts_one_subscriber() -> None:
     with pytest.raises(RuntimeError, match="accepts one Subscriber"):
         pyrs.just(1, 2).switch_on_first(lambda signal, stream: stream.concat(stream)).collect()
