@@ -179,6 +179,7 @@ class Bridge:
 
         Raises:
             TypeError: The object is none of these, or an option has another type.
+            ConversionError: The object came through a bridge to another JVM, or through a link that has ended.
             LinkClosed: The bridge is closed.
         """
         self._check_open()
@@ -190,7 +191,10 @@ class Bridge:
             ours = self._control.unwrap(java_object)
             if ours:
                 return self._session.handles.local(ours)
-        reference = self._references.java_handle(java_object)
+        made = java_object.source if type(java_object) is Stream else java_object
+        if isinstance(made, (JavaPublisher, JavaSubscriber, JavaFuture)):
+            made = made.java_object  # java_handle ignores a stand-in of another bridge or of an ended link
+        reference = self._references.java_handle(made)
         if reference is None:
             name = type(java_object).__qualname__
             advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")

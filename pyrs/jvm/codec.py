@@ -66,7 +66,7 @@ class LinkReferences(Exports, Imports):
         """Return the reference of a stand-in for a Java object; None for other values.
 
         Raises:
-            ConversionError: The object is in another JVM, or its bridge is closed.
+            ConversionError: The object is in another JVM, or its link has ended.
         """
         if isinstance(value, Stream) and type(value) is Stream:
             value = value.source
@@ -89,7 +89,7 @@ class LinkReferences(Exports, Imports):
             java = value.java
         except (LinkClosed, LinkBroken) as error:
             raise ConversionError(
-                f"{value!r} belongs to a bridge that is closed ({error}): get it through this bridge"
+                f"{value!r} belongs to a link that has ended ({error}): get it through this bridge"
             ) from error
         if self.gateway.is_java_object(java):
             return java

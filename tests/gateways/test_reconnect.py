@@ -13,7 +13,7 @@ import pytest
 
 import pyrs
 from pyrs import jvm
-from pyrs.errors import JvmUnavailable, LinkBroken, LinkClosed
+from pyrs.errors import ConversionError, JvmUnavailable, LinkBroken, LinkClosed
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, eventually
 
@@ -91,6 +91,17 @@ def test_objects_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
             strings.valueOf(1)
         with pytest.raises(LinkBroken):
             held.size()
+
+
+def test_stand_ins_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        concurrent = gateway.jvm.java.util.concurrent
+        body = gateway.jvm.java.net.http.HttpResponse.BodySubscribers.discarding()
+        stand_ins = [*map(bridge.from_jvm, (concurrent.SubmissionPublisher(), concurrent.CompletableFuture(), body))]
+        cut(bridge)
+        for stand_in in stand_ins:
+            with pytest.raises(ConversionError, match="belongs to a link that has ended"):
+                bridge.from_jvm(stand_in)
 
 
 def test_threads_share_one_new_link(gateway: Any) -> None:
