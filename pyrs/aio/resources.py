@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
-from pyrs._core.display import name_of
+from pyrs._core.display import kind_of, name_of
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.aio.loops import loop_for, run_on
@@ -34,8 +34,11 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         self._inside: list[AbstractAsyncContextManager[Any]] = []  # the manager, from its entry to its exit
 
     def _begin(self) -> None:
-        self._manager = self._operator.resource()
-        run_on(self._loop, self._context, self._enter, self._manager)
+        manager = self._operator.resource()
+        if not (hasattr(manager, "__aenter__") and hasattr(manager, "__aexit__")):
+            raise TypeError(f"the result of resource must be an asynchronous context manager, not {kind_of(manager)}")
+        self._manager = manager
+        run_on(self._loop, self._context, self._enter, manager)
 
     def _enter(self, manager: AbstractAsyncContextManager[Any]) -> None:
         if self._live:

@@ -157,6 +157,13 @@ def test_failing_factory_or_entry_fails_the_stream() -> None:
         assert "in using_when(" in notes_of(raised.value)[0]
 
 
+@pytest.mark.parametrize("resource", [3, threading.Lock()])
+def test_result_that_is_no_asynchronous_context_manager_fails_the_stream(resource: Any) -> None:
+    with pytest.raises(TypeError, match="resource must be an asynchronous context manager, not") as raised:
+        pyrs.using_when(lambda: resource, pyrs.range).collect(timeout=DEADLINE)
+    assert "in using_when(" in notes_of(raised.value)[0]
+
+
 def test_error_of_the_exit_fails_a_completed_stream_only(dropped: Any) -> None:
     def make() -> Resource:
         return Resource(OSError("cannot close"))
