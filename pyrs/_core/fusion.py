@@ -115,7 +115,8 @@ class Chain(Generic[T]):
         self._cannot_end_falsely = not any(stage.calls_user_code for stage in stages)
         self.ended = self._cannot_end_falsely
         self.steady = self.ended and bool(self._gauges)
-        iterator = base if self.ended else chain(base, self._mark())
+        # The caller may continue with an iterator of its own after an error, so that one is not batched by its type.
+        iterator = base if self.ended and base is not iterable else chain(base, self._mark())
         mapping = None
         for place, stage in enumerate(stages, 1):
             iterator = stage.over(iterator, self)

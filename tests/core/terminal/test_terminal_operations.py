@@ -57,6 +57,13 @@ def test_exception_of_the_action_cancels_and_is_raised(source: Source, kind: typ
     assert counting.cancels == 1
 
 
+def test_iterator_of_the_caller_keeps_its_elements_behind_a_none() -> None:
+    numbers = iter([1, None, 3])
+    with pytest.raises(pyrs.NullSignal):
+        pyrs.from_iterable(numbers).collect()
+    assert list(numbers) == [3]
+
+
 def test_timeout_cancels() -> None:
     counting = Counting.of(pyrs.never())
     with pytest.raises(TimeoutError, match=r"did not terminate within 0\.01 seconds"):
