@@ -129,7 +129,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """Take up to ``limit`` elements from an iterator, each like one on_next."""
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
-            return 0
+            return self._taken(0, limit)
         outbox, batches = self._session.outbox, self._batches
         taken = 0
         wanted = 1
@@ -162,7 +162,14 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         finally:
             outbox.unwatch(self)
             self._gate.release()
-        # The drain loop may not have cancelled yet, and the source takes an incomplete count for its end otherwise.
+        return self._taken(taken, limit)
+
+    def _taken(self, taken: int, limit: int) -> int:
+        """Return the result of ``consume``; cancel upstream first if the stream is over.
+
+        The drain loop may not have cancelled yet, and a source takes an incomplete count for its end otherwise. A
+        stream of a link would offer the same elements until the drain loop cancels it.
+        """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
             upstream.cancel()
