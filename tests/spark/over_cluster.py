@@ -1,6 +1,6 @@
 """Run every function of pyrs.spark on a cluster whose executors lack pyrs, and kill executors; print the results.
 
-Args: the URL of the master and a folder that all processes see.
+Args: the URL of the master, a folder that all processes see, and the names of the cases (all of them by default).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyrs.testing import TestSubscriber
 
 # The cases that kill an executor are not adjacent, because a new executor starts in the meantime.
 RESULTS: dict[str, Any] = {}
-CASES: list[Callable[[Any, Path], None]] = []
+CASES: dict[str, Callable[[Any, Path], None]] = {}
 SECONDS = 100
 ROWS, PARTITIONS = 4000, 4
 
@@ -38,7 +38,7 @@ def recorded(function: Callable[[Any, Path], Any]) -> Callable[[Any, Path], None
             RESULTS[function.__name__] = f"{type(error).__name__}: {error}"
         print(f"{function.__name__}: {time.monotonic() - began:.1f} s", file=sys.stderr)
 
-    CASES.append(run)
+    CASES[function.__name__] = run
     return run
 
 
@@ -247,7 +247,7 @@ def a_lost_worker(spark: Any, folder: Path) -> Any:
 
 
 def main() -> None:
-    master, folder = sys.argv[1], Path(sys.argv[2])
+    master, folder, chosen = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
     options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -264,8 +264,9 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
-        for case in CASES:
-            case(spark, folder)
+        for name, case in CASES.items():
+            if name in chosen or not chosen:
+                case(spark, folder)
     finally:
         spark.stop()
     print("RESULTS", json.dumps(RESULTS))

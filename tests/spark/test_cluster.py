@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,16 @@ from tests.spark import cluster
 pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
 
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
+# The cases of `make test`. `make test-all` and `make test-cluster` run all of them, here and on a standalone master.
+SHORT = (
+    "before_shipping",
+    "ship",
+    "hosts",
+    "from_dataframe",
+    "for_each_frame",
+    "apply_with_a_killed_executor",
+    "attach",
+)
 
 
 @pytest.fixture(scope="module", params=[LOCAL_CLUSTER, pytest.param("standalone", marks=pytest.mark.campaign)])
@@ -22,14 +34,14 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("cluster")
     python = cluster.python_without_pyrs(folder / "python")
     if request.param == LOCAL_CLUSTER:
-        return run(LOCAL_CLUSTER, folder, python)
+        return run(LOCAL_CLUSTER, folder, python, () if os.environ.get("PYRS_CAMPAIGN") else SHORT)
     with cluster.standalone(folder, python) as url:
         return run(url, folder, python)
 
 
-def run(master: str, folder: Path, python: str) -> Any:
+def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> Any:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.over_cluster", master, str(folder)],
+        [sys.executable, "-m", "tests.spark.over_cluster", master, str(folder), *cases],
         env=cluster.environment(python),
         capture_output=True,
         text=True,
@@ -42,6 +54,12 @@ def run(master: str, folder: Path, python: str) -> Any:
 
 
 pytestmark = pytest.mark.timeout(300)
+
+
+def cases(*named: Any) -> list[Any]:
+    """Mark the parameters whose case is not part of the short form."""
+    marks = [pytest.mark.campaign]
+    return [each if each[0] in SHORT else pytest.param(*each, marks=marks) for each in named]
 
 
 def test_supports_reports_that_executors_lack_pyrs(results: Any) -> None:
@@ -62,7 +80,7 @@ def test_partitions_run_on_both_executors(results: Any) -> None:
 
 @pytest.mark.parametrize(
     ("function", "expected"),
-    [
+    cases(
         ("from_dataframe", True),
         ("from_stream", True),
         ("streaming_for_each_partition", 100),
@@ -70,32 +88,38 @@ def test_partitions_run_on_both_executors(results: Any) -> None:
         ("for_each_frame", [1000, 499500]),
         ("read_stream", True),
         ("attach", [0, 1, 2, 3, 4]),
-    ],
+    ),
 )
 def test_function_works(results: Any, function: str, expected: Any) -> None:
     assert results[function] == expected
 
 
-@pytest.mark.parametrize("function", ["from_dataframe_with_a_killed_executor", "apply_with_a_killed_executor"])
+@pytest.mark.parametrize(
+    ("function",), cases(("from_dataframe_with_a_killed_executor",), ("apply_with_a_killed_executor",))
+)
 def test_a_killed_executor_loses_and_repeats_no_row(results: Any, function: str) -> None:
     assert results[function] is True
 
 
+@pytest.mark.campaign
 def test_a_killed_executor_delivers_only_its_partition_again(results: Any) -> None:
     count, complete, repeated = results["for_each_partition_with_a_killed_executor"]
     assert count == 4000 and complete
     assert repeated == [1]
 
 
+@pytest.mark.campaign
 def test_a_failing_task_is_tried_four_times(results: Any) -> None:
     error, attempts = results["a_stage_that_fails"]
     assert "PartitionFailed: partition 0: ZeroDivisionError" in error
     assert attempts == 4
 
 
+@pytest.mark.campaign
 def test_a_partition_that_fails_is_named_after_the_rows_before_it(results: Any) -> None:
     assert results["a_partition_that_fails"] == [3, [0, 1, 2]]
 
 
+@pytest.mark.campaign
 def test_a_lost_worker_loses_and_repeats_no_row(results: Any) -> None:
     assert results["a_lost_worker"] in (True, "not tested: the workers are threads of the driver")
