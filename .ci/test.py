@@ -2,8 +2,9 @@
 """Run the test suites concurrently and print one closing line with the counts.
 
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
-the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. At most two
-suites that need the CPU run at a time, and at most four in total. The others mostly wait: a TCK spends most of its
+the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. At most three
+suites that need the CPU run at a time, and at most five in total: on two cores, drivers and JVMs start and stop often
+enough to leave time for a third. The others mostly wait: a TCK spends most of its
 time waiting for signals that must not arrive. Every suite runs, even after a failure.
 """
 
@@ -25,8 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 WITHOUT_FAULTHANDLER = ("-p", "no:faulthandler")
-AT_ONCE = 4
-BUSY_AT_ONCE = 2
+AT_ONCE = 5
+BUSY_AT_ONCE = 3
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def run(suite: Suite, *, capture: bool = False) -> Count:
 
 
 def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str, Count]:
-    """Run the suites; suites that mostly wait start first, next to one or two that need the CPU."""
+    """Run the suites; suites that mostly wait start first, next to those that need the CPU."""
     left = list(suites)
     busy = 0
     lock = threading.Lock()
