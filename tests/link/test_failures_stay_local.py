@@ -143,6 +143,16 @@ def test_an_option_that_cannot_be_encoded_fails_its_subscription(
     assert_lives(session, other)
 
 
+def test_options_beyond_one_frame_fail_their_subscription(session: LinkSession, other: TestSubscriber[Any]) -> None:
+    """SUBSCRIBE is never fragmented, and the peer ends the link at a frame that is too long."""
+    recorder = recording(1_000)
+    session.subscribe(8, recorder, options={"convert": {f"org.example.C{n}": "values" for n in range(9_000)}})
+    recorder.await_error(ConversionError)
+    assert FrameType.SUBSCRIBE not in [each.type for each in session.sent]
+    assert list(session.streams) == [1]
+    assert_lives(session, other)
+
+
 def test_an_argument_that_cannot_be_encoded_leaves_no_pending_call(session: LinkSession) -> None:
     with pytest.raises(ConversionError):
         session.call(9, ["\ud800"])

@@ -16,6 +16,7 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.link.frames import (
     CREDIT,
+    MAX_BODY,
     MAX_MESSAGE,
     RELEASED,
     Fragments,
@@ -112,9 +113,14 @@ class Session(StreamHost):
             raise
 
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
-        """Queue SUBSCRIBE. Options without a form in Java end the stream instead (§1.9)."""
+        """Queue SUBSCRIBE. Options that do not fit into it end the stream instead (§1.9)."""
         try:
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
+            if len(body) > MAX_BODY:  # SUBSCRIBE is never fragmented
+                raise ConversionError(
+                    f"the options of a subscription take {len(body)} bytes, and {MAX_BODY} is the limit: name fewer "
+                    "classes in convert"
+                )
         except ConversionError as error:
             stream.terminated(error)
             return False
