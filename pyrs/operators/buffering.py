@@ -36,6 +36,7 @@ __all__ = [
     "during",
     "extent",
     "needed",
+    "uncut",
     "until",
     "until_changed",
 ]
@@ -175,6 +176,10 @@ def until_changed(key: Callable[[Any], Any] | None) -> tuple[str, Callable[[], C
     return f"until_changed({'' if key is None else name_of(key)})", cut
 
 
+def uncut(_: object) -> None:
+    """Replace a cut after the end, so that its last key is released."""
+
+
 class _Lists:
     """The list of one subscription to ``BufferBy``."""
 
@@ -198,6 +203,11 @@ class _Lists:
         rest, self.current = self.current, []
         return (rest,) if rest else ()
 
+    def release(self) -> None:
+        """Drop the elements, and the key of the last one."""
+        self.current = []
+        self._cut = uncut
+
 
 class _BufferByRun(TailRun):
     def __init__(self, stage: BufferBy) -> None:
@@ -212,7 +222,7 @@ class _BufferByRun(TailRun):
     def on_next(self, element: Any) -> None:
         done = self._lists.add(element)
         if self._gone:
-            self._lists.rest()  # release has run on another thread
+            self._lists.release()  # release has run on another thread
         elif done is not None:
             self.forward(done)
         elif not self._unbounded:
@@ -226,7 +236,7 @@ class _BufferByRun(TailRun):
 
     def release(self) -> None:
         super().release()
-        self._lists.rest()
+        self._lists.release()
 
 
 class BufferBy(Stage):

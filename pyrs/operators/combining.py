@@ -217,6 +217,10 @@ class _MergeComparingRun(_ZipRun):
             self._emit(self._inputs[smallest].elements.popleft())
             self._inputs[smallest].taken()
 
+    def _release(self) -> None:
+        super()._release()
+        self._keys.clear()
+
     def _smallest(self) -> int | None:
         """Return the place of the source whose element is next, or None if all have ended."""
         keys, smallest = self._keys, None

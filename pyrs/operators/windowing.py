@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed
+from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed, uncut
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher, SplitRun
 from pyrs.schedulers.timer import Timer
 
@@ -215,6 +215,9 @@ class _CutDispatcher(PrefetchingDispatcher):
             return []
         self._close_part(window)
         return [window]
+
+    def _stop(self) -> None:
+        self._cut = uncut
 
     def _dispatch(self, element: Any) -> Iterable[Part]:
         place = self._cut(element)

@@ -103,6 +103,8 @@ COLLECTING: dict[str, Build] = {
     "scan with initial": lambda stream: stream.scan(lambda _, element: element, Element()),
     "distinct": lambda stream: stream.distinct(),
     "distinct_until_changed": lambda stream: stream.distinct_until_changed(),
+    "buffer_until_changed": lambda stream: stream.buffer_until_changed(),
+    "window_until_changed": lambda stream: stream.window_until_changed(),
 }
 
 
@@ -127,6 +129,26 @@ def test_rule_3_13_collected_elements_are_released_while_the_subscription_is_ref
     else:
         source.emit_error(OSError("x"))
     collected(lambda: [reference() for reference in references] == [None] * 4)
+    assert subscription is not None
+
+
+def test_rule_3_13_keys_of_merge_comparing_are_released_on_cancel() -> None:
+    class Key:
+        def __lt__(self, other: object) -> bool:
+            return False
+
+    references: list[weakref.ref[Key]] = []
+
+    def key(element: int) -> Key:
+        made = Key()
+        references.append(weakref.ref(made))
+        return made
+
+    subscriber: TestSubscriber[int] = TestSubscriber(0)
+    pyrs.just(1).merge_comparing(pyrs.just(2), key=key).subscribe(subscriber)
+    subscription = subscriber.subscription
+    subscriber.cancel()
+    collected(lambda: [reference() for reference in references] == [None] * 2)
     assert subscription is not None
 
 
