@@ -108,6 +108,26 @@ def test_an_element_fails_its_stream(session: LinkSession, other: TestSubscriber
     assert list(session.streams) == [1]
 
 
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("rows", [1, 10_000])
+def test_an_arrow_stream_without_exactly_one_batch_fails_its_stream(
+    session: LinkSession, other: TestSubscriber[Any], count: int, rows: int
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    batch = pyarrow.record_batch({"a": list(range(rows))})
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(count):
+            writer.write_batch(batch)
+    recorder = recording(1_000)
+    session.subscribe(8, recorder)
+    element = msgpack.packb(msgpack.ExtType(10, bytes(sink.getvalue())))
+    session.receive(Frame(FrameType.NEXT, 3, b"\x91" + element))
+    assert f"holds {count} batches" in str(recorder.await_error(ConversionError))
+    assert recorder.elements == []
+    assert_lives(session, other)
+
+
 @values
 def test_an_option_fails_its_subscription(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     handle = session.handles.own(pyrs.just(1), 1)

@@ -21,7 +21,7 @@ def from_ipc(stream: bytes) -> Any:
     """Return the RecordBatch of an IPC stream; its columns are not copied.
 
     Raises:
-        ConversionError: pyarrow is not installed.
+        ConversionError: pyarrow is not installed, or the stream does not hold exactly one batch.
     """
     try:
         import pyarrow
@@ -30,4 +30,7 @@ def from_ipc(stream: bytes) -> Any:
             "an Arrow batch (io.pyrs.value.ArrowBatch) has no form here: pyarrow is missing"
         ) from error
     with pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)) as reader:
-        return reader.read_next_batch()
+        batches = list(reader)
+    if len(batches) != 1:
+        raise ConversionError(f"its IPC stream holds {len(batches)} batches, and an element is one: send one in each")
+    return batches[0]
