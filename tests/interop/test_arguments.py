@@ -81,7 +81,7 @@ class TestOtherBridges:
         with connect() as other:
             left = other.java_class("java.util.ArrayList")([3])
         for use in (bridge.java_class("java.util.ArrayList"), bridge.value_of, bridge.to_jvm):
-            with pytest.raises(ConversionError, match="a bridge that is closed"):
+            with pytest.raises(ConversionError, match="belongs to a link that has ended"):
                 use(left)
 
     def test_object_of_another_jvm_is_rejected(self, bridge: Bridge) -> None:
