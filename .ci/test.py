@@ -62,9 +62,9 @@ def pytest(name: str, *arguments: str, waits: bool = False, environment: Mapping
 # In the order of their start, the longest ones first.
 SUITES = (
     pytest("spark", "tests/spark"),
-    pytest("py4j", "tests/spark_driver", "tests/shutdown", "tests/interop", "tests/values_e2e", "tests/campaigns"),
-    pytest("core", "tests/core", "tests/adapters", "tests/link", "tests/values", "tests/gateways"),
     pytest("examples", "tests/demo", "tests/project"),
+    pytest("core", "tests/core", "tests/adapters", "tests/link", "tests/values", "tests/gateways"),
+    pytest("py4j", "tests/spark_driver", "tests/shutdown", "tests/interop", "tests/values_e2e", "tests/campaigns"),
     Suite(
         "systems",
         [sys.executable, "-m", "tests.interop.systems", "--no-server", "--representative"],
