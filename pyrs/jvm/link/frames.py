@@ -167,8 +167,7 @@ class FrameDecoder:
         buffer = self._buffer
         if buffer:
             buffer += data
-            data = bytes(buffer)
-            buffer.clear()
+            data = buffer
         view = memoryview(data)
         messages: list[Frame] = []
         start, end = 0, len(view)
@@ -187,7 +186,10 @@ class FrameDecoder:
             message = self._assemble(kind, identifier, body)
             if message is not None:
                 messages.append(message)
-        if start < end:
+        if data is buffer:
+            view.release()  # the buffer cannot change its size before
+            del buffer[:start]
+        elif start < end:
             buffer += view[start:]
         return messages
 
