@@ -3,9 +3,9 @@
 
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
 the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. At most three
-suites that need the CPU run at a time, and at most five in total: on two cores, drivers and JVMs start and stop often
-enough to leave time for a third. The others mostly wait: a TCK spends most of its
-time waiting for signals that must not arrive. Every suite runs, even after a failure.
+suites that need the CPU run at a time, and at most seven in total: on two cores, drivers and JVMs start and stop often
+enough to leave time for a third. The others mostly wait: a TCK spends most of its time waiting for signals that must
+not arrive. Every suite runs, even after a failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 WITHOUT_FAULTHANDLER = ("-p", "no:faulthandler")
-AT_ONCE = 5
+AT_ONCE = 7
 BUSY_AT_ONCE = 3
 
 
