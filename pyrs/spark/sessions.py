@@ -48,11 +48,15 @@ _NEED_JVM = {
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
+# Subscribers and functions of users may block, and a subscription can hold a thread while it is paused. No stream may
+# wait for the thread of another, so the bound only stops a program that subscribes without end.
+_MOST_THREADS = 1 << 14
 # Threads of the first executor signal Subscribers. They never carry the tag of a job, so a cancel spares the jobs that
-# a Subscriber starts. Threads of the second start jobs, and run no user code.
-_signals = DaemonExecutor("spark")
-_fetches = DaemonExecutor("spark-fetch")
-_queries = DaemonExecutor("spark-query", max_threads=4096)  # each task lasts as long as a subscription
+# a Subscriber starts. Threads of the second run jobs, and the functions of for_each_frame.
+_signals = DaemonExecutor("spark", max_threads=_MOST_THREADS)
+_fetches = DaemonExecutor("spark-fetch", max_threads=_MOST_THREADS)
+_queries = DaemonExecutor("spark-query", max_threads=_MOST_THREADS)  # each task lasts as long as a subscription
+_cancels = DaemonExecutor("spark-cancel")  # runs no user code
 
 
 def drain_executor() -> Callable[[Callable[[], object]], None]:
@@ -257,7 +261,7 @@ class Jobs:
             self._idle.notify_all()
             if before or not self._active:
                 return
-        _signals.execute(self._cancel)
+        _cancels.execute(self._cancel)
 
     def _cancel(self) -> None:
         # Repeated, because a thread may be about to start a job when the first cancel arrives.

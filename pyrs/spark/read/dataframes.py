@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 from time import monotonic
 from typing import Any, NamedTuple, TextIO
 
@@ -21,7 +21,9 @@ from pyrs.stream.stream import Stream
 
 __all__ = ["FrameStream", "from_dataframe"]
 
-_WINDOW = 4
+_MEMORY = 256 << 20
+_FEWEST_JOBS, _MOST_JOBS = 4, 64  # without a window, one for each core between these
+_FORGOTTEN = 0.2  # by which a smaller partition lowers the expected size
 # The most that a job of several partitions is expected to return, and to take.
 _JOB_PARTITIONS = 64
 _JOB_BYTES = 1 << 20
@@ -30,7 +32,9 @@ _HELD_BATCHES = 8  # of a reader that streams
 _LOOK_SECONDS = 0.1
 
 
-def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordered: bool = True) -> FrameStream:
+def from_dataframe(
+    df: Any, as_: str = "rows", window: int | None = None, ordered: bool = True, memory: int = _MEMORY
+) -> FrameStream:
     """Stream the rows of a DataFrame, a few partitions at a time.
 
         from_dataframe(df, window=2)
@@ -42,10 +46,15 @@ def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordere
     Cold: each Subscriber plans the query and runs its own jobs. Nothing runs before the first request. The first
     requested element starts the job of one partition, the second another, until ``window`` partitions are computed or
     held. A partition that was emitted is replaced by the next one while there is demand. So a paused Subscriber starts
-    no job, and memory is bounded by ``window`` times the largest partition, as Arrow.
+    no job.
 
-    Without a ``window`` there are at most 4 jobs. A job reads several partitions, at most 64, if those before were
-    small and fast (together 1 MiB and 0.5 seconds), and if all of them are demanded.
+    Without a ``window`` there is at most one job for each core, from 4 to 64. A job reads several partitions, at most
+    64, if those before were small and fast (together 1 MiB and 0.5 seconds), and if all of them are demanded.
+
+    A job starts if the held batches and the partitions of all jobs are expected to fit in ``memory``, or if there is no
+    other. Their size is expected to be that of the partitions before, where a large one counts more; for the first
+    ones it is Spark's estimate. So the stream holds about ``memory`` and one partition, as Arrow. A partition larger
+    than ``memory`` is read alone: the driver's JVM holds all of it, and Python at most ``memory``.
 
     The rows are those of ``df.collect()``, under the same session settings. Threads of pyrs signal the Subscriber, not
     the thread that subscribes or requests, so an asyncio loop is not blocked.
@@ -67,20 +76,23 @@ def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordere
     Args:
         df: the DataFrame.
         as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
-        window: the most partitions that are computed or held, one in each job; None for at most 4 jobs.
+        window: the most partitions that are computed or held, one in each job; None for one job for each core.
         ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
             computed, and a slow partition does not delay the others.
+        memory: the bytes of Arrow that the stream holds, see above; 256 MiB.
 
     Raises:
         TypeError: ``df`` is not a DataFrame, a column has a type that Arrow cannot carry, ``as_`` is not a string, or
-            ``window`` is not an integer.
-        ValueError: df is streaming, as_ has another value, window is less than 1, as_ is ``"dicts"`` and two columns
-            have the same name, or a struct has two fields of one name and as_ is neither ``"rows"`` nor ``"tuples"``.
+            ``window`` or ``memory`` is not an integer.
+        ValueError: df is streaming, as_ has another value, window or memory is less than 1, as_ is ``"dicts"`` and two
+            columns have the same name, or a struct has two fields of one name and as_ is neither ``"rows"`` nor
+            ``"tuples"``.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
         ImportError: as_ is ``"pandas"``, which is not installed.
 
     A partition that cannot be computed fails the stream with ``PartitionFailed``, which names the partition; if
-    ordered, after the elements before it. A query that cannot be planned fails the stream with Spark's error.
+    ordered, after the elements before it. So does a partition that exceeds ``spark.driver.maxResultSize``. A query that
+    cannot be planned fails the stream with Spark's error.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.8, 3.3, 3.5, 3.9, 3.13.
 
@@ -94,7 +106,7 @@ def from_dataframe(df: Any, as_: str = "rows", window: int | None = None, ordere
     checked_dataframe(df, streaming=False)
     shape, schema = opened(df, as_)
     most = window if window is None else checked_natural(window, "window", 1)
-    frames = _Frames(df, shape, schema, most, bool(ordered))
+    frames = _Frames(df, shape, schema, most, bool(ordered), checked_natural(memory, "memory", 1))
     return FrameStream(frames.operator())
 
 
@@ -136,7 +148,7 @@ class FrameStream(Stream[Any]):
         """Return the table that a notebook shows. It runs no job."""
         frames = self.source.arguments
         order = "in order" if frames.ordered else "in any order"
-        most = f"{_WINDOW} jobs" if frames.window is None else f"{frames.window} partitions"
+        most = "one job per core" if frames.window is None else f"{frames.window} partitions"
         what = f"A stream of {frames.shape.name}, at most {most} at a time, {order}."
         columns = [(field.name, field.dataType.simpleString()) for field in frames.df.schema]
         return table_of(self.source.call, what, columns)
@@ -148,11 +160,14 @@ class _Frames(NamedTuple):
     schema: Any
     window: int | None
     ordered: bool
+    memory: int
     shows: Progress | None = None
 
     def operator(self) -> SparkOperator[Any]:
         how = f"as_={self.shape.name!r}" + ("" if self.window is None else f", window={self.window}")
-        how += "" if self.ordered else ", ordered=False"
+        how += ("" if self.ordered else ", ordered=False") + (
+            "" if self.memory == _MEMORY else f", memory={self.memory}"
+        )
         names = ", ".join(self.df.columns[:4]) + (", ..." if len(self.df.columns) > 4 else "")
         return SparkOperator(f"from_dataframe(DataFrame[{names}], {how})", self, _FramesRun)
 
@@ -160,12 +175,13 @@ class _Frames(NamedTuple):
 class _Job:
     """The batches of the partitions of one job. A reading thread appends them; the drain loop takes them out."""
 
-    __slots__ = ("batches", "done", "error", "partitions", "seconds")
+    __slots__ = ("batches", "done", "error", "partitions", "received", "seconds")
 
     def __init__(self, partitions: range) -> None:
         self.partitions = partitions
         self.batches: deque[Any] = deque()
         self.error: BaseException | None = None
+        self.received = 0  # bytes; written by the reading thread
         self.seconds = 0.0
         self.done = False  # written last
 
@@ -180,10 +196,15 @@ class _FramesRun(JobRun[Any]):
         self._reader: PartitionReader | None = None
         self._planned = False
         self._count = 0  # of all partitions
+        self._most_jobs = frames.window or _FEWEST_JOBS
         self._next = 0
         self._taken = 0
         self._slots: deque[_Job] = deque()  # computed or held; used by the drain loop only
         self._bytes = 0  # of the batches that were taken
+        self._held = 0  # bytes of the batches that were not; under its lock
+        self._held_lock = Lock()
+        self._expected: float | None = None  # bytes of a partition
+        self._is_estimate = True  # of Spark; no partition was observed
         self._seconds = 0.0  # of the jobs that were taken
         self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
         self._remaining = 0
@@ -220,13 +241,33 @@ class _FramesRun(JobRun[Any]):
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
         # Each requested element may need another partition, because partitions may be empty.
-        most = min(self._frames.window or _WINDOW, self._requested + self._taken)
-        while len(self._slots) < most and self._next < self._count:
+        most = min(self._most_jobs, self._requested + self._taken)
+        while len(self._slots) < most and self._next < self._count and self._has_memory():
             partitions = range(self._next, min(self._next + self._partitions_of_a_job(), self._count))
             self._next = partitions.stop
             job = _Job(partitions)
             self._slots.append(job)
             self._jobs.submit(partial(self._read, reader, job))
+
+    def _has_memory(self) -> bool:
+        """Return whether one more partition is expected to fit in the memory, or there is no other."""
+        if not self._slots:
+            return True
+        size = self._expected or 0.0
+        reserved = self._held + size
+        for job in self._slots:
+            if not job.done:
+                reserved += max(0.0, size * len(job.partitions) - job.received)
+        return reserved <= self._frames.memory
+
+    def _observe(self, job: _Job) -> None:
+        """Expect partitions of the size of this job's: at once if they are larger, gradually if they are smaller."""
+        size = job.received / len(job.partitions)
+        if self._is_estimate or self._expected is None or size > self._expected:
+            self._expected = size
+        else:
+            self._expected += (size - self._expected) * _FORGOTTEN
+        self._is_estimate = False
 
     def _partitions_of_a_job(self) -> int:
         """Return how many partitions the next job reads: several if all are demanded, and those before were small."""
@@ -234,7 +275,8 @@ class _FramesRun(JobRun[Any]):
         if self._frames.window is not None or not taken:
             return 1
         demanded = self._demand() * taken / max(self._emitted, 1) - (self._next - taken)
-        small = min(_JOB_BYTES * taken / max(self._bytes, 1), _JOB_SECONDS * taken / max(self._seconds, 1e-6))
+        most_bytes = min(_JOB_BYTES, self._frames.memory)
+        small = min(most_bytes * taken / max(self._bytes, 1), _JOB_SECONDS * taken / max(self._seconds, 1e-6))
         return max(1, int(min(demanded, small, _JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
@@ -252,8 +294,11 @@ class _FramesRun(JobRun[Any]):
         done = job.done  # read before the batches: all of them were appended before it was set
         if job.batches:
             batch = job.batches.popleft()
+            size = batch.nbytes
+            with self._held_lock:
+                self._held -= size
             self._batch_taken.set()
-            self._bytes += batch.nbytes
+            self._bytes += size
             self._rows, self._remaining = self._frames.shape.of_batch(batch)
             self._rows_of_each = batch.num_rows // self._remaining
             return True
@@ -265,6 +310,7 @@ class _FramesRun(JobRun[Any]):
             return False
         self._taken += len(job.partitions)
         self._seconds += job.seconds
+        self._observe(job)
         if self._bar is not None:
             self._bar.partitions(self._taken, self._count)
         return True
@@ -288,6 +334,9 @@ class _FramesRun(JobRun[Any]):
     def _plan(self, reader: PartitionReader) -> None:
         self._jobs.inherit()  # the settings, and the execution that the jobs belong to
         self._count = reader.open()
+        self._expected = reader.expected_bytes()
+        if self._frames.window is None:
+            self._most_jobs = min(max(_FEWEST_JOBS, reader.cores()), _MOST_JOBS)
         self._reader = reader
         self.wake()
         self._jobs.wait_until_over()
@@ -298,11 +347,15 @@ class _FramesRun(JobRun[Any]):
         def deliver(batch: Any) -> None:
             nonlocal delivered
             delivered = True
+            size = batch.nbytes
+            job.received += size
+            with self._held_lock:
+                self._held += size
             job.batches.append(batch)
             self.wake()
-            while reader.streams and len(job.batches) >= _HELD_BATCHES and self._live:
+            while self._is_full(reader, job) and self._live:
                 self._batch_taken.clear()
-                if len(job.batches) >= _HELD_BATCHES:
+                if self._is_full(reader, job):
                     self._batch_taken.wait(_LOOK_SECONDS)
 
         began = monotonic()
@@ -323,6 +376,11 @@ class _FramesRun(JobRun[Any]):
         job.seconds = monotonic() - began
         job.done = True
         self.wake()
+
+    def _is_full(self, reader: PartitionReader, job: _Job) -> bool:
+        """Return whether a reading thread must wait. One whose job has no batch continues, as that may be next."""
+        batches = len(job.batches)
+        return bool(batches) and (self._held > self._frames.memory or (reader.streams and batches >= _HELD_BATCHES))
 
     def _is_over(self) -> bool:
         return not self._live

@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 _CONNECT_SECONDS = 15
+_UNKNOWN_BYTES = 1 << 60
+_TOO_LARGE = "spark.driver.maxResultSize"
 _LENGTH = struct.Struct("!i")
 _OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
@@ -67,6 +69,8 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
         partition, reason = int(ours[1]), ours[2]
     if partition is None:
         return error
+    if _TOO_LARGE in reason:
+        reason += f". Make partitions smaller with df.repartition(n), or set {_TOO_LARGE} before the session starts"
     failed = PartitionFailed(partition, reason)
     failed.__cause__ = error
     return failed
@@ -104,6 +108,14 @@ class PartitionReader(ABC):
     @abstractmethod
     def open(self) -> int:
         """Plan the query, and return the number of partitions."""
+
+    def expected_bytes(self) -> float | None:
+        """Return Spark's estimate of the size of a partition; None if there is none. After ``open``."""
+        return None
+
+    def cores(self) -> int:
+        """Return the number of partitions that Spark can compute at the same time."""
+        return 1
 
     @abstractmethod
     def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
@@ -157,8 +169,11 @@ class _RddReader(PartitionReader):
     def open(self) -> int:
         self._encoded = self._plan()
         self._observed = Lock() if _is_observed(self.df) else None
-        count: int = self._encoded.getNumPartitions()
-        return count
+        self._partitions = int(self._encoded.getNumPartitions())
+        return self._partitions
+
+    def cores(self) -> int:
+        return int(self._context.defaultParallelism)
 
     @abstractmethod
     def _plan(self) -> Any:
@@ -182,6 +197,14 @@ class JvmReader(_RddReader):
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
         return self.df._jdf.toArrowBatchRdd().toJavaRDD()
+
+    def expected_bytes(self) -> float | None:
+        try:
+            whole = int(str(self.df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        except Exception:  # a vendor's driver may lack it
+            return None
+        # For an RDD, for example, Spark assumes spark.sql.defaultSizeInBytes, the largest long.
+        return whole / max(self._partitions, 1) if whole < _UNKNOWN_BYTES else None
 
     def _run(self, partitions: range) -> Any:
         # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
