@@ -111,7 +111,10 @@ def _spark() -> Iterator[Finding]:
         return
     remote = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
     if remote:
-        fix = f"unset {remote}, or use jvm.launch(): a Spark Connect session has no JVM on this side"
+        fix = (
+            "pyrs.spark.supports(spark) has the functions that work. The bridge needs a JVM on this side: unset "
+            f"{remote} for a classic session, or use jvm.launch()"
+        )
         yield Finding("Spark", NOTE, f"PySpark {version}, with Spark Connect sessions ({remote} is set)", fix)
     else:
         yield Finding("Spark", OK, f"PySpark {version}, with classic sessions unless the builder has remote()")

@@ -2,9 +2,9 @@
 
 ``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` the batches of a streaming query,
 which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of
-a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply`` and ``for_each_partition`` run
-stages and Subscribers on the executors, to which ``ship`` sends this package. ``attach`` returns the bridge to the JVM
-of the session, and ``supports`` reports which functions work on it.
+a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply``, ``for_each_partition`` and
+``from_publishers`` run stages, Subscribers and Publishers on the executors, to which ``ship`` sends this package.
+``attach`` returns the bridge to the JVM of the session, and ``supports`` reports which functions work on it.
 
 The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors`` and ``schema``.
 """
@@ -17,7 +17,7 @@ try:
 except ImportError as _missing:
     raise ImportError("pyrs.spark needs pyspark and pyarrow: pip install 'pyrs-streams[spark]'") from _missing
 
-from pyrs.spark.executors.operators import apply, for_each_partition
+from pyrs.spark.executors.operators import apply, for_each_partition, from_publishers
 from pyrs.spark.executors.shipping import ship
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.events import events
@@ -41,6 +41,7 @@ __all__ = [
     "for_each_frame",
     "for_each_partition",
     "from_dataframe",
+    "from_publishers",
     "from_stream",
     "read_stream",
     "ship",

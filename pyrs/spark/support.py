@@ -23,6 +23,7 @@ _FUNCTIONS = (
     "for_each_frame",
     "apply",
     "for_each_partition",
+    "from_publishers",
     "read_stream",
     "attach",
 )
@@ -34,8 +35,8 @@ def supports(spark: Any) -> dict[str, str]:
     """Return which functions work on a session: ``"ok"``, or ``"no: "`` and the reason.
 
     ``"ok, "`` is followed by a difference: a driver without the JVM's Arrow methods is read with Spark's public
-    interface, which is slower. For ``apply`` and ``for_each_partition`` a task on one executor checks the imports
-    there.
+    interface, which is slower. For ``apply``, ``for_each_partition`` and ``from_publishers`` a task on one executor
+    checks the imports there.
 
     Args:
         spark: a SparkSession of any kind.
@@ -51,7 +52,7 @@ def supports(spark: Any) -> dict[str, str]:
     answers = {name: "ok" if reason is None else f"no: {reason}" for name, reason in reasons.items()}
     if why_not(spark) is not None:
         return answers
-    answers["apply"] = answers["for_each_partition"] = _why_no_workers(spark)
+    answers["apply"] = answers["for_each_partition"] = answers["from_publishers"] = _why_no_workers(spark)
     if is_connect(spark):
         return answers
     if not has_fast_path(spark.range(0)):

@@ -118,7 +118,7 @@ def test_spark_connect_is_noted(capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     found = findings(capsys)["Spark"]
     assert found["status"] == "note"
-    assert "jvm.launch()" in found["fix"]
+    assert "jvm.launch()" in found["fix"] and "pyrs.spark.supports(spark)" in found["fix"]
 
 
 def test_jar_of_another_version_is_reported(

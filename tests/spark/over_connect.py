@@ -137,6 +137,12 @@ def is_reading() -> bool:
 
 
 @recorded
+def from_publishers(spark: Any) -> Any:
+    rows = ps.from_publishers(spark, [1, 2], lambda n: pyrs.range(n).map(lambda i: (n, i)), "n int, i long")
+    return sorted([row.n, row.i] for row in rows.collect())
+
+
+@recorded
 def for_each_frame(spark: Any) -> Any:
     sums: list[int] = []
     rows = pyrs.range(1000).map(lambda n: (n,))

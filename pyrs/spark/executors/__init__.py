@@ -1,1 +1,1 @@
-"""On the executors: ``operators`` has ``apply`` and ``for_each_partition``, ``tasks`` what a task of them runs."""
+"""On the executors: ``operators`` has the functions of users, ``tasks`` the work of a task of them."""

@@ -1,4 +1,4 @@
-"""Operators that run on the executors: a stage, or a Subscriber, for each partition of a DataFrame."""
+"""Functions that run on the executors: a stage, a Subscriber or a Publisher for each partition of a DataFrame."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
+from pyspark import cloudpickle
+
 from pyrs._core.display import name_of
-from pyrs._core.validation import checked_callable
+from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
-from pyrs.spark.executors.tasks import Delivery, Staged
+from pyrs.spark.executors.tasks import Delivery, Published, Staged
 from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
@@ -20,9 +22,10 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
 from pyrs.stream.stream import Single, Stream
 
-__all__ = ["apply", "for_each_partition"]
+__all__ = ["apply", "for_each_partition", "from_publishers"]
 
 _ROWS = 10_000
+_AHEAD = 32
 
 
 def apply(
@@ -74,14 +77,13 @@ def apply(
     spark = df.sparkSession
     struct = checked_schema(spark, schema)
     zone = session_zone(spark)
-    rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     staged = Staged(
         stage,
         makes_processor,
         checked_shape(as_, df.schema, zone),
         RowEncoder(struct, prefers_large(spark)),
         zone,
-        rows if rows > 0 else _ROWS,
+        _rows_of_batch(spark),
     )
     return df.mapInArrow(_task(packed(staged, stage, "stage", spark)), struct)
 
@@ -152,6 +154,88 @@ def for_each_partition(
         checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
         return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
     return Single(SparkOperator(call, mapped, _DeliveriesRun))
+
+
+def from_publishers(
+    spark: Any, partitions: Iterable[Any], factory: Callable[[Any], Publisher[Any]], schema: Any, prefetch: int = _AHEAD
+) -> Any:
+    """Return a DataFrame whose partitions are Publishers that run on the executors.
+
+        factory("a")  ---1---2---|  partition 0
+        factory("b")  ---3---|      partition 1
+        from_publishers(spark, ["a", "b"], factory, schema)   a DataFrame of 1, 2, 3
+
+    For sources that can be divided: a query for each range of keys, the pages of a service, the files of a folder. The
+    rows do not pass through the driver. Nothing runs until Spark runs the DataFrame, and each of its jobs creates the
+    Publishers again, unless it is cached.
+
+    A task subscribes to the Publisher of its partition, requests ``prefetch`` elements, and more as Spark takes rows:
+    a Publisher is never ahead of Spark by more than ``prefetch`` elements and one batch. The rows are sent in batches,
+    as with ``apply``.
+
+    If Spark needs no more rows, as for a ``limit``, the subscription is cancelled within a second. If the job is
+    cancelled, Spark kills the process: connections are closed, but the Publisher receives no ``cancel``.
+
+    Spark may run a task again, and subscribes to a new Publisher then. For equal rows in each run, the factory must
+    return the same elements for the same value.
+
+    The executors need pyrs, pyarrow and pandas: see ``ship``. A ``Metrics`` in the factory counts the elements of the
+    tasks that succeed.
+
+    Args:
+        spark: a session, classic or of Spark Connect.
+        partitions: a value for each partition. It is pickled.
+        factory: called on the executor with the value of a partition; returns a Publisher of rows. An element is a
+            ``Row``, a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
+        schema: the schema of the DataFrame: a ``StructType``, or text such as ``"id long, name string"``.
+        prefetch: the number of elements that are requested ahead.
+
+    Raises:
+        TypeError: ``spark`` is not a SparkSession, ``partitions`` is not iterable or has a value that cannot be
+            pickled, ``factory`` is not callable or cannot be pickled, ``schema`` is not a schema or has a type that
+            Arrow cannot carry, or ``prefetch`` is not an integer.
+        ValueError: the schema has no column or two columns of one name, or prefetch is less than 1.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+
+    A factory that raises, a Publisher that fails and an element that does not fit the schema fail the task, and the
+    query, with ``PartitionFailed`` in Spark's error.
+
+    Rules: 1.1, 3.5, 3.9, 3.17.
+
+    Examples:
+        >>> def pages(first):                                                           # doctest: +SKIP
+        ...     return pyrs.range(first, first + 100).concat_map(fetch_page)
+        >>> from_publishers(spark, range(0, 1000, 100), pages, "id long").count()       # doctest: +SKIP
+        25000
+    """
+    checked_session(spark)
+    checked_callable(factory, "factory")
+    if isinstance(partitions, str) or not isinstance(partitions, Iterable):
+        kind = type(partitions).__name__
+        raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")
+    values = []
+    for i, value in enumerate(partitions):
+        try:
+            values.append(cloudpickle.dumps(value))
+        except Exception as error:
+            raise TypeError(f"the value {i} of partitions cannot be sent to the executors: {error}") from error
+    struct = checked_schema(spark, schema)
+    published = Published(
+        factory,
+        tuple(values),
+        RowEncoder(struct, prefers_large(spark)),
+        session_zone(spark),
+        _rows_of_batch(spark),
+        checked_natural(prefetch, "prefetch", 1),
+    )
+    numbers = spark.range(0, len(values), 1, max(len(values), 1))
+    return numbers.mapInArrow(_task(packed(published, factory, "factory", spark)), struct)
+
+
+def _rows_of_batch(spark: Any) -> int:
+    """Return the most rows of an output batch."""
+    rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
+    return rows if rows > 0 else _ROWS
 
 
 def _makes_processor(stage: Any) -> bool:

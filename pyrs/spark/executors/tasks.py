@@ -1,10 +1,13 @@
-"""The work of a task on an executor: a partition as a Stream, through a stage or to a Subscriber."""
+"""The work of a task on an executor: a partition of a stage, of a Subscriber, or of a Publisher."""
 
 from __future__ import annotations
 
+import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from itertools import chain
+from pickle import loads
 from threading import Event
 from time import monotonic
 from typing import Any, NamedTuple
@@ -16,18 +19,20 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscription
-from pyrs.publishers.deferred import defer
+from pyrs.publishers.deferred import defer, from_callable
+from pyrs.schedulers import default as default_scheduler
 from pyrs.spark.read.partitions import PartitionFailed
 from pyrs.spark.schema.arrow import Shape, with_zone
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.stream.stream import Stream
 
-__all__ = ["Delivery", "Staged"]
+__all__ = ["Delivery", "Published", "Staged"]
 
 _GATHER_SECONDS = 0.2
 """A batch is sent when its first row is this old, so that a slow stage does not hold a ``limit`` up."""
 
 _AHEAD = 32  # elements, which may be batches if the stage makes batches of rows
+_LOOK_SECONDS = 0.5
 
 
 class Staged(NamedTuple):
@@ -55,11 +60,10 @@ class Staged(NamedTuple):
         Raises:
             PartitionFailed: the stage raised or failed; that error is the cause.
         """
-        flush = _flush_of_worker()
+        ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
         try:
-            for batch in self._encoded(self._staged(_stream(self.shape, partition, batches))):
-                yield batch
-                flush()
+            staged = self._staged(_stream(self.shape, partition, batches))
+            yield from _sent(staged, ahead, self.encoder, self.zone, self.rows)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise _failed(partition, error) from error
 
@@ -76,40 +80,113 @@ class Staged(NamedTuple):
 
         return defer(joined)
 
-    def _encoded(self, staged: Stream[Any]) -> Iterator[Any]:
-        rows: list[Any] = []
-        number = 0  # of the first gathered row
-        due = 0.0
-        ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
-        for element in staged.to_iterable(prefetch=ahead):
-            whole = _whole(element, self.encoder.arrow, self.zone)
+
+class Published(NamedTuple):
+    """A factory of Publishers with the values of its partitions. It is pickled and sent to the executors.
+
+    Attributes:
+        factory: returns the Publisher of a partition.
+        values: the pickled value of each partition, which is the argument of the factory.
+        encoder: encodes the elements.
+        zone: the session's time zone, in which pandas shows times.
+        rows: the most rows of an output batch.
+        prefetch: the number of elements that are requested ahead.
+    """
+
+    factory: Callable[[Any], Any]
+    values: tuple[bytes, ...]
+    encoder: RowEncoder
+    zone: str
+    rows: int
+    prefetch: int
+
+    def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the batches of the Publishers whose numbers arrive: one, unless the user joined partitions.
+
+        Raises:
+            PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
+        """
+        for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
+            try:
+                publisher = checked_publisher(self.factory(loads(self.values[number])), "the result of factory")
+                yield from _sent(Stream(publisher), self.prefetch, self.encoder, self.zone, self.rows)
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                raise _failed(number, error) from error
+
+
+def _sent(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
+    """Yield the batches of a stream, and send each to Spark. A stream of other threads ends with the task."""
+    output = _output_of_worker()
+    flush = getattr(output, "flush", lambda: None)
+    with _ending_with_task(stream, output) as ending:
+        for batch in _encoded(ending, ahead, encoder, zone, rows):
+            yield batch
+            flush()
+
+
+def _encoded(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
+    gathered: list[Any] = []
+    number = 0  # of the first gathered row
+    due = 0.0
+    with closing(stream.to_iterable(prefetch=ahead)) as elements:  # type: ignore[type-var]
+        for element in elements:
+            whole = _whole(element, encoder.arrow, zone)
             if whole is None:
-                if not rows:
+                if not gathered:
                     due = monotonic() + _GATHER_SECONDS
-                rows.append(element)
-            if rows and (whole is not None or len(rows) == self.rows or monotonic() > due):
-                yield self.encoder.batch(rows, number)
-                number += len(rows)
-                rows = []
+                gathered.append(element)
+            if gathered and (whole is not None or len(gathered) == rows or monotonic() > due):
+                yield encoder.batch(gathered, number)
+                number += len(gathered)
+                gathered = []
             if whole is not None:
-                yield self.encoder.fitted(whole, number)
+                yield encoder.fitted(whole, number)
                 number += 1
-        if rows:
-            yield self.encoder.batch(rows, number)
+    if gathered:
+        yield encoder.batch(gathered, number)
 
 
-def _flush_of_worker() -> Callable[[], object]:
-    """Return a function that sends what Spark's worker has written, which it keeps until there are 64 KiB.
+def _output_of_worker() -> Any:
+    """Return the file on which Spark's worker sends its output, None outside of a worker.
 
-    The file is a variable of the worker's main function. Where there is none, the function does nothing.
+    It is a variable of the worker's main function. Its buffer keeps rows until there are 64 KiB, unless it is flushed.
     """
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
-        flush: Callable[[], object] | None = getattr(frame.f_locals.get("outfile"), "flush", None)
-        if flush is not None:
-            return flush
-    return lambda: None
+        output = frame.f_locals.get("outfile")
+        if output is not None:
+            return output
+    return None
+
+
+@contextmanager
+def _ending_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]:
+    """Cancel a stream whose elements arrive from other threads when Spark needs no more rows, as after a ``limit``.
+
+    Spark then closes its connection to the worker, which would notice at its next write only: after the next element.
+    """
+    events = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
+    if isinstance(stream.source, IterablePublisher) or not hasattr(select, "poll"):
+        yield stream
+        return
+    poll, over = select.poll(), Event()
+    try:
+        poll.register(output.fileno(), events)
+    except Exception:  # outside of a worker, or its output is no socket
+        yield stream
+        return
+
+    def wait() -> bool:
+        while not over.is_set():
+            if poll.poll(_LOOK_SECONDS * 1000):
+                break
+        return True
+
+    try:
+        yield stream.take_until(from_callable(wait).subscribe_on(default_scheduler()))
+    finally:
+        over.set()
 
 
 def _failed(partition: int, error: BaseException) -> PartitionFailed:
