@@ -14,6 +14,8 @@ from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_recipe, 
 from tests.interop.systems.system import load, names
 
 ROOT = Path(__file__).resolve().parents[2]
+# `make test` pastes these; the campaigns paste every page. The suite "systems" runs every program in a running JVM.
+PASTED = ("h2", "pekko", "reactor", "rxjava", "vertx")
 
 
 def test_every_recipe_has_tests_and_every_tested_system_a_recipe() -> None:
@@ -49,7 +51,14 @@ def test_every_recipe_ends_with_a_program() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", [name for name in names() if output_of(RECIPES / f"{name}.md") is not None])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in PASTED else pytest.mark.campaign)
+        for name in names()
+        if output_of(RECIPES / f"{name}.md") is not None
+    ],
+)
 def test_pasted_page_prints_its_output(name: str, tmp_path: Path) -> None:
     page = RECIPES / f"{name}.md"
     pasted = tmp_path / "pasted.py"
