@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from pyrs.operators.metrics import Metrics
+    from pyrs.stream.explaining import Explanation
 
 __all__ = ["Observing"]
 
@@ -300,3 +301,21 @@ class Observing(Family[T_co]):
             (2, 6, 2)
         """
         return self._kept(self._then(operators.metrics.Measured(metrics)))
+
+    def explain(self) -> Explanation:
+        """Describe the operators: demand, buffers, threads and assembly lines.
+
+        Subscribes to nothing. The result is text with ``print``, a drawing with ``svg()`` and in notebooks.
+
+        Examples:
+            >>> import pyrs
+            >>> stream = pyrs.range(100).map(str).prefetch(8)
+            >>> for step in stream.explain().steps:
+            ...     print(step.call, "|", step.demand, "|", step.holds)
+            range(0, 100) | exact: pulled | nothing
+            map(str) | exact | nothing
+            prefetch(8) | ahead: 8 | 8
+        """
+        from pyrs.stream.explaining import explained  # most programs do not need it
+
+        return explained(self)

@@ -63,6 +63,7 @@ EXEMPT: dict[str, str] = {
     "Stream": "the operators are its methods",
     "set_element_hook": "sets a hook",
     "set_error_hook": "sets a hook",
+    "Stream.explain": "describes a stream, and subscribes to nothing",
     "Stream.carries_context": "a marker attribute",
     "Stream.wraps_source": "a marker attribute",
     "Stream.transform": "applies a user's function, which uses other operators",

@@ -100,7 +100,7 @@ CATALOGUE = {
     **{f".{name}": each for name, each in OPERATORS.items()},
 }
 
-TERMINAL_OPERATIONS = {"subscribe", "for_each", "collect", "to_iterable", "iterate"}
+TERMINAL_OPERATIONS = {"subscribe", "for_each", "collect", "to_iterable", "iterate", "explain"}
 WITHOUT_ELEMENTS = {"pyrs.never", "pyrs.empty", "pyrs.error", ".ignore_elements", ".on_backpressure_error"}
 """These streams emit no element."""
 

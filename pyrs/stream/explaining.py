@@ -1,0 +1,184 @@
+"""Describe the operators of a stream: ``Stream.explain``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyrs._core.display import clipped
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.sites import Site
+from pyrs.stream.traits import Trait, trait_of
+
+__all__ = ["Explanation", "Step", "explained"]
+
+_WIDEST_CALL = 60
+_STATE = re.compile(r"<(\w+\([^<>]*\)): [^<>]*>")
+"""The repr of a scheduler: its call is shown, its state is not."""
+
+
+class Step(NamedTuple):
+    """One operator of a stream, or its source.
+
+    Attributes:
+        call: the user's call, such as ``map(str)``.
+        site: the line of user code that assembled it, if it is known.
+        demand: the elements that it requests from upstream.
+        holds: the maximum number of elements that it buffers.
+        thread: the thread of its signals, if it is another one than upstream's; otherwise an empty string.
+        branch: the position among the inputs of each combining operator downstream; empty for the main chain.
+    """
+
+    call: str
+    site: Site | None
+    demand: str
+    holds: str
+    thread: str
+    branch: tuple[int, ...] = ()
+
+    @property
+    def bounds(self) -> bool:
+        """True if upstream receives bounded demand even if downstream requests everything."""
+        return self.demand.startswith(("ahead", "exact, at most", "exact, never more", "exact: one", "two", "the rem"))
+
+    @property
+    def buffers(self) -> bool:
+        """True if it buffers elements."""
+        return self.holds != "nothing"
+
+
+class Explanation:
+    """The operators of a stream, from its sources to the Subscriber.
+
+    ``str(explanation)`` is a table, ``svg()`` a drawing, and a notebook shows the drawing.
+
+    Attributes:
+        steps: the sources and operators; the inputs of an operator precede it.
+    """
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self.steps = steps
+
+    def __str__(self) -> str:
+        rows = [("", "demand", "buffers", "assembled at")]
+        for place, step in enumerate(self.steps):
+            call = self.prefix(place) + step.call
+            rows.append((call, step.demand, step.holds, short_site(step.site)))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = []
+        for place, row in enumerate(rows):
+            lines.append("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
+            if place and self.steps[place - 1].thread:
+                step = self.steps[place - 1]
+                lines.append(f"{'│ ' * len(step.branch)}~~~ thread: {step.thread} ~~~")
+        return "\n".join([*(line.rstrip() for line in lines), "", *self.summary()])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def summary(self) -> list[str]:
+        """Return where demand is bounded, elements are buffered and the thread changes."""
+        bounds = [f"{_name(step)} ({step.demand})" for step in self.steps if step.bounds]
+        buffers = [f"{_name(step)} ({step.holds})" for step in self.steps if step.buffers]
+        threads = [f"{_name(step)} ({step.thread})" for step in self.steps if step.thread]
+        return [
+            f"demand is bounded by  {', '.join(bounds) or 'the Subscriber only'}",
+            f"elements wait in      {', '.join(buffers) or 'no buffer'}",
+            f"the thread changes at {', '.join(threads) or 'no operator'}",
+        ]
+
+    def prefix(self, place: int) -> str:
+        """Return the lines that lead from the inputs of a combining operator to it."""
+        step = self.steps[place]
+        before = self.steps[place - 1].branch if place else ()
+        if not step.branch:
+            return "" if not place else "."
+        marks = [
+            "│ " if before[: level + 1] == step.branch[: level + 1] else "├ " if number else "┌ "
+            for level, number in enumerate(step.branch)
+        ]
+        return "".join(marks) + ("." if marks[-1] == "│ " else "")
+
+    def svg(self) -> str:
+        """Return the drawing: a box for each operator, a bar for each buffer, a line for each change of thread."""
+        from pyrs.stream.drawing import drawn
+
+        return drawn(self)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+
+def explained(publisher: Any) -> Explanation:
+    """Return the steps of a Publisher."""
+    return Explanation(tuple(_steps(publisher, ())))
+
+
+def short_site(site: Site | None) -> str:
+    """Return the site with the path relative to the working directory, if it is inside."""
+    if site is None:
+        return ""
+    try:
+        relative = os.path.relpath(site.file)
+    except (OSError, ValueError):  # another drive, or a working directory that was deleted
+        return str(site)
+    return str(site) if relative.startswith("..") else f"{relative}:{site.line}"
+
+
+def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
+    while getattr(type(publisher), "wraps_source", False) is True:
+        publisher = publisher.source
+    stages = getattr(publisher, "stages", ())
+    if isinstance(publisher, IterablePublisher):
+        yield _step(publisher, publisher.name, publisher.site, branch)
+    elif stages:
+        yield from _steps(publisher.source, branch)
+    else:
+        yield from _inputs(publisher, branch)
+    for stage in stages:
+        yield _step(stage, repr(stage), stage.site, branch)
+
+
+def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
+    source = getattr(publisher, "source", None)
+    others = [other for other in _others(publisher) if other is not source]
+    site = getattr(publisher, "site", None)
+    call = getattr(publisher, "call", None)
+    if not isinstance(call, str):
+        call = repr(publisher)
+    if source is None or others:
+        for number, other in enumerate(others if source is None else [source, *others]):
+            yield from _steps(other, (*branch, number))
+        if others:
+            call = f"{call.partition('(')[0]}({len(others) + (source is not None)} streams)"
+        yield _step(publisher, call, site, branch)
+        return
+    steps = [*_steps(source, branch)]
+    if call:
+        steps.append(_step(publisher, call, site, branch))
+    else:  # share() and cache() are one call and two operators
+        steps[-1] = steps[-1]._replace(site=site)
+    yield from steps
+
+
+def _others(publisher: Any) -> list[Any]:
+    """Return the further Publishers that an operator subscribes to, except inner streams."""
+    found = []
+    sources = getattr(publisher, "sources", ())
+    if isinstance(sources, IterablePublisher):  # merge of a fixed number of streams
+        sources = sources.iterable
+    if isinstance(sources, tuple | list):
+        found += list(sources)
+    found += [getattr(publisher, name, None) for name in ("other", "fallback", "openings")]
+    return [other for other in found if hasattr(other, "subscribe")]
+
+
+def _step(subject: object, call: str, site: Site | None, branch: tuple[int, ...]) -> Step:
+    trait: Trait = trait_of(subject, call.partition("(")[0])
+    return Step(clipped(_STATE.sub(r"\1", call), _WIDEST_CALL), site, *trait, branch)
+
+
+def _name(step: Step) -> str:
+    return step.call.partition("(")[0]

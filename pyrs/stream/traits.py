@@ -1,0 +1,173 @@
+"""The demand, buffers and threads of operators, as ``Stream.explain`` shows them.
+
+The entries agree with the registry of operators (``tests/operator_registry``), and a test compares the two. A field in
+braces is an attribute of the operator's object, so that the text shows the number that is in force.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from pyrs._core.demand import UNBOUNDED
+
+__all__ = ["Trait", "trait_of"]
+
+
+class Trait(NamedTuple):
+    """The behaviour of one operator.
+
+    Attributes:
+        demand: the elements that it requests from upstream.
+        holds: the maximum number of elements that it buffers.
+        thread: the thread of its signals, if it is another one than upstream's.
+    """
+
+    demand: str = "exact"
+    holds: str = "nothing"
+    thread: str = ""
+
+
+_REPLACES = "exact, one more for each dropped element"
+_ALL = "everything, with the first demand"
+_NEXT = "exact; the remaining demand goes to the next"
+
+# By the name of the operator, if it shares a class with others, else by the name of the class.
+_TRAITS: Final = {
+    "AsyncMap": Trait("ahead: {concurrency}", "{concurrency}", "an asyncio loop"),
+    "Scan": Trait("exact; an initial value uses one", "one value"),
+    "Handle": Trait(_REPLACES),
+    "Materialize": Trait("exact", "one notification"),
+    "Filter": Trait(_REPLACES),
+    "OfType": Trait(_REPLACES),
+    "Distinct": Trait(_REPLACES, "grows: each key"),
+    "DistinctUntilChanged": Trait(_REPLACES, "one key"),
+    "Skip": Trait("exact, and {count} more the first time"),
+    "SkipWhile": Trait(_REPLACES),
+    "Take": Trait("exact, never more than {count}"),
+    "TakeLast": Trait(_ALL, "{count}"),
+    "IgnoreElements": Trait(_ALL),
+    "ToList": Trait(_ALL, "grows: all elements"),
+    "ToSet": Trait(_ALL, "grows: all elements"),
+    "ToDict": Trait(_ALL, "grows: all keys"),
+    "Count": Trait(_ALL),
+    "Match": Trait(_ALL),
+    "Reduce": Trait(_ALL, "one value"),
+    "Last": Trait(_ALL, "one value"),
+    "First": Trait("exact: one"),
+    "ElementAt": Trait("{index} + 1, with the first demand"),
+    "OnlyElement": Trait("two, with the first demand", "one value"),
+    "DefaultIfEmpty": Trait("exact", "one value"),
+    "Merge": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
+    "MergeComparing": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
+    "FirstWithSignal": Trait("exact, of each until one has won"),
+    "FirstWithValue": Trait("exact, of each until one has won"),
+    "Concat": Trait(_NEXT),
+    "SwitchIfEmpty": Trait(_NEXT),
+    "Then": Trait("everything, with the first demand; exact of the other"),
+    "StartWith": Trait("exact, once its own elements are consumed", "its own elements"),
+    "Zip": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
+    "CombineLatest": Trait("ahead: {prefetch} of each", "{prefetch} of each, and the latest"),
+    "WithLatestFrom": Trait(f"{_REPLACES}; everything of the other", "one of the other"),
+    "TakeUntil": Trait("exact; one of the other"),
+    "SkipUntil": Trait(f"{_REPLACES}; one of the other"),
+    "FlatMap": Trait("ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}"),
+    "FlatMapSequential": Trait(
+        "ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}"
+    ),
+    "ConcatMap": Trait("ahead: {prefetch}; exact of the inner stream", "{prefetch}"),
+    "FilterWhen": Trait("ahead: {prefetch}", "{prefetch}"),
+    "DelayUntil": Trait("ahead: {prefetch}", "{prefetch}"),
+    "SwitchOnFirst": Trait("ahead: one element; then as the returned Publisher", "one element"),
+    "SwitchMap": Trait("everything; {prefetch} of the inner stream", "one, and {prefetch} of the inner stream"),
+    "BufferCount": Trait("{count} for each list", "the open lists, of {count}"),
+    "BufferTime": Trait("ahead: {capacity}", "a list and {capacity}", "{scheduler}"),
+    "BufferBy": Trait("exact, one more for each element that ends no list", "grows: one list"),
+    "BufferWhen": Trait("ahead: {prefetch}; one opening for each list", "grows: the open lists"),
+    "WindowCount": Trait("{count} for each window", "{count} for each unread window"),
+    "WindowTime": Trait("the remaining capacity of the open window: {capacity}", "{capacity}", "{scheduler}"),
+    "WindowBy": Trait("ahead: {prefetch}", "{prefetch}, in all windows together"),
+    "GroupBy": Trait("ahead: {prefetch}", "{prefetch}, in all groups together"),
+    "Sample": Trait("everything", "one", "{scheduler}"),
+    "Throttle": Trait(_REPLACES),
+    "Debounce": Trait("everything", "one", "{scheduler}"),
+    "Delay": Trait("exact, at most {prefetch} at a time", "{prefetch}", "{scheduler}"),
+    "DelaySubscription": Trait("exact, after the delay", "nothing", "{scheduler}"),
+    "Retry": Trait("exact; the remaining demand goes to the next attempt"),
+    "Repeat": Trait("exact; the remaining demand goes to the next attempt"),
+    "RetryWhen": Trait("exact; the remaining demand goes to the next attempt", "one error"),
+    "RepeatWhen": Trait("exact; the remaining demand goes to the next attempt", "one number"),
+    "on_error_resume": Trait("exact; the remaining demand goes to the fallback"),
+    "on_error_return": Trait("exact", "one value"),
+    "PublishOn": Trait("ahead: {prefetch}", "{prefetch}", "{scheduler}"),
+    "SubscribeOn": Trait("exact", "nothing", "{scheduler}"),
+    "LimitRate": Trait("ahead: {high}", "{high}"),
+    "BackpressureBuffer": Trait("everything", "{capacity}"),
+    "BackpressureDrop": Trait("everything"),
+    "BackpressureError": Trait("everything"),
+    "Publish": Trait("ahead: {prefetch}", "{prefetch}"),
+    "Replay": Trait("ahead: {prefetch} of the slowest", "{history}"),
+    "replay": Trait("everything", "grows: all elements"),  # without a limit
+    "AutoConnect": Trait("of the shared stream"),
+    "RefCount": Trait("of the shared stream"),
+    # Sources
+    "_Interval": Trait("ignored", "one, or nothing", "{scheduler}"),
+    "_Create": Trait("visible to the function", "{capacity}", "the threads that push"),
+    "AsyncIterablePublisher": Trait("exact: awaited", "nothing", "an asyncio loop"),
+    "_FuturePublisher": Trait("the result waits", "nothing", "the thread that resolves the future"),
+    "_Defer": Trait("as the created Publisher"),
+    "_Using": Trait("as the created Publisher"),
+    "UsingWhen": Trait("as the created Publisher"),
+    "_ErrorPublisher": Trait("not needed"),
+    "_NeverPublisher": Trait("not needed"),
+    "IterablePublisher": Trait("exact: pulled"),
+    "JavaPublisher": Trait("a window over the bridge", "the window", "the thread of the bridge"),
+}
+
+
+class _Attributes(dict[str, Any]):
+    """The values of the fields: attributes of the operator's object."""
+
+    def __init__(self, subject: object) -> None:
+        super().__init__()
+        self._subject = subject
+
+    def __missing__(self, name: str) -> str:
+        subject: Any = self._subject
+        if name == "scheduler":
+            scheduler = getattr(subject, "scheduler", None)
+            return "the scheduler of subscribe" if scheduler is None else scheduler_name(scheduler)
+        if name == "capacity" and not hasattr(subject, "capacity"):  # buffers by time
+            return str(min(subject.prefetch, subject.count or UNBOUNDED))
+        if name == "history":
+            return str(max(subject.limit, subject.prefetch))
+        value = getattr(subject, name)
+        return "unbounded" if isinstance(value, int) and value >= UNBOUNDED else str(value)
+
+
+def scheduler_name(scheduler: object) -> str:
+    """Return the scheduler without its state, such as ``single('io')``."""
+    shown = repr(scheduler)
+    return shown.strip("<>").partition(": ")[0] if shown.startswith("<") else shown
+
+
+def trait_of(subject: object, name: str) -> Trait:
+    """Return the behaviour of an operator or a source.
+
+    Args:
+        subject: the object of the operator: a ``Stage``, an ``Operator`` or a Publisher.
+        name: the name of the operator.
+    """
+    kind = type(subject).__name__
+    if kind == "Replay" and getattr(subject, "limit", None) is None:
+        kind = "replay"
+    known = _TRAITS.get(name if kind == "OnErrorResume" else kind)
+    if known is None:
+        ahead = getattr(subject, "prefetch", None)
+        return Trait() if not isinstance(ahead, int) else Trait(f"ahead: {ahead}", str(ahead))
+    values = _Attributes(subject)
+    demand, holds, thread = (text.format_map(values) for text in known)
+    if holds == "unbounded":
+        holds = "grows: all elements"
+    if kind == "Retry" and getattr(subject, "backoff", None) is not None:
+        thread = str(values["scheduler"])
+    return Trait(demand, "nothing" if holds == "0" else holds, thread)

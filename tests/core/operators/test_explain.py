@@ -1,0 +1,104 @@
+"""``Stream.explain`` agrees with the registry of operators."""
+
+from __future__ import annotations
+
+import re
+from xml.dom import minidom
+
+import pytest
+
+import pyrs
+from pyrs import schedulers
+from pyrs.stream.explaining import Step, explained
+from tests.operator_registry import ROWS, Row
+from tests.operator_registry.row import Sample, some
+
+SAMPLES = [(row, name, sample) for row in ROWS.values() for name, sample in row.samples.items()]
+
+PENDING = {
+    *("expand", "skip_last", "sequence_equal", "timestamp", "elapsed", "throttle_latest", "on_backpressure_reduce"),
+    *("decode", "split_lines", "parallel", "window_when"),
+}
+
+
+def kind_of_demand(text: str) -> str:
+    found = re.match(r"exact|ahead|everything|of the shared", text)
+    return found[0] if found else "a number"
+
+
+def kind_of_buffer(text: str) -> str:
+    return "nothing" if text == "nothing" else "grows" if "grows" in text else "bounded"
+
+
+def step_of(sample: Sample) -> Step:
+    """Return the operator's step. ``auto_connect`` and ``ref_count`` follow the shared stream."""
+    steps = explained(sample.apply((sample.over or some)())).steps
+    return next(step for step in reversed(steps) if step.demand != "of the shared stream")
+
+
+@pytest.mark.parametrize(("row", "name", "sample"), SAMPLES, ids=[name for _, name, _ in SAMPLES])
+def test_step_agrees_with_the_registry(row: Row, name: str, sample: Sample) -> None:
+    if name == "transform":
+        pytest.skip("its function returns the operators")
+    if name.partition("(")[0] in PENDING:
+        pytest.skip("has no trait yet")
+    step = step_of(sample)
+    assert kind_of_demand(step.demand) == kind_of_demand(row.demand), step
+    assert kind_of_buffer(step.holds) == kind_of_buffer(row.holds), step
+    assert "{" not in step.demand + step.holds + step.thread
+
+
+def test_text_shows_each_input_of_a_combining_operator() -> None:
+    stream = pyrs.range(3).map(str).zip(pyrs.just(1).merge(pyrs.just(2)), pyrs.just(4)).take(1)
+    lines = [re.split(r"  +", line)[0] for line in str(stream.explain()).splitlines()]
+    assert lines[1:9] == [
+        "┌ range(0, 3)",
+        "│ .map(str)",
+        "├ ┌ just(1)",
+        "│ ├ just(2)",
+        "│ .merge(2 streams)",
+        "├ just(4)",
+        ".zip(3 streams)",
+        ".take(1)",
+    ]
+
+
+def test_text_shows_bounds_buffers_and_threads() -> None:
+    disk = schedulers.single("disk")
+    try:
+        explanation = pyrs.range(3).publish_on(disk, 16).map(str).explain()
+    finally:
+        disk.close()
+    assert str(explanation).splitlines()[-3:] == [
+        "demand is bounded by  publish_on (ahead: 16)",
+        "elements wait in      publish_on (16)",
+        "the thread changes at publish_on (single('disk'))",
+    ]
+    assert "~~~ thread: single('disk') ~~~" in str(explanation)
+    assert explanation.steps[1].site is not None
+    assert explanation.steps[1].site.file == __file__
+
+
+def test_shared_stream_is_one_step() -> None:
+    assert [step.call for step in pyrs.range(3).share().explain().steps] == ["range(0, 3)", "share()"]
+    assert [step.call for step in pyrs.range(3).cache(5).explain().steps] == ["range(0, 3)", "cache(5)"]
+
+
+def test_third_party_publisher_is_a_source() -> None:
+    class Own(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            raise AssertionError("explain does not subscribe")
+
+        def __repr__(self) -> str:
+            return "Own()"
+
+    assert [step.call for step in pyrs.Stream(Own()).map(str).explain().steps] == ["Own()", "map(str)"]
+
+
+def test_svg_is_valid_and_escapes_calls() -> None:
+    stream = pyrs.just("<&>").zip(pyrs.range(3).prefetch(4)).map(lambda pair: pair)
+    explanation = stream.explain()
+    document = minidom.parseString(explanation.svg())
+    shown = {node.firstChild.data for node in document.getElementsByTagName("text") if node.firstChild is not None}
+    assert {"just('<&>')", "prefetch(4)", "zip(2 streams)", "map(<lambda>)"} <= shown
+    assert explanation._repr_html_() == explanation.svg()
