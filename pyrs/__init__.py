@@ -35,7 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.hooks import set_element_hook, set_error_hook
+from pyrs._core.hooks import set_discard_hook, set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation, TooManyElements
@@ -101,6 +101,7 @@ __all__ = [
     "just",
     "merge",
     "never",
+    "set_discard_hook",
     "set_element_hook",
     "set_error_hook",
     "strict",

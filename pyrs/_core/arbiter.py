@@ -139,6 +139,7 @@ class ActiveSource(Subscriber[T]):
 
     def __init__(self, arbiter: SubscriptionArbiter[T]) -> None:
         self._arbiter = arbiter
+        self.discards = arbiter.discards
         self.subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -168,6 +169,8 @@ class ActiveSource(Subscriber[T]):
                     subscriber.on_next(element)
                 except BaseException as error:
                     arbiter._subscriber_raised(error, "on_next")
+                return
+        hooks.discard(self.discards, element)
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:

@@ -54,7 +54,9 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if self._next is not None and not self._over:
+        if self._over:
+            hooks.discard((), element)
+        elif self._next is not None:
             try:
                 self._next(element)
             except BaseException as error:

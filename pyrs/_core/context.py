@@ -96,6 +96,7 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 class _SubscriberInContext(Subscriber[T]):
     def __init__(self, subscriber: Subscriber[T], context: Context) -> None:
         self._subscriber = subscriber
+        self.discards = hooks.discards_of(subscriber)
         self._context = context
         self._copy, self._on_next = context.copy, subscriber.on_next  # looked up once, not for each element
 

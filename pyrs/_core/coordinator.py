@@ -52,7 +52,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         SerialSubscription.__init__(self, subscriber, capture(), execute)
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)
-        self._posted: deque[tuple[Callable[[Any], object], Any]] = deque()
+        # Handlers with their arguments, and whether the argument is an element.
+        self._posted: deque[tuple[Callable[[Any], object], Any, bool]] = deque()
 
     # Implemented by operators.
 
@@ -86,7 +87,12 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def post(self, handler: Callable[[Any], object], argument: Any = None) -> None:
         """Queue a handler for the drain loop. May be called on any thread."""
-        self._posted.append((handler, argument))
+        self._posted.append((handler, argument, False))
+        self.wake()
+
+    def post_element(self, handler: Callable[[Any], object], element: Any) -> None:
+        """Queue a handler with an element, which is discarded if the stream terminates before."""
+        self._posted.append((handler, element, True))
         self.wake()
 
     def try_emit(self, element: R) -> bool:
@@ -114,6 +120,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
                 subscriber.on_next(element)
             except BaseException as error:
                 self._subscriber_raised(error, "on_next")
+        else:
+            self._discard(element)
 
     def _emit_from(self, queue: deque[R], limit: int = maxsize) -> int:
         """Signal up to ``limit`` demanded elements of the queue; return their number.
@@ -209,7 +217,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     def _serve(self) -> None:
         posted = self._posted
         while posted and self._live:
-            handler, argument = posted.popleft()
+            handler, argument, _ = posted.popleft()
             handler(argument)
         if self._live:
             self._advance()
@@ -217,8 +225,13 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     def _forget(self) -> None:
         super()._forget()
         while self._posted:
-            handler, argument = self._posted.popleft()
-            if handler == self._fail:
+            try:
+                handler, argument, is_element = self._posted.popleft()
+            except IndexError:  # a discarded element's function may have terminated the stream again
+                break
+            if is_element:
+                self._discard(argument)
+            elif handler == self._fail:
                 self._drop(argument)
 
     def _refused(self, error: RuntimeError) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Sequence
 from contextvars import Context
 from threading import RLock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, in_words, non_positive
@@ -57,6 +58,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     def __init__(self, subscriber: Subscriber[T], context: Context | None) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
+        self.discards = hooks.discards_of(subscriber)
         self._context = context
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._requested = 0
@@ -183,6 +185,14 @@ class DownstreamSubscription(Subscription, Generic[T]):
         if self._subscriber is not None:
             self._subscriber = None
             self._release()
+
+    def _discard(self, element: Any) -> None:
+        """Discard an element that no Subscriber receives. Without a lock: it runs user code."""
+        hooks.discard(self.discards, element)
+
+    def _discard_all(self, elements: deque[Any] | list[Any] | set[Any]) -> None:
+        """Empty a buffer and discard its elements."""
+        hooks.discard_all(self.discards, elements)
 
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[T] | None = None

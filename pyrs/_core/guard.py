@@ -80,6 +80,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     def __init__(self, subscriber: Subscriber[T], source: Publisher[T] | None = None) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
+        self.discards = hooks.discards_of(subscriber)
         self._upstream: Subscription | None = None
         self._name = f"Subscriber {type(subscriber).__name__}"
         self._source = "the Publisher" if source is None else f"Publisher {type(source).__name__}"

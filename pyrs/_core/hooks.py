@@ -1,22 +1,32 @@
 """The hooks for errors and elements that no Subscriber receives.
 
-The default hooks write log records.
+The default hooks for errors and for numbers of elements write log records. The elements themselves are discarded: each
+is passed to the functions of ``do_on_discard`` downstream of the operator that drops it, and to the discard hook.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from pyrs._core.validation import checked_callable
 from pyrs.api import Subscription
 
 __all__ = [
+    "DiscardHook",
+    "Discards",
     "ElementHook",
     "ErrorHook",
     "cancel_safely",
+    "discard",
+    "discard_all",
+    "discards_of",
+    "is_discarding",
     "is_exit",
     "on_error_dropped",
     "on_next_dropped",
+    "set_discard_hook",
     "set_element_hook",
     "set_error_hook",
 ]
@@ -26,6 +36,12 @@ ErrorHook = Callable[[BaseException, str], None]
 
 ElementHook = Callable[[int, str], None]
 """Called with the number of elements and a description of the place."""
+
+DiscardHook = Callable[[Any], object]
+"""Called with each discarded element."""
+
+Discards = tuple[DiscardHook, ...]
+"""The functions of ``do_on_discard`` that apply to an operator, from the next one downstream to the last."""
 
 
 def is_exit(error: BaseException) -> bool:
@@ -53,6 +69,7 @@ def _log_elements(count: int, where: str) -> None:
 
 _error_hook: ErrorHook = _log_error
 _element_hook: ElementHook = _log_elements
+_discard_hook: DiscardHook | None = None
 
 
 def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
@@ -83,6 +100,75 @@ def set_element_hook(hook: ElementHook | None) -> ElementHook:
     global _element_hook
     before, _element_hook = _element_hook, _log_elements if hook is None else checked_callable(hook, "hook")
     return before
+
+
+def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
+    """Set the hook for each discarded element and return the previous one; None has no hook.
+
+    The hook is called with every element that an operator, a sink or a bridge drops, after the functions of
+    ``do_on_discard``, on the thread that drops it. An exception is reported to the dropped-errors hook. A chain of
+    synchronous operators over an iterable reads the hook when it is subscribed to; all others when they drop an
+    element.
+
+    Raises:
+        TypeError: ``hook`` is not callable.
+
+    Examples:
+        >>> import pyrs
+        >>> before = pyrs.set_discard_hook(print)
+        >>> pyrs.range(4).filter(lambda n: n % 2).collect()
+        0
+        2
+        [1, 3]
+        >>> _ = pyrs.set_discard_hook(before)
+    """
+    global _discard_hook
+    before, _discard_hook = _discard_hook, None if hook is None else checked_callable(hook, "hook")
+    return before
+
+
+def discards_of(subscriber: object) -> Discards:
+    """Return the functions of ``do_on_discard`` downstream of an operator with this Subscriber.
+
+    A third-party Subscriber has none. This reads an attribute, not a context variable: an inner stream belongs to the
+    operator that subscribes to it, whatever thread that runs on.
+    """
+    discards = getattr(subscriber, "discards", None)
+    return discards if type(discards) is tuple else ()
+
+
+def is_discarding(discards: Discards) -> bool:
+    """Return whether a discarded element is passed to any function."""
+    return bool(discards) or _discard_hook is not None
+
+
+def discard(discards: Discards, element: Any) -> None:
+    """Pass an element that was dropped to the functions and to the hook; never raise an Exception.
+
+    Called without a lock: the functions are user code.
+    """
+    for function in discards if _discard_hook is None else (*discards, _discard_hook):
+        try:
+            function(element)
+        except Exception as error:
+            on_error_dropped(error, "raised by a function for discarded elements")
+
+
+def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any]) -> None:
+    """Empty a buffer and discard its elements, a list from its end.
+
+    Another thread may append or remove elements at the same time: each one is discarded once.
+    """
+    if not is_discarding(discards):
+        elements.clear()
+        return
+    take = elements.popleft if isinstance(elements, deque) else elements.pop
+    while True:
+        try:
+            element = take()
+        except (IndexError, KeyError):
+            return
+        discard(discards, element)
 
 
 def on_error_dropped(error: BaseException, where: str = "") -> None:

@@ -52,10 +52,6 @@ OK: Final = EmitResult.OK
 NON_SERIALIZED: Final = EmitResult.NON_SERIALIZED
 
 
-def _ignore(element: Any) -> None:
-    """Take an element in place of a Subscriber that has left."""
-
-
 class HubSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to a hub.
 
@@ -67,6 +63,8 @@ class HubSubscription(DownstreamSubscription[T]):
         super().__init__(subscriber, None)  # the hub's signals carry the context already
         self._hub = hub
         self.on_next = subscriber.on_next
+        if self.discards and not hub._subscriptions:
+            hub.discards = self.discards  # those of the first Subscriber apply to the elements that the hub holds
         self.position: Any = None
 
     def start(self) -> None:
@@ -105,11 +103,16 @@ class HubSubscription(DownstreamSubscription[T]):
         with hub._lock:
             self._subscriber = None
             # The thread that signals may hold this subscription: from here on it swallows everything.
-            self.on_next = _ignore
+            self.on_next = self._left_before
             self._requested = self._emitted + UNBOUNDED
             position, self.position = self.position, None
             hub._exclude(self)
         del position  # not under the lock: the elements that it may hold may have finalizers
+
+    def _left_before(self, element: Any) -> None:
+        """Take an element in place of the Subscriber, and discard it if there is no other one."""
+        if not self._hub._subscriptions:
+            self._discard(element)
 
     def _release(self) -> None:
         """Hold nothing of upstream: the hub does."""
@@ -147,6 +150,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._error: BaseException | None = None
         self._abandoned = False  # cancelled for good: nobody receives what is held
         self._guards = guards
+        self.discards: hooks.Discards = ()
 
     @abstractmethod
     def _drain(self) -> None:
@@ -429,8 +433,6 @@ class AlignedHub(Hub[T]):
         """React to elements that left the buffer. Runs with the turn."""
 
     def _discard(self) -> None:
-        count = 0
-        while self._buffer:
-            self._buffer.popleft()
-            count += 1
+        count = len(self._buffer)
+        hooks.discard_all(self.discards, self._buffer)
         hooks.on_next_dropped(count, "held when the last Subscriber, or the connection, was cancelled", cancelled=True)

@@ -50,11 +50,16 @@ class Input(Subscriber[T]):
     def __init__(self, owner: Owner | None = None, demand: int = 0) -> None:
         self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._owner: Any = owner
+        self.discards = hooks.discards_of(owner)
         self._subscription: Subscription | None = None
         self._demand = demand  # requested when the Subscription arrives
         self._closed = False  # terminated or cancelled
         self.ended = False
         self.error: BaseException | None = None
+
+    def discard(self, element: T) -> None:
+        """Discard an element that arrived too late, or that the operator drops."""
+        hooks.discard(self.discards, element)
 
     @property
     def closed(self) -> bool:
@@ -171,14 +176,15 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         self.elements: deque[T] = deque()
 
     def cancel(self) -> None:
-        """Cancel, unless the upstream terminated, and drop the queued elements."""
+        """Cancel, unless the upstream terminated, and discard the queued elements."""
         super().cancel()
-        self.elements.clear()
+        hooks.discard_all(self.discards, self.elements)
 
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
         if self._closed:
+            self.discard(element)
             return
         if self._pass is not None and not self.elements and self._owner.attempt(self._pass, element):
             prefetch = self.prefetch
@@ -187,7 +193,13 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
                 self.taken(0)
             return
         self.elements.append(element)
+        if self._closed:  # cancel() may have emptied the queue before
+            self._cancelled_meanwhile()  # type: ignore[unreachable]
         self._notify()
+
+    def _cancelled_meanwhile(self) -> None:
+        """Discard what arrived after the queue was emptied. Called by upstream's thread."""
+        hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         # Whole batches at C speed, so it accepts only iterators that cannot block in the middle of a batch.
@@ -197,6 +209,8 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
                 size = min(limit - taken, _BATCH)
                 batch, null = non_null(iterator, size)
                 self.elements += batch
+                if self._closed:
+                    self._cancelled_meanwhile()  # type: ignore[unreachable]
                 if null:
                     raise null_element()
                 taken += len(batch)
@@ -228,8 +242,10 @@ class DirectInput(Input[T], Generic[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
-            self._owner.post(self._on_element, element)
+        if self._closed:
+            self.discard(element)
+        else:
+            self._owner.post_element(self._on_element, element)
 
     def _end(self, error: BaseException | None) -> None:
         if error is not None:

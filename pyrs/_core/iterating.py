@@ -46,8 +46,14 @@ class IterablePublisher(Publisher[T]):
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         subscriber = checked_subscriber(subscriber)
+        stages = self.stages
+        if stages and hooks.is_discarding(hooks.discards_of(subscriber)):
+            # An iterator chain does not see the elements that it drops, so they are pushed through the same stages.
+            from pyrs._core.pushed_chain import PushedChainSubscriber
+
+            subscriber, stages = PushedChainSubscriber(subscriber, stages), ()
         try:
-            whole: Chain[T] = Chain(self.iterable, self.stages, self.name, self.site)
+            whole: Chain[T] = Chain(self.iterable, stages, self.name, self.site)
         except Exception as error:
             blame(error, self.name, self.site)
             InertSubscription(subscriber, error).start()  # §1.9: an error follows on_subscribe

@@ -62,6 +62,11 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _link(self) -> None:
         """Connect the runs: signals towards the Subscriber, demand the other way."""
         runs = self._runs
+        discarding = hooks.is_discarding(self.discards)
+        for run in runs:
+            run.discard, run.discard_all = self._discard, self._discard_all
+            if discarding:
+                run.begin_discarding()
         plain = [run.plain() for run in runs]
         complete: Callable[[], None] = self._deliver_complete
         fail: Callable[[BaseException], None] = self._deliver_error
@@ -96,12 +101,14 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         steps = [(place, *each) for place, each in enumerate(plain[start:stop], start) if each]
         self._steps.append(steps)
         take = runs[stop].on_next if stop < len(runs) else None
+        discards, discard = self.discards, hooks.discard
 
         def push(element: Any, /) -> None:
             if first:
                 if element is None:
                     raise NullSignal("on_next(None)")  # 2.13
                 if not self._open:
+                    discard(discards, element)
                     return  # 2.8
             place = stop
             try:
@@ -110,22 +117,26 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                         element = function(element)
                     elif kind == SELECT:
                         if not function(element):
+                            discard(discards, element)
                             runs[place].skip()
                             return
                     else:
-                        element = function(element)
-                        if element is DROP:
+                        result = function(element)
+                        if result is DROP:
+                            discard(discards, element)
                             runs[place].skip()
                             return
-                        if element is END:
+                        if result is END:
                             runs[place].finish()
                             return
+                        element = result
                 if take is not None:
                     place = stop
                     take(element)
                     return
             except BaseException as error:
                 self._stage_raised(error, place)
+                discard(discards, element)  # an exit has propagated
                 return
             if element is None or self._mapping is not None:
                 self._check(element)
@@ -135,6 +146,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                     subscriber.on_next(element)
                 except BaseException as error:
                     self._subscriber_raised(error, "on_next")
+            elif element is not None:
+                discard(discards, element)
 
         return push
 

@@ -17,7 +17,7 @@ from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.sites import Site, blame
-from pyrs.errors import NonPositiveRequest
+from pyrs.errors import NoElement, NonPositiveRequest
 
 __all__ = [
     "DROP",
@@ -102,7 +102,8 @@ class StageRun(ABC):
 
     The chain links a run before the first signal. ``emit``, ``complete`` and ``fail`` forward a signal towards the
     Subscriber, ``request_upstream`` forwards demand towards the Publisher, and ``finish`` ends the stream from here: it
-    cancels upstream and completes downstream.
+    cancels upstream and completes downstream. ``discard`` takes each element that the run drops, and ``discard_all``
+    empties a buffer. The chain itself discards an element that the function of ``plain`` drops or raises for.
 
     Attributes:
         sees_elements: whether ``on_next`` does anything. If not, elements bypass this stage.
@@ -115,6 +116,15 @@ class StageRun(ABC):
     fail: Callable[[BaseException], None]
     request_upstream: Callable[[int], None]
     finish: Callable[[], None]
+    discard: Callable[[Any], None]
+    discard_all: Callable[[deque[Any] | list[Any] | set[Any]], None]
+
+    def begin_discarding(self) -> None:  # noqa: B027 - most stages always discard
+        """Discard dropped elements from now on.
+
+        Called before the first signal if there is a function for them. For a stage that drops most elements, and does
+        so faster without this.
+        """
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
         """Return the kind (``MAP``, ``SELECT``, ``STEP``) and the stage's function.
@@ -257,6 +267,9 @@ class TailRun(DrainLoop, StageRun):
         self._emitted += 1
         self.emit(element)
 
+    def drop(self, element: Any) -> None:
+        """Discard an element of ``end_with`` that is not emitted, if upstream emitted it. Does nothing by default."""
+
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
         """Emit these elements as demanded, then complete or fail. The source has ended."""
         with self._lock:
@@ -267,7 +280,10 @@ class TailRun(DrainLoop, StageRun):
                 self._ending = True
         if not over:
             self._wake()
-        elif error is not None and not hooks.is_exit(error):
+            return
+        for element in elements:
+            self.drop(element)
+        if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, "the stream was over")
 
     def request(self, n: int) -> None:
@@ -293,7 +309,8 @@ class TailRun(DrainLoop, StageRun):
             self._gone = True
             tail, self._tail = self._tail, deque()
             error, self._error = self._error, None
-        tail.clear()  # not under the lock: elements may have finalizers
+        while tail:  # not under the lock: it runs user code, and elements may have finalizers
+            self.drop(tail.popleft())
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, "the stream was over")
 
@@ -342,22 +359,54 @@ class GatherRun(TailRun):
 class _FoldRun(GatherRun):
     def __init__(self, stage: FoldStage) -> None:
         super().__init__(stage.needed)
+        self._stage = stage
         self._step, self._result = stage.begin()
 
+    def begin_discarding(self) -> None:
+        if self._stage.keeps_none:
+            self.on_next = self._discard_next  # type: ignore[method-assign]
+
     def on_next(self, element: Any) -> None:
+        step, take = self._step, self._result
+        step(element)
+        if self._gone:  # release has run on another thread
+            if step is dropped:
+                self.discard(element)
+            else:
+                self._drop_result(take)
+
+    def _discard_next(self, element: Any) -> None:
         self._step(element)
+        self.discard(element)
 
     def on_complete(self) -> None:
-        result = self._result()
-        self._forget()
-        self.end_with(result)
+        with self._lock:
+            take = self._result
+            self._step = self._result = dropped
+        if take is not dropped:
+            self.end_with(take())
+
+    def drop(self, element: Any) -> None:
+        self.discard_all(self._stage.elements_of(element))
 
     def release(self) -> None:
         super().release()
         self._forget()
 
     def _forget(self) -> None:
-        self._step = self._result = dropped
+        with self._lock:
+            take = self._result
+            self._step = self._result = dropped
+        if take is not dropped:
+            self._drop_result(take)
+
+    def _drop_result(self, take: Callable[[], Any]) -> None:
+        if not self._stage.keeps_none:
+            try:
+                result = take()
+            except NoElement:
+                return
+            self.drop(result)
 
 
 class FoldStage(Stage):
@@ -366,15 +415,21 @@ class FoldStage(Stage):
     Attributes:
         needed: the number of elements to request.
         fails_if_empty: whether there is no result without an element.
+        keeps_none: whether the result has no elements of the source: each is discarded at once.
     """
 
     needed = UNBOUNDED
     fails_if_empty = False
+    keeps_none = False
     run_type = _FoldRun
 
     @abstractmethod
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         """Return a subscription's functions: one takes elements, one returns the result."""
+
+    def elements_of(self, result: Any) -> list[Any] | set[Any]:
+        """Return the elements of the source that a result contains, to discard them. None by default."""
+        return []
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return self._folded(iterator, whole, whole.hold_back(not self.fails_if_empty), *self.begin())

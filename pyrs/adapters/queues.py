@@ -208,6 +208,7 @@ class _QueueRun(Coordinator[Any]):
                 self._emit(element)
             else:
                 hooks.on_next_dropped(1, f"{self._call}: taken from the queue before the cancel", cancelled=True)
+                self._discard(element)
 
 
 # From an asyncio queue

@@ -120,6 +120,7 @@ class _Paced(Subscriber[Any], Subscription):
         finally:
             self._stages.cancel()
             self._chain.release()
+            hooks.discard_all((), self._arrived)
 
     def _pull(self, iterator: Iterator[Any]) -> None:
         try:
@@ -174,7 +175,9 @@ class _Inbox(PrefetchingInput[T]):
         if element is None:
             raise NullSignal("on_next(None)")
         self.arrived.append(element)
-        if self._waker.waiting:
+        if self._closed:
+            hooks.discard_all((), self.arrived)
+        elif self._waker.waiting:
             self._wake()
 
     def _end(self, error: BaseException | None) -> None:
@@ -188,8 +191,8 @@ class _Inbox(PrefetchingInput[T]):
     def close(self) -> None:
         """Cancel, unless the stream has terminated."""
         self.ended = True
-        self.arrived.clear()
         self.cancel()
+        hooks.discard_all((), self.arrived)
 
     def _wake(self) -> None:
         if not self._waker.wake():
@@ -205,7 +208,7 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
         BaseException: the error of the stream.
     """
     chained = source if isinstance(source, (IterablePublisher, PushedChainPublisher)) and source.stages else None
-    if chained is not None and isinstance(fold := chained.stages[-1], FoldStage):
+    if chained is not None and not hooks.is_discarding(()) and isinstance(fold := chained.stages[-1], FoldStage):
         step, result = fold.begin()
         upstream: Publisher[Any]
         if isinstance(chained, IterablePublisher):

@@ -169,8 +169,9 @@ class _Iteration(Coordinator[Any]):
                 hooks.on_next_dropped(  # type: ignore[unreachable]  # a cancel may come while it is awaited
                     1, f"{self._operator.call}: awaited before the cancel", cancelled=True
                 )
+                self._discard(element)
                 return
-            self.post(self._emit, element)
+            self.post_element(self._emit, element)
             if self._only:
                 self.post(lambda _: self._complete())
                 return

@@ -52,7 +52,10 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
 
     def _cancel(self) -> None:
         self._over = True
-        self._signals.clear()
+        while self._signals:
+            name, argument = self._signals.popleft()
+            if name == "on_next":
+                hooks.discard((), argument)
         subscription, self._subscription = self._subscription, None
         hooks.cancel_safely(subscription)
 
@@ -101,6 +104,8 @@ class CoroutineSubscriber(QueueingSubscriber):
         if not self._over:
             self._signals.append((name, argument))
             self._call(self._arrived.set)
+        elif name == "on_next":
+            hooks.discard((), argument)
 
     def _call(self, function: Callable[[], object]) -> None:
         try:

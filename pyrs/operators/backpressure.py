@@ -96,6 +96,7 @@ class _UndemandedRun(StageRun):
     def on_next(self, element: Any) -> None:
         if self._requested == self._emitted:
             self._drops.add(element)  # 1.1
+            self.discard(element)
             return
         self._emitted += 1
         if self._drops.dropping:
@@ -171,6 +172,7 @@ class _Buffer(Input[Any]):
         if element is None:
             raise NullSignal("on_next(None)")
         if self._closed:
+            self.discard(element)
             return
         elements = self.elements
         if not elements and self._owner.try_emit(element):
@@ -183,6 +185,8 @@ class _Buffer(Input[Any]):
         elif self.drops.dropping:
             self.drops.flush()
         elements.append(element)
+        if self.closed:  # cancelled since the first look, and possibly emptied
+            hooks.discard_all(self.discards, elements)
         self._owner.wake()
 
     def _make_room(self, element: Any) -> bool:
@@ -193,10 +197,11 @@ class _Buffer(Input[Any]):
                     oldest = self.elements.popleft()
                 except IndexError:
                     return True  # the drain loop has just emitted all of them
-                self.drops.add(oldest)
+                self._drop(oldest)
                 return True
             if self._overflow is Overflow.DROP_LATEST:
-                self.drops.add(element)
+                dropped, element = element, None
+                self._drop(dropped)
                 return False
             if self._operator.on_overflow is not None:
                 self._operator.on_overflow(element)
@@ -204,9 +209,17 @@ class _Buffer(Input[Any]):
         except BaseException as error:
             self._operator.blame(error)
             self.fail(error)
+            if element is not None:
+                self.discard(element)
             if hooks.is_exit(error):
                 raise
             return False
+
+    def _drop(self, element: Any) -> None:
+        try:
+            self.drops.add(element)
+        finally:
+            self.discard(element)
 
 
 class _BackpressureBufferRun(Coordinator[Any]):
@@ -228,7 +241,7 @@ class _BackpressureBufferRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._input.cancel()
-        self._input.elements.clear()
+        self._discard_all(self._input.elements)
         self._input.drops.flush()
 
 

@@ -65,17 +65,27 @@ class _BufferRun(TailRun):
         self._asked = 0
         self._chunk: list[Any] = []
         self._gap = 0  # the number of elements to skip
+        self._emitted_before = 0  # how many elements of the chunk were in an earlier list
+        self._rest_size = 0
 
     def on_next(self, element: Any) -> None:
         if self._gap:
             self._gap -= 1
+            self.discard(element)
             return
         chunk = self._chunk
         chunk.append(element)
         if self._gone:
-            self._chunk = []  # release has run on another thread
+            self._drop_chunk(chunk)  # release has run on another thread
         elif len(chunk) == self._count:
-            self._chunk = chunk[self._skip :]
+            with self._lock:  # release discards either this chunk or the next one
+                gone = self._gone
+                if not gone:
+                    self._chunk = chunk[self._skip :]
+            if gone:
+                self._drop_chunk(chunk)  # type: ignore[unreachable]
+                return
+            self._emitted_before = len(self._chunk)
             self._gap = max(0, self._skip - self._count)
             self.forward(chunk)
 
@@ -85,12 +95,27 @@ class _BufferRun(TailRun):
     def on_error(self, error: BaseException) -> None:
         self.end_with(*self._rest(), error=error)
 
+    def drop(self, element: Any) -> None:
+        if len(element) == self._rest_size:  # the first of these lists, which has the elements of the others too
+            self._drop_chunk(element)
+
     def release(self) -> None:
         super().release()
-        self._chunk = []
+        with self._lock:
+            chunk, self._chunk = self._chunk, []
+        self._drop_chunk(chunk)
+
+    def _drop_chunk(self, chunk: list[Any]) -> None:
+        del chunk[: self._emitted_before]
+        self._emitted_before = 0
+        self.discard_all(chunk)
 
     def _rest(self) -> list[list[Any]]:
-        return [self._chunk[start:] for start in range(0, len(self._chunk), self._skip)]
+        """Remove the incomplete lists; return them."""
+        chunk, self._chunk = self._chunk, []
+        lists = [chunk[start:] for start in range(0, len(chunk), self._skip)]
+        self._rest_size = len(chunk)
+        return lists
 
     def request_more(self, n: int) -> None:
         with self._lock:
@@ -186,6 +211,7 @@ class _Lists:
     def __init__(self, cut: Cut) -> None:
         self._cut = cut
         self.current: list[Any] = []
+        self.dropped: list[Any] = []  # the elements that are in no list, until they are discarded
 
     def add(self, element: Any) -> list[Any] | None:
         """Add an element, and return the list that it ends."""
@@ -196,6 +222,8 @@ class _Lists:
         if place is None:
             return None
         self.current = [element] if place is BEFORE else []
+        if place is INSTEAD:
+            self.dropped.append(element)
         return current or None
 
     def rest(self) -> tuple[list[Any], ...]:
@@ -203,10 +231,18 @@ class _Lists:
         rest, self.current = self.current, []
         return (rest,) if rest else ()
 
-    def release(self) -> None:
-        """Drop the elements, and the key of the last one."""
-        self.current = []
+    def release(self) -> list[Any]:
+        """Remove and return the elements; drop the key of the last one."""
+        current, self.current = self.current, []
         self._cut = uncut
+        return current
+
+
+class _Ignored(list[Any]):
+    """Holds nothing: an iterator chain has no function for discarded elements."""
+
+    def append(self, element: Any) -> None:
+        pass
 
 
 class _BufferByRun(TailRun):
@@ -220,9 +256,13 @@ class _BufferByRun(TailRun):
         self.request_upstream(n)
 
     def on_next(self, element: Any) -> None:
-        done = self._lists.add(element)
-        if self._gone:
-            self._lists.release()  # release has run on another thread
+        lists = self._lists
+        done = lists.add(element)
+        if lists.dropped:
+            self.discard_all(lists.dropped)
+        if self._gone:  # release has run on another thread
+            self.discard_all(done or [])
+            self.discard_all(lists.release())
         elif done is not None:
             self.forward(done)
         elif not self._unbounded:
@@ -234,9 +274,12 @@ class _BufferByRun(TailRun):
     def on_error(self, error: BaseException) -> None:
         self.end_with(*self._lists.rest(), error=error)
 
+    def drop(self, element: Any) -> None:
+        self.discard_all(element)
+
     def release(self) -> None:
         super().release()
-        self._lists.release()
+        self.discard_all(self._lists.release())
 
 
 class BufferBy(Stage):
@@ -258,6 +301,7 @@ class BufferBy(Stage):
 
     def _split(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         lists = _Lists(self.cut())
+        lists.dropped = _Ignored()
         error: Exception | None = None
         own: BaseException | None = None
         try:
@@ -341,7 +385,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         self._timer.close()
         self._input.cancel()
         self._drop(self._input.error)
-        self._chunk = []
+        self._discard_all(self._chunk)
 
 
 class BufferTime(Operator[Any]):

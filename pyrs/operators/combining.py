@@ -172,6 +172,7 @@ class _ZipRun(Coordinator[Any]):
             try:
                 row = checked_element(self._combine(*elements), "combine")
             except BaseException as error:
+                self._discard_all(elements)
                 self._raised(error)
                 return
             self._emit(row)

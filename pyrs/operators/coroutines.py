@@ -31,6 +31,7 @@ class _Call:
         self.result: Any = None
         self.error: BaseException | None = None
         self.task: asyncio.Task[Any] | None = None
+        self.released = False  # the stream terminated before the result was emitted
 
 
 class _AsyncMapRun(Coordinator[Any]):
@@ -76,6 +77,7 @@ class _AsyncMapRun(Coordinator[Any]):
             self._emit_queue.popleft()
             self._calls.discard(call)
             if call.error is not None:
+                self._discard(call.element)
                 # Not _raised: an exit has propagated from the task to its loop, and must not be raised here again.
                 self._operator.blame(call.error)
                 self._fail(call.error)
@@ -93,7 +95,7 @@ class _AsyncMapRun(Coordinator[Any]):
     def _launch(self, call: _Call) -> None:
         """Create the task. Called on the loop."""
         if not self._live:
-            return
+            return  # release discards its element
         coroutine = _awaited(self._function, call.element)
         try:
             call.task = self._loop.create_task(coroutine)
@@ -114,6 +116,8 @@ class _AsyncMapRun(Coordinator[Any]):
             call.error = error
         else:
             call.result = task.result()
+            if call.released and call.result is not None and call.result is not call.element:
+                self._discard(call.result)
         self._call_done(call)
 
     def _call_done(self, call: _Call) -> None:
@@ -126,6 +130,9 @@ class _AsyncMapRun(Coordinator[Any]):
         self._input.cancel()
         calls, self._calls = self._calls, set()
         self._emit_queue.clear()
+        for call in calls:
+            call.released = True
+            self._discard(call.result if call.done and call.result is not None else call.element)
         if any(not call.done for call in calls):
             try:
                 run_on(self._loop, None, _cancel, calls)

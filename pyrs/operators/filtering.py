@@ -78,6 +78,8 @@ class _TakeRun(StageRun):
         elif self._left == 0:
             self.emit(element)
             self.finish()
+        else:
+            self.discard(element)
 
     def request(self, n: int) -> None:
         if n > 0:
@@ -123,6 +125,8 @@ class _TakeWhileRun(StageRun):
         passes = self._predicate(element)
         if passes or self._inclusive:
             self.emit(element)
+        else:
+            self.discard(element)
         if not passes:
             self.finish()
 
@@ -162,18 +166,39 @@ class TakeWhile(Stage):
 class _TakeLastRun(GatherRun):
     def __init__(self, stage: TakeLast) -> None:
         super().__init__()
+        self._count = stage.count
         self._last: deque[Any] = deque(maxlen=min(stage.count, maxsize))
+
+    def begin_discarding(self) -> None:
+        self._last = deque()
+        self.on_next = self._discard_next  # type: ignore[method-assign]
 
     def on_next(self, element: Any) -> None:
         self._last.append(element)
 
+    def _discard_next(self, element: Any) -> None:
+        last = self._last
+        last.append(element)
+        if self._gone:  # release has run on another thread
+            self.discard_all(last)
+        elif len(last) > self._count:
+            try:
+                oldest = last.popleft()
+            except IndexError:
+                return  # release has run since
+            self.discard(oldest)
+
     def on_complete(self) -> None:
-        self.end_with(*self._last)
-        self._last = deque(maxlen=0)
+        last, self._last = self._last, deque(maxlen=0)
+        self.end_with(*last)
+
+    def drop(self, element: Any) -> None:
+        self.discard(element)
 
     def release(self) -> None:
         super().release()
-        self._last = deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
+        last, self._last = self._last, deque(maxlen=None if self._last.maxlen is None else 0)
+        self.discard_all(last)
 
 
 class TakeLast(_Counted):
@@ -212,6 +237,7 @@ class _SkipRun(StageRun):
     def on_next(self, element: Any) -> None:
         if self._left:
             self._left -= 1
+            self.discard(element)
         else:
             self.emit(element)
 

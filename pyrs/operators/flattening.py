@@ -10,14 +10,15 @@ from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import short
 from pyrs._core.inputs import Input, PrefetchingInput, QueuedInput
 from pyrs._core.pushed_chain import PushedChainPublisher
+from pyrs._core.stage import PushedStage, TailRun
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.filtering import Filter, IgnoreElements
-from pyrs.operators.folding import DefaultIfEmpty, First
+from pyrs.operators.filtering import IgnoreElements
+from pyrs.operators.folding import First
 from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
-from pyrs.operators.transforming import Map
 
 __all__ = ["ConcatMap", "DelayUntil", "FilterWhen", "SwitchMap"]
 
@@ -45,7 +46,10 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         """Receive an outer element."""
         with self._choosing:
             self._waiting.append(element)
-        self._subscribe_next()
+        if self._live:
+            self._subscribe_next()
+        else:
+            self._discard_waiting()
 
     def outer_ended(self, error: BaseException | None) -> None:
         """Receive the terminal signal of the outer stream."""
@@ -94,19 +98,26 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         try:
             inner = checked_inner(self._function(element), self._operator, self._loop)
         except BaseException as error:
+            self._discard(element)
             self._raised(error)
             return
         if not self._switch_to(self._operator.emitted_of(inner, element)):
             discard_inner(inner)
+            if self._operator.emits_elements:
+                self._discard(element)
 
     def _release(self) -> None:
         self._outer.cancel()
+        self._discard_waiting()
         with self._choosing:
-            waiting, self._waiting = self._waiting, deque()
             error, self._error = self._error, None
-        waiting.clear()  # not under the lock: elements may have finalizers
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
+
+    def _discard_waiting(self) -> None:
+        with self._choosing:
+            waiting, self._waiting = self._waiting, deque()
+        self._discard_all(waiting)  # not under the lock: it runs user code, and elements may have finalizers
 
 
 class ConcatMap(Flattening):
@@ -114,6 +125,7 @@ class ConcatMap(Flattening):
 
     name = "concat_map"
     run_type = _ConcatMapRun
+    emits_elements = False  # the elements themselves, instead of those of the inner streams
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
         """Return the Publisher to emit for an element and its inner stream."""
@@ -124,18 +136,71 @@ class FilterWhen(ConcatMap):
     """``filter_when(predicate)``: the elements for which the inner stream emits true first."""
 
     name = "filter_when"
+    emits_elements = True
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
-        return PushedChainPublisher(inner, (First(False), Filter(bool), Map(lambda _: element)))
+        return PushedChainPublisher(inner, (First(False), _IfTrue(element)))
 
 
 class DelayUntil(ConcatMap):
     """``delay_until(function)``: each element, when its inner stream has completed."""
 
     name = "delay_until"
+    emits_elements = True
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
-        return PushedChainPublisher(inner, (IgnoreElements(), DefaultIfEmpty(element)))
+        return PushedChainPublisher(inner, (IgnoreElements(), _AtEnd(element)))
+
+
+class _HoldingRun(TailRun):
+    """Emits the element that its stage holds, or discards it."""
+
+    def __init__(self, stage: _Holding) -> None:
+        super().__init__()
+        self._held = [stage.element]
+        self._waits = stage.waits
+
+    def on_next(self, decision: Any) -> None:
+        if decision:
+            self.forward(self._held.pop())
+
+    def on_complete(self) -> None:
+        if self._waits and self._held:
+            self.end_with(self._held.pop())
+        else:
+            self.complete()
+
+    def drop(self, element: Any) -> None:
+        self.discard(element)
+
+    def release(self) -> None:
+        super().release()
+        self.discard_all(self._held)
+
+
+class _Holding(PushedStage):
+    """Holds an element until the decision about it. It serves one subscription."""
+
+    run_type = _HoldingRun
+    waits: bool
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+    def __repr__(self) -> str:
+        return f"emit({short(self.element)})"
+
+
+class _IfTrue(_Holding):
+    """Emits the element if the first element is true."""
+
+    waits = False
+
+
+class _AtEnd(_Holding):
+    """Emits the element on completion."""
+
+    waits = True
 
 
 class _ConcatMapInput(PrefetchingInput[Any]):
@@ -144,11 +209,14 @@ class _ConcatMapInput(PrefetchingInput[Any]):
     def __init__(self, run: _ConcatMapRun, prefetch: int) -> None:
         super().__init__(None, prefetch)
         self._run = run
+        self.discards = run.discards
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
+        if self._closed:
+            self.discard(element)
+        else:
             self._run.outer_next(element)
 
     def _end(self, error: BaseException | None) -> None:
@@ -206,6 +274,7 @@ class _SwitchMapRun(Coordinator[Any]):
         try:
             publisher = checked_inner(self._function(element), self._operator, self._loop)
         except BaseException as error:
+            self._discard(element)
             self._raised(error)
             return
         if self._live:
@@ -222,7 +291,7 @@ class _SwitchMapRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._outer.cancel()
-        self._outer.newest.clear()
+        self._discard_all(self._outer.newest)
         self._cancel_inner()
         self._drop(self._outer.error)
 
@@ -239,11 +308,16 @@ class _NewestInput(Input[Any]):
 
     def __init__(self, owner: _SwitchMapRun) -> None:
         super().__init__(owner, UNBOUNDED)
-        self.newest: deque[Any] = deque(maxlen=1)
+        self.newest: deque[Any] = deque()
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.newest.append(element)
+        newest = self.newest
+        if newest:  # the drain loop may take it at the same time
+            hooks.discard_all(self.discards, newest)
+        newest.append(element)
+        if self._closed:  # before, or since the drain loop emptied the queue
+            hooks.discard_all(self.discards, newest)
+        else:
             self._owner.wake()

@@ -10,7 +10,7 @@ from typing import Any
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge
-from pyrs._core.stage import FoldStage, GatherRun, Stage, TailRun
+from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
 
@@ -38,6 +38,10 @@ class ToList(FoldStage):
         elements: list[Any] = []
         return elements.append, lambda: elements
 
+    def elements_of(self, result: Any) -> list[Any]:
+        elements: list[Any] = result
+        return elements
+
     def __repr__(self) -> str:
         return "to_list()"
 
@@ -46,6 +50,7 @@ class Count(FoldStage):
     """``count()``: the number of elements."""
 
     calls_user_code = False
+    keeps_none = True
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         numbers = count()
@@ -61,6 +66,10 @@ class ToSet(FoldStage):
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         elements: set[Any] = set()
         return elements.add, lambda: elements
+
+    def elements_of(self, result: Any) -> set[Any]:
+        elements: set[Any] = result
+        return elements
 
     def __repr__(self) -> str:
         return "to_set()"
@@ -81,6 +90,9 @@ class ToDict(FoldStage):
             elements[key(element)] = element if value is None else value(element)
 
         return step, lambda: elements
+
+    def elements_of(self, result: Any) -> list[Any]:
+        return list(result.values()) if self.value is None else []
 
     def __repr__(self) -> str:
         return f"to_dict({name_of(self.key)}{'' if self.value is None else f', {name_of(self.value)}'})"
@@ -106,9 +118,47 @@ class Reduce(FoldStage):
 
         return step, result
 
+    def elements_of(self, result: Any) -> list[Any]:
+        return [] if result is self.initial else [result]
+
     def __repr__(self) -> str:
         given = "" if self.initial is MISSING else f", {short(self.initial)}"
         return f"reduce({name_of(self.function)}{given})"
+
+
+class _LastRun(GatherRun):
+    """Holds the last element, and discards the one before it."""
+
+    def __init__(self, stage: Last) -> None:
+        super().__init__(stage.needed)
+        self._stage = stage
+        self._last: Any = stage.default
+
+    def on_next(self, element: Any) -> None:
+        before = self._swap(element)
+        if before is not self._stage.default:
+            self.discard(before)
+        if self._gone:
+            self.release()  # it has run on another thread
+
+    def on_complete(self) -> None:
+        last = self._swap(self._stage.default)
+        self.end_with(_nothing(self._stage) if last is MISSING else last)
+
+    def drop(self, element: Any) -> None:
+        if element is not self._stage.default:
+            self.discard(element)
+
+    def release(self) -> None:
+        super().release()
+        last = self._swap(self._stage.default)
+        if last is not MISSING:
+            self.drop(last)
+
+    def _swap(self, element: Any) -> Any:
+        with self._lock:
+            last, self._last = self._last, element
+        return last
 
 
 class Last(FoldStage):
@@ -130,6 +180,12 @@ class Last(FoldStage):
 
         return step, result
 
+    def elements_of(self, result: Any) -> list[Any]:
+        return [] if result is self.default else [result]
+
+    def run(self) -> StageRun:
+        return _LastRun(self)
+
     def __repr__(self) -> str:
         return f"last({_shown(self.default)})"
 
@@ -147,11 +203,16 @@ class _ElementAtRun(GatherRun):
         super().__init__(min(stage.index + 1, UNBOUNDED))
         self._stage = stage
         self._left = stage.index
+        self._picked = False
 
     def on_next(self, element: Any) -> None:
         if self._left:
             self._left -= 1
+            self.discard(element)
+        elif self._picked:
+            self.discard(element)
         else:
+            self._picked = True
             self.emit(element)
             self.finish()
 
@@ -219,6 +280,9 @@ class OnlyElement(FoldStage):
 
         return step, lambda: only.pop() if only else _nothing(self)
 
+    def elements_of(self, result: Any) -> list[Any]:
+        return [result]
+
     def __repr__(self) -> str:
         return "single()"
 
@@ -268,9 +332,16 @@ class _MatchRun(GatherRun):
     def __init__(self, stage: Match) -> None:
         super().__init__()
         self._stage = stage
+        self._discards = False
+
+    def begin_discarding(self) -> None:
+        self._discards = True
 
     def on_next(self, element: Any) -> None:
-        if bool(self._stage.predicate(element)) is self._stage.decisive:
+        decides = bool(self._stage.predicate(element)) is self._stage.decisive
+        if self._discards:
+            self.discard(element)
+        if decides:
             self.emit(self._stage.decisive)
             self.finish()
 

@@ -93,7 +93,10 @@ class _GroupDispatcher(PrefetchingDispatcher):
                 self._open(group)
             if (opens and self.gone) or not group.dispatch(value):
                 self._prefetch.consumed += 1
-                return ()
+                group = None
+        if group is None:
+            self.discard(value)
+            return ()
         if opens:
             self._groups[key] = group
         return (group,)

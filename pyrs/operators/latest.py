@@ -63,15 +63,20 @@ class _CombineLatestRun(Coordinator[Any]):
             if not missing and not self._demand():
                 return
             queue.popleft()
-            latest[each.place] = element
-            self._missing = missing
+            before, latest[each.place] = latest[each.place], element
+            if self._missing and before is not _MISSING:
+                self._discard(before)  # not combined
             if not missing:
                 try:
                     combined = checked_element(self._combine(*latest), "combine")
                 except BaseException as error:
+                    if not self._missing:
+                        self._discard(element)
                     self._raised(error)
                     return
+                self._missing = 0
                 self._emit(combined)
+            self._missing = missing
             each.taken()
 
     def _ended(self, each: _SharedQueueInput) -> None:
@@ -86,8 +91,21 @@ class _CombineLatestRun(Coordinator[Any]):
         for each in self._inputs:
             each.cancel()
             self._drop(each.error)
-        self.queue.clear()
-        self._latest.clear()
+        self.discard_queue()
+        latest, self._latest = self._latest, []
+        for element in latest:
+            if self._missing and element is not _MISSING:
+                self._discard(element)  # not combined
+
+    def discard_queue(self) -> None:
+        """Discard the elements that arrived. From any thread."""
+        while self.queue:
+            try:
+                _, element = self.queue.popleft()
+            except IndexError:
+                return
+            if element is not _ENDED:
+                self._discard(element)
 
 
 class CombineLatest(Operator[Any]):
@@ -113,10 +131,14 @@ class _SharedQueueInput(PrefetchingInput[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.empty = False
-            self._owner.queue.append((self, element))
-            self._owner.wake()
+        if self._closed:
+            self.discard(element)
+            return
+        self.empty = False
+        self._owner.queue.append((self, element))
+        if self.closed:  # cancelled since the first look
+            self._owner.discard_queue()
+        self._owner.wake()
 
     def _end(self, error: BaseException | None) -> None:
         self._owner.queue.append((self, _ENDED))
@@ -133,20 +155,22 @@ class _WithLatestFromRun(WithOtherRun):
         self._other = _LatestInput(self)
 
     def _on_element(self, element: Any) -> None:
-        latest = self._other.latest
+        latest = self._other.use()
         if latest is _MISSING:
+            self._discard(element)
             self._input.request(1)  # replaces the dropped element
             return
         try:
             combined = checked_element(self._combine(element, latest), "combine")
         except BaseException as error:
+            self._discard(element)
             self._raised(error)
             return
         self._emit(combined)
 
     def _release(self) -> None:
         super()._release()
-        self._other.latest = _MISSING
+        self._other.replace(_MISSING)
 
 
 class WithLatestFrom(WithOther):
@@ -165,12 +189,29 @@ class _LatestInput(Input[Any]):
     def __init__(self, owner: _WithLatestFromRun) -> None:
         super().__init__(owner, UNBOUNDED)
         self.latest = _MISSING
+        self._used = True  # the latest element was combined
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.latest = element
+        self.replace(element)
+
+    def use(self) -> Any:
+        """Return the latest element, which is combined."""
+        with self._guard:
+            self._used = True
+            return self.latest
+
+    def replace(self, element: Any) -> None:
+        """Set the latest element, and discard the one before it if it was not combined."""
+        with self._guard:
+            if self._closed and element is not _MISSING:
+                before, unused = element, True  # it arrived after the cancel
+            else:
+                before, self.latest = self.latest, element
+                unused, self._used = not self._used and before is not _MISSING, False
+        if unused:
+            self.discard(before)
 
     def _end(self, error: BaseException | None) -> None:
         owner = self._owner

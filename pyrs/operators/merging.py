@@ -103,7 +103,7 @@ class _FlatMapRun(Coordinator[Any]):
         """Subscribe to the stream of an element, on the thread that delivers the element."""
         publisher = checked_inner(self._function(element), self._operator, self._loop)
         source = publisher.source if isinstance(publisher, PublisherWrapper) else publisher
-        if type(source) is IterablePublisher:
+        if type(source) is IterablePublisher and not (source.stages and hooks.is_discarding(self.discards)):
             pulled = _Pulled(self, source)
             self._track(pulled)
             if self._live:
@@ -245,14 +245,20 @@ class _Outer(Input[Any]):
         if element is None:
             raise NullSignal("on_next(None)")
         if self._closed:
+            self._drop(element)
             return
         try:
             self._owner._open_inner(element)
         except BaseException as error:
+            self._drop(element)
             self._owner._operator.blame(error)
             self.fail(error)
             if hooks.is_exit(error):
                 raise
+
+    def _drop(self, element: Any) -> None:
+        if not isinstance(self._owner._operator, Merge):  # its elements are the sources
+            self.discard(element)
 
 
 class _Pushed(QueuedInput[Any]):

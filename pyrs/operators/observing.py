@@ -9,18 +9,21 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
-from pyrs._core.context import bound, capture
+from pyrs._core.context import attach, bound, capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
-from pyrs._core.fusion import Chain
+from pyrs._core.downstream import checked_subscriber
+from pyrs._core.fusion import Chain, IteratorConsumer
+from pyrs._core.operator import Operator
 from pyrs._core.sites import add_note
 from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
 from pyrs._core.validation import checked_callable, checked_natural
+from pyrs.api import Publisher, Subscriber, Subscription
 
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = ["Action", "Checkpoint", "DoOnNext", "Log", "ObservingRun", "amount"]
+__all__ = ["Action", "Checkpoint", "DoOnDiscard", "DoOnNext", "Log", "ObservingRun", "amount"]
 
 
 class DoOnNext(ElementStage):
@@ -142,6 +145,62 @@ _EVENTS = {
     "do_on_cancel": ("cancel",),
 }
 """The events of the methods whose run is an ``_ActionRun``."""
+
+
+class _DiscardingSubscriber(Subscriber[Any]):
+    """Forwards every signal, and carries the function to the operators upstream."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: DoOnDiscard) -> None:
+        self._subscriber = subscriber
+        self.discards = (operator.attempt, *hooks.discards_of(subscriber))
+        # Looked up once: a method of this class would cost a frame for each element.
+        self.on_next = subscriber.on_next  # type: ignore[method-assign]
+        self.on_error = subscriber.on_error  # type: ignore[method-assign]
+        self.on_complete = subscriber.on_complete  # type: ignore[method-assign]
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscriber.on_subscribe(subscription)
+
+    def on_next(self, element: Any, /) -> None: ...
+
+    def on_error(self, error: BaseException, /) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+    def __repr__(self) -> str:
+        return repr(self._subscriber)
+
+
+class _DiscardingConsumer(_DiscardingSubscriber, IteratorConsumer[Any]):
+    def __init__(self, subscriber: Any, operator: DoOnDiscard) -> None:
+        super().__init__(subscriber, operator)
+        self.steady_only = subscriber.steady_only
+        self.consume = subscriber.consume  # type: ignore[method-assign]
+
+    def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        raise NotImplementedError  # replaced in the instance
+
+
+class DoOnDiscard(Operator[Any]):
+    """``do_on_discard(function)``: calls the function with each element that operators before it drop."""
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], object]) -> None:
+        self.function = checked_callable(function, "function")
+        super().__init__(source, f"do_on_discard({name_of(function)})")
+        self.carries_context = getattr(source, "carries_context", False)
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscriber = checked_subscriber(subscriber)
+        wrapper = _DiscardingConsumer if isinstance(subscriber, IteratorConsumer) else _DiscardingSubscriber
+        attach(self.source, wrapper(subscriber, self))
+
+    def attempt(self, element: Any) -> None:
+        """Call the function, and note on its exception where it was assembled."""
+        try:
+            self.function(element)
+        except Exception as error:
+            self.blame(error)
+            raise
 
 
 class Action(PushedStage):

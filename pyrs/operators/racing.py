@@ -43,6 +43,8 @@ class _RaceRun(Coordinator[Any]):
         """Emit an element of the winner; the first element decides. Called in the drain loop."""
         if self._wins(racer):
             self._emit(element)
+        else:
+            self._discard(element)
 
     def end_of(self, racer: _Racer, error: BaseException | None) -> None:
         """Handle the terminal signal of a source. Called in the drain loop."""
@@ -87,8 +89,10 @@ class _Racer(Input[Any]):
         if element is None:
             raise NullSignal("on_next(None)")
         owner = self._owner
-        if not self._closed and not (owner.winner is self and owner.try_emit(element)):
-            owner.post(self._emit, element)
+        if self._closed:
+            self.discard(element)
+        elif not (owner.winner is self and owner.try_emit(element)):
+            owner.post_element(self._emit, element)
 
     def _emit(self, element: Any) -> None:
         self._owner.emit_of(self, element)

@@ -163,7 +163,7 @@ class Crossing(Coordinator[Any]):
 
     def _release(self) -> None:
         self._input.cancel()
-        self._input.elements.clear()
+        self._discard_all(self._input.elements)
 
 
 class _CrossingInput(QueuedInput[Any]):
@@ -177,8 +177,12 @@ class _CrossingInput(QueuedInput[Any]):
         self._cancelled = False  # and upstream has been cancelled
 
     def cancel(self) -> None:
-        super(QueuedInput, self).cancel()  # the drain loop clears the queue
+        super(QueuedInput, self).cancel()  # the drain loop empties the queue
         self._cancelled = True
+
+    def _cancelled_meanwhile(self) -> None:
+        if self._run._subscriber is None:  # else the drain loop has yet to empty the queue
+            super()._cancelled_meanwhile()
 
     def on_next(self, element: Any, /) -> None:
         run = self._run
@@ -203,6 +207,8 @@ class _CrossingInput(QueuedInput[Any]):
                 if not is_running():
                     run.wake()  # the first elements are not delayed by later ones
         finally:
+            if self._closed:
+                self._cancelled_meanwhile()
             run.wake()
         return count
 
@@ -303,8 +309,10 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed and not self._run.try_emit(element):
-            self._run.post(self._run._emit, element)
+        if self._closed:
+            self.discard(element)
+        elif not self._run.try_emit(element):
+            self._run.post_element(self._run._emit, element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         count = self._run.pass_all(iterator, limit)

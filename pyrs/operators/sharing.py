@@ -12,7 +12,7 @@ from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
-from pyrs._core.hub import AlignedHub, EmitResult, Hub
+from pyrs._core.hub import OK, AlignedHub, EmitResult, Hub
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
 from pyrs._core.prefetch import Prefetch
@@ -123,6 +123,7 @@ class Connection:
         with self._shared._lock:
             connected, self._connected = self._connected, True
         if not connected:
+            self._feed.discards = self.hub.discards
             self._feed.subscribe_to(self._shared.source)
 
     def cancel(self) -> None:
@@ -138,6 +139,8 @@ class Connection:
             if not hub._ended:
                 hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
                 hub._ended = hub._abandoned = True
+            elif not hub._subscriptions:
+                hub._abandoned = True  # nobody receives what is held
         hub._wake()
 
     def __repr__(self) -> str:
@@ -159,10 +162,13 @@ class _Feed(Input[Any]):
         self._asked = prefetch  # under the guard
 
     def on_next(self, element: Any, /) -> None:
-        if not self._closed:
-            self._received += 1
-            self._hub.try_emit(element)  # raises NullSignal for None
-            self.refill()
+        if self._closed:
+            self.discard(element)
+            return
+        self._received += 1
+        if self._hub.try_emit(element) is not OK:  # raises NullSignal for None
+            self.discard(element)
+        self.refill()
 
     def refill(self) -> None:
         """Request what there is capacity for, if that is three quarters of the prefetch."""
@@ -378,6 +384,8 @@ class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 subscriber.on_next(element)
             except BaseException as error:
                 self._subscriber_raised(error, "on_next")
+        else:
+            self._discard(element)
 
     def on_error(self, error: BaseException, /) -> None:
         self._subscription = None  # 2.4

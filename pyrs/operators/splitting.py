@@ -45,7 +45,7 @@ class _PartRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._part.listener = None
-        self._part.dispatcher.leave(self._part)
+        self._part.dispatcher.leave(self._part, self.discards)
 
 
 class Part(Operator[Any]):
@@ -150,6 +150,7 @@ class Dispatcher(Input[Any]):
         self.operator = operator
         self.lock = RLock()  # reentrant: a finalizer may run under it, and cancel
         self.outer_run = SplitRun(subscriber, operator, self)
+        self.discards = self.outer_run.discards
         self.gone = False  # the downstream Subscriber has cancelled or received a terminal signal
         self._open_count = 0  # the number of open parts that were not left; under the lock
         self._unreported_error: BaseException | None = None  # upstream's error, until a Subscriber receives it
@@ -222,6 +223,7 @@ class Dispatcher(Input[Any]):
         if element is None:
             raise NullSignal("on_next(None)")
         if self._closed:
+            self.discard(element)
             return
         self._dispatching = True
         try:
@@ -237,6 +239,7 @@ class Dispatcher(Input[Any]):
             self.operator.blame(error)
             if not self._fail(error):
                 self.outer_run._drop(error)
+            self.discard(element)
             if hooks.is_exit(error):
                 raise
             return
@@ -302,9 +305,14 @@ class Dispatcher(Input[Any]):
             self._on_taken(part, n)
         self._settle()
 
-    def leave(self, part: Part) -> None:
-        """Handle the cancel of a part."""
-        self._drop(part, self._on_left)
+    def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
+        """Handle the cancel of a part.
+
+        Args:
+            part: the part.
+            discards: the functions downstream of the part; by default those of the operator.
+        """
+        hooks.discard_all(discards or self.discards, self._drop(part, self._on_left))
         self._settle()
         self._report()
 
@@ -313,9 +321,10 @@ class Dispatcher(Input[Any]):
 
         A finalizer calls this, under any locks. So it only counts, and cancels, which is cheap (§3.15). A request may
         run user code: it is left to upstream's current ``on_next`` if there is one, else to a thread of the default
-        pool.
+        pool. The same applies to the functions for discarded elements.
         """
-        self._drop(part, self._on_unread)
+        elements = self._drop(part, self._on_unread)
+        discards = bool(elements) and hooks.is_discarding(self.discards)
         with self.lock:
             over = self.gone and not self._open_count
             more = 0 if over or self._dispatching else self._more()
@@ -323,25 +332,27 @@ class Dispatcher(Input[Any]):
         if over:
             self.cancel()
             self._stop()
-        if more or unreported:
+        if more or unreported or discards:
             try:
-                default().execute(partial(self._catch_up, more))
+                default().execute(partial(self._catch_up, more, elements))
             except RuntimeError:
                 pass  # the interpreter is exiting
 
-    def _catch_up(self, more: int) -> None:
+    def _catch_up(self, more: int, elements: deque[Any]) -> None:
+        hooks.discard_all(self.discards, elements)
         if more:
             self.request(more)
         self._report()
 
-    def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> None:
+    def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
+        """Dispatch no more elements to the part, and return those that were not emitted."""
         with self.lock:
             was_left, part.left = part.left, True
             self._open_count -= not (was_left or part.closed)
             elements, part.elements = part.elements, deque()
             if not was_left:
                 on_dropped(part, len(elements))
-        elements.clear()  # not under the lock: they may have finalizers
+        return elements  # released without the lock: they may have finalizers
 
     def downstream_cancelled(self) -> None:
         """Handle the cancel of the downstream Subscriber. Its parts continue."""

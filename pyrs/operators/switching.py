@@ -45,7 +45,7 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
         self._input.cancel()
         if self._input.first is not MISSING:  # the function has not subscribed
             self._drop(self._input.error)
-        self._input.first = MISSING
+        self._input.discard_first()
 
 
 class _FirstInput(Input[Any]):
@@ -53,6 +53,7 @@ class _FirstInput(Input[Any]):
 
     def __init__(self, run: _SwitchOnFirstRun) -> None:
         super().__init__(demand=1)
+        self.discards = run.discards
         self._run = run
         self._signalled = False
         self.first: Any = MISSING
@@ -67,13 +68,24 @@ class _FirstInput(Input[Any]):
             raise NullSignal("on_next(None)")
         consumer = self.consumer
         if self._closed:
-            return
-        if not self._signalled:
+            self.discard(element)
+        elif not self._signalled:
             self._signalled = True
             self.first = element
             self._run.signalled(Notification.next(element))
-        elif consumer is not None and not consumer.try_emit(element):
-            consumer.post(consumer._emit, element)
+            if self.closed and self.consumer is None:
+                self.discard_first()  # cancelled since the first look
+        elif consumer is None:
+            self.discard(element)
+        elif not consumer.try_emit(element):
+            consumer.post_element(consumer._emit, element)
+
+    def discard_first(self) -> None:
+        """Discard the first element, unless it was emitted."""
+        with self._guard:
+            first, self.first = self.first, MISSING
+        if first is not MISSING:
+            self.discard(first)
 
     def _end(self, error: BaseException | None) -> None:
         super()._end(error)
@@ -136,7 +148,7 @@ class _WholeRun(Coordinator[Any]):
         if self._input.first is not MISSING:  # else the error was the first signal, or was emitted
             error, self._input.error = self._input.error, None
             self._drop(error)
-        self._input.first = MISSING
+        self._input.discard_first()
 
 
 class SwitchOnFirst(Operator[Any]):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX, Event
 from typing import Any, TypeVar
 
+from pyrs._core import hooks
 from pyrs._core.blocking import while_blocked
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element, pull
@@ -33,7 +35,11 @@ def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
     """Implement ``Stream.collect``."""
     elements: list[T] = []
-    _Collect(elements).run(source, _checked(timeout))
+    try:
+        _Collect(elements).run(source, _checked(timeout))
+    except BaseException:
+        hooks.discard_all((), elements)
+        raise
     return elements
 
 
@@ -107,7 +113,9 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._over:
+        if self._over:
+            hooks.discard((), element)
+        else:
             try:
                 if (result := self._action(element)) is not None:
                     checked_result(result)
@@ -171,6 +179,7 @@ def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> I
 
 def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
     queue: _Queue[T] = _Queue(prefetch)
+    received: deque[T] = deque()
     try:
         while_blocked(source.subscribe, queue)
         refill_at, consumed = queue.prefetch.refill_at, 0
@@ -183,14 +192,17 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                 if isinstance(elements, BaseException):
                     raise_again(elements)
                 return
-            for element in elements:
-                yield element
+            received.extend(elements)
+            while received:
+                yield received.popleft()
                 consumed += 1  # after the yield: the caller has consumed the element
                 if consumed == refill_at:
                     consumed = 0
                     while_blocked(queue.taken, refill_at)
     finally:
         queue.cancel()
+        hooks.discard_all((), received)
+        queue.discard_arrived()
 
 
 class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
@@ -206,10 +218,24 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
         if element is None:
             raise NullSignal("on_next(None)")
         self.arrived.put(((element,), False))
+        if self._closed:
+            self.discard_arrived()
+
+    def discard_arrived(self) -> None:
+        """Discard the elements that are not consumed. From any thread, after a cancel."""
+        while hooks.is_discarding(()):
+            try:
+                elements, ended = self.arrived.get_nowait()
+            except Empty:
+                return
+            if not ended:
+                hooks.discard_all((), list(elements))
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         batch, null = non_null(iterator, limit)
         self.arrived.put((batch, False))
+        if self._closed:
+            self.discard_arrived()
         if null:
             raise null_element()
         return len(batch)

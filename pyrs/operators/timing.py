@@ -96,15 +96,17 @@ class _LatestInput(Input[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if self._closed:
-            return
-        if self._seconds is None:
-            with self._guard:
-                self._latest = element
-            return
-        due = self._timer.now() + self._seconds
+        due = -inf if self._seconds is None else self._timer.now() + self._seconds
         with self._guard:
-            self._latest, self._due = element, due
+            late = self._closed
+            if late:
+                dropped = element
+            else:
+                dropped, self._latest, self._due = self._latest, element, due
+        if dropped is not _NOTHING:
+            self.discard(dropped)
+        if self._seconds is None or late:
+            return
         try:
             self._timer.set(due)
         except SchedulerClosed as error:
@@ -152,7 +154,7 @@ class _LatestRun(Coordinator[Any]):
         if ended and source.error is None and found is _NOTHING:
             found = source.take(inf)
         if found is not _NOTHING:
-            self._due_element = found
+            self._replace_due(found)
         if self._due_element is not _NOTHING and self._demand() > 0:
             element, self._due_element = self._due_element, _NOTHING
             self._emit(element)
@@ -164,8 +166,14 @@ class _LatestRun(Coordinator[Any]):
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
-        self._input.take(inf)
-        self._due_element = _NOTHING
+        self._replace_due(_NOTHING)
+        self._due_element = self._input.take(inf)
+        self._replace_due(_NOTHING)
+
+    def _replace_due(self, element: Any) -> None:
+        before, self._due_element = self._due_element, element
+        if before is not _NOTHING:
+            self._discard(before)
 
 
 class _SampleRun(_LatestRun):
@@ -241,7 +249,7 @@ class _DelayRun(Coordinator[Any]):
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
-        self._input.elements.clear()
+        self._input.discard_elements()
 
 
 class Delay(_Timed):
@@ -267,10 +275,20 @@ class _DelayedInput(Input[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.elements.append((self._timer.now() + self._seconds, element))
-            if len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
-                self._owner.wake()
+        self.elements.append((self._timer.now() + self._seconds, element))
+        if self._closed:  # before, or since the drain loop emptied the queue
+            self.discard_elements()
+        elif len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
+            self._owner.wake()
+
+    def discard_elements(self) -> None:
+        """Discard the elements that are not emitted. From any thread."""
+        while self.elements:
+            try:
+                _, element = self.elements.popleft()
+            except IndexError:
+                return
+            self.discard(element)
 
     def _end(self, error: BaseException | None) -> None:
         self.ends_at = self._timer.now() + self._seconds
@@ -330,11 +348,12 @@ class _TimeoutRun(Coordinator[Any]):
     def offer(self, upstream: _TimedInput, element: Any) -> None:
         """Signal the element if it arrived in time, now or when the drain loop is free."""
         if self._posted or not self.attempt(upstream.deliver, element):
-            self.post(upstream.deliver, element)  # behind what arrived before
+            self.post_element(upstream.deliver, element)  # behind what arrived before
 
     def deliver(self, upstream: _TimedInput, element: Any) -> None:
         """Emit the element if it is in time. Called in the drain loop."""
         if upstream is not self._input:
+            self._discard(element)
             return
         self._emit(element)
         if self._deadline < inf and self._live:
@@ -403,12 +422,15 @@ class Timeout(_Timed):
 class _TimedInput(Input[Any]):
     def __init__(self, owner: _TimeoutRun, demand: int = 0) -> None:
         super().__init__(demand=demand)
+        self.discards = owner.discards
         self._run = owner
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed:
+        if self._closed:
+            self.discard(element)
+        else:
             self._run.offer(self, element)
 
     def deliver(self, element: Any) -> bool:

@@ -77,6 +77,8 @@ class _BufferWhenRun(Coordinator[Any]):
         for each in self._lists.values():
             each.extend(elements)
         self._input.taken(len(elements))
+        if not self._lists:
+            self._discard_all(elements)
 
     def _advance(self) -> None:
         ended = self._input.ended  # read before the queue, which then has all elements before the end
@@ -84,15 +86,17 @@ class _BufferWhenRun(Coordinator[Any]):
         if ended and not self._input.elements:
             error, self._input.error = self._input.error, None
             if error is None:
-                for elements in tuple(self._lists.values()):
-                    self._emit(elements)
+                while self._lists:
+                    self._emit(self._lists.pop(next(iter(self._lists))))
             self._end_with(error)
 
     def _release(self) -> None:
         for each in (self._input, self._openings, *self._lists):
             each.cancel()
         self._drop(self._input.error)
+        held = {id(element): element for elements in self._lists.values() for element in elements}
         self._lists.clear()
+        self._discard_all(list(held.values()))
 
 
 class BufferWhen(Operator[Any]):

@@ -201,7 +201,9 @@ class _HandleRun(DroppingRun):
         sink = self._sink
         self._function(element, sink)
         result, sink._result = sink._result, DROP
-        if result is not DROP:
+        if result is DROP:
+            self.discard(element)
+        else:
             self.emit(result)
         if sink._ended:
             self.finish()

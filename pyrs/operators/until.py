@@ -70,11 +70,12 @@ class _Main(DirectInput[Any]):
         if element is None:
             raise NullSignal("on_next(None)")
         if self._closed:
-            return
-        if not self._owner.passes:
+            self.discard(element)
+        elif not self._owner.passes:
+            self.discard(element)
             self.request(1)  # replaces the dropped element
         elif not self._owner.try_emit(element):
-            self._owner.post(self._on_element, element)
+            self._owner.post_element(self._on_element, element)
 
 
 class _Other(Input[Any]):

@@ -72,11 +72,14 @@ class _CountDispatcher(Dispatcher):
                     windows.append(window)
                     self._open(window)
             self._until_next -= 1
+            kept = False
             for window in windows:
-                window.dispatch(element)
+                kept = window.dispatch(element) or kept
             touched = list(windows)
             if windows and windows[0].dispatched == self._count:
                 self._close_part(windows.popleft())
+        if not kept:
+            self.discard(element)
         return touched
 
 
@@ -180,16 +183,18 @@ class _TimeDispatcher(Dispatcher):
             self._outstanding -= 1
             window = self._window
             opens = window is None
-            if window is None:
-                if self.gone:
-                    return ()
+            if window is None and not self.gone:
                 self._wanted -= 1
                 window = self._window = Part(self, "window")
                 self._open(window)
-            window.dispatch(element)
-            full = window.dispatched == self._count
+            kept = window is not None and window.dispatch(element)
+            full = window is not None and window.dispatched == self._count
             if full:
                 self._close_window()
+        if not kept:
+            self.discard(element)
+        if window is None:
+            return ()
         if full:
             self._timer.cancel()
         elif opens:
@@ -228,12 +233,15 @@ class _CutDispatcher(PrefetchingDispatcher):
             if window is None and place is not INSTEAD and not self.gone:
                 window = self._window = Part(self, "window")
                 self._open(window)
-            if window is None or not window.dispatch(element):
+            kept = window is not None and window.dispatch(element)
+            if not kept:
                 self._prefetch.consumed += 1
             if window is not None:
                 touched.append(window)
             if place is AFTER:
                 self._close_window()
+        if not kept:
+            self.discard(element)
         return touched
 
 

@@ -251,7 +251,7 @@ class _CreateRun(Coordinator[Any]):
     def _release(self) -> None:
         with self.gate:
             self._closed = True
-        self._elements.clear()
+        self._discard_all(self._elements)
         self._drops.flush()
         self.call_listeners()
         if self._stop_task is not None:
@@ -273,9 +273,12 @@ class _CreateRun(Coordinator[Any]):
                 dropped = self._overflowed(element)
         if refused:
             hooks.on_next_dropped(1, f"{self._operator.call}: the stream has terminated", cancelled=True)
+            self._discard(element)
             return
         if dropped is not None:
-            self._drops.add(dropped)
+            if self._overflow is not Overflow.ERROR:
+                self._drops.add(dropped)
+            self._discard(dropped)
         elif self._drops.dropping:
             self._drops.flush()
         self.wake()
@@ -288,7 +291,7 @@ class _CreateRun(Coordinator[Any]):
             self._closed = True
             self._error = BufferOverflow(f"the buffer of {self._capacity} elements is full")
             self._operator.blame(self._error)
-            return None
+            return element
         if self._overflow in (Overflow.DROP, Overflow.DROP_LATEST):
             return element
         take = self._elements.popleft if self._overflow is Overflow.DROP_OLDEST else self._elements.pop

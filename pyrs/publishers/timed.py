@@ -126,6 +126,8 @@ class _IntervalRun(Coordinator[int]):
         if self._timer.claim():
             tick, self._ticks = self._ticks, self._ticks + 1
             if self._demand() > 0 or self._overflow is Overflow.LATEST:
+                if self._held is not None:
+                    self._discard(self._held)
                 self._held = tick
             elif self._overflow is Overflow.ERROR:
                 self._raised(
@@ -134,6 +136,8 @@ class _IntervalRun(Coordinator[int]):
                     )
                 )
                 return
+            else:
+                self._discard(tick)
             if self._period is not None:
                 # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
                 self._timer.set(self._begins + self._ticks * self._period)

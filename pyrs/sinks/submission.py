@@ -494,7 +494,10 @@ class _BufferedSubscription(Coordinator[Any]):
     def _release(self) -> None:
         self._core.remove(self)
         count = len(self.elements)
-        self.elements.clear()
+        if self._core.subscriptions:  # other Subscribers receive the elements
+            self.elements.clear()
+        else:
+            self._discard_all(self.elements)
         hooks.on_next_dropped(count, "SubmissionPublisher: buffered for a cancelled Subscriber", cancelled=True)
 
     def _subscriber_raised(

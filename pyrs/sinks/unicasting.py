@@ -72,6 +72,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
                 lost, self._lost = self._lost, []
                 self.dropped += len(lost)
             hooks.on_next_dropped(len(lost), f"{self._call()}: the buffer is full")
+            hooks.discard_all(self.discards, lost)
         return result
 
     def _call(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrs import operators
 from pyrs.stream.family import Family, OfKind
@@ -166,6 +166,39 @@ class Observing(Family[T_co]):
             [0, 1]
         """
         return self._kept(self._then(operators.observing.Action("do_on_cancel", action)))
+
+    def do_on_discard(self: OfKind[K_co], function: Callable[[Any], object]) -> K_co:
+        """Call the function with each element that an operator before this one drops.
+
+            ---1---2---3---|
+            filter(even).do_on_discard(print)
+            -------2-------|    print(1), print(3)
+
+        Forwards demand unchanged. An operator or a source discards an element that it received or holds and does not
+        emit: after a cancel or an error, on overflow, and by design, as in ``filter``, ``distinct``, ``skip`` or
+        ``sample``. It is the object that the operator has: after a ``map`` the mapped one, after a ``buffer`` a list.
+        Inner streams, as of ``flat_map``, are included; operators after this one are not. Several functions are called
+        from the first ``do_on_discard`` to the last, and then the global hook (``pyrs.set_discard_hook``).
+
+        The function runs on the thread that drops the element, without a lock. An exception is reported to the
+        dropped-errors hook, and does not change the stream. Use it to release pooled objects; a release must be
+        idempotent behind operators with overlapping lists or windows.
+
+        Args:
+            function: called with each discarded element.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(5).filter(lambda n: n % 2).do_on_discard(print).collect()
+            0
+            2
+            4
+            [1, 3]
+        """
+        return self._kept(operators.observing.DoOnDiscard(self.source, function))
 
     def finally_do(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
         """Call the action once after completion, error or cancel, whichever is first.

@@ -61,6 +61,7 @@ EXEMPT: dict[str, str] = {
     "Subscription": "an interface",
     "Processor": "an interface",
     "Stream": "the operators are its methods",
+    "set_discard_hook": "sets a hook",
     "set_element_hook": "sets a hook",
     "set_error_hook": "sets a hook",
     "Stream.explain": "describes a stream, and subscribes to nothing",

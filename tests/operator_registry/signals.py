@@ -145,6 +145,7 @@ OBSERVING = [
             "do_on_terminate": Sample(lambda s: s.do_on_terminate(nothing)),
             "do_on_request": Sample(lambda s: s.do_on_request(nothing)),
             "do_on_cancel": Sample(lambda s: s.do_on_cancel(nothing)),
+            "do_on_discard": Sample(lambda s: s.do_on_discard(nothing)),
             "finally_do": Sample(lambda s: s.finally_do(nothing)),
         },
         demand="exact",

@@ -58,6 +58,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
         r"sources\[1\] must be",
     ),
     "a hook for errors": (lambda: pyrs.set_error_hook(5), TypeError, "hook must be callable, not int"),  # type: ignore[arg-type]
+    "a hook for discarded elements": (lambda: pyrs.set_discard_hook(5), TypeError, "hook must be callable, not int"),  # type: ignore[arg-type]
     "a hook for elements": (lambda: pyrs.set_element_hook("x"), TypeError, "hook must be callable, not str"),  # type: ignore[arg-type]
     "TestSubscriber's request": (lambda: TestSubscriber("x"), TypeError, "request must be an integer"),  # type: ignore[arg-type]
     "TestSubscriber's timeout": (lambda: TestSubscriber(timeout="x"), TypeError, "timeout must be"),  # type: ignore[arg-type]

@@ -1,0 +1,393 @@
+"""Every element that an operator receives is delivered or discarded once: after a cancel, an error and an overflow.
+
+The operators are those of ``tests.operator_registry``, so that a new operator is tested without a change here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestPublisher
+from tests.operator_registry import SAMPLES
+from tests.waiting import eventually
+
+Apply = Callable[[pyrs.Stream[Any]], Any]
+
+
+class Pooled(int):
+    """An element with an identity, which the operators of the registry treat as a number."""
+
+    __hash__ = int.__hash__
+
+
+class Source(pyrs.Publisher[Any]):
+    """Emits pooled elements on demand, and records each.
+
+    Args:
+        count: the number of elements before the terminal signal.
+        fails: whether the signal is an error.
+        threaded: whether a thread emits, so that a cancel is concurrent with ``on_next``.
+    """
+
+    def __init__(self, count: int, fails: bool, threaded: bool) -> None:
+        self.count = count
+        self.fails = fails
+        self.threaded = threaded
+        self.emitted: list[Pooled] = []
+        self.threads: list[threading.Thread] = []
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        subscriber.on_subscribe(_Emission(self, subscriber))
+
+    def element(self) -> Pooled:
+        element = Pooled(len(self.emitted))
+        self.emitted.append(element)
+        return element
+
+
+class _Emission(pyrs.Subscription):
+    def __init__(self, source: Source, subscriber: pyrs.Subscriber[Any]) -> None:
+        self.source = source
+        self.subscriber = subscriber
+        self.demand = 0
+        self.number = 0
+        self.lock = threading.Lock()
+        self.running = False
+        self.over = False
+
+    def request(self, n: int, /) -> None:
+        with self.lock:
+            self.demand += n
+            starts = not self.running and not self.over
+            self.running = self.running or starts
+        if starts and self.source.threaded:
+            thread = threading.Thread(target=self.emit)
+            thread.start()
+            self.source.threads.append(thread)
+        elif starts:
+            self.emit()
+
+    def emit(self) -> None:
+        while True:
+            with self.lock:
+                if self.over or not self.demand or self.number == self.source.count:
+                    self.running = False
+                    break
+                self.demand -= 1
+                self.number += 1
+                element = self.source.element()
+            self.subscriber.on_next(element)
+        if self.number == self.source.count and not self.over:
+            self.over = True
+            if self.source.fails:
+                self.subscriber.on_error(ValueError("planned"))
+            else:
+                self.subscriber.on_complete()
+
+    def cancel(self) -> None:
+        self.over = True
+
+
+class Recorder(pyrs.Subscriber[Any]):
+    """Requests as planned, cancels as planned, and records the elements in what it receives."""
+
+    def __init__(self, requests: list[int], cancel_after: int) -> None:
+        self.requests = requests
+        self.cancel_after = cancel_after
+        self.delivered: list[Pooled] = []
+        self.subscription: Any = None
+        self.parts: list[Recorder] = []
+        self.received = 0
+
+    def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+        self.subscription = subscription
+
+    def on_next(self, element: Any, /) -> None:
+        self.received += 1
+        self.record(element)
+        if self.received == self.cancel_after:
+            self.subscription.cancel()
+        elif self.requests:
+            self.subscription.request(self.requests.pop())
+
+    def record(self, element: Any) -> None:
+        if isinstance(element, pyrs.Publisher):
+            part = Recorder([], self.cancel_after)
+            self.parts.append(part)
+            element.subscribe(part)
+            part.subscription.request(pyrs.UNBOUNDED)
+        else:
+            self.delivered += pooled_in(element)
+
+    def cancel(self) -> None:
+        self.subscription.cancel()
+        for part in tuple(self.parts):
+            part.cancel()
+
+    def all_delivered(self) -> list[Pooled]:
+        return [*self.delivered, *(each for part in tuple(self.parts) for each in part.all_delivered())]
+
+    def on_error(self, error: BaseException, /) -> None: ...
+    def on_complete(self) -> None: ...
+
+
+def pooled_in(element: Any) -> Iterator[Pooled]:
+    """Return the pooled elements that a list, a tuple, a dict or a Notification contains."""
+    if isinstance(element, Pooled):
+        yield element
+    elif isinstance(element, pyrs.Notification):
+        yield from pooled_in(element.element)
+    elif isinstance(element, dict):
+        yield from pooled_in(list(element.values()))
+    elif isinstance(element, Iterable) and not isinstance(element, (str, pyrs.Publisher)):
+        for each in element:
+            yield from pooled_in(each)
+
+
+OTHER_CALLS: dict[str, Apply] = {
+    "map": lambda s: s.map(lambda n: n),
+    "transform": lambda s: s.transform(lambda stream: stream.map(lambda n: n)),
+    "flat_map": lambda s: s.flat_map(lambda n: pyrs.just(n).concat(pyrs.empty()), concurrency=4, prefetch=2),
+    "flat_map_sequential": lambda s: s.flat_map_sequential(lambda n: pyrs.just(n).concat(pyrs.empty())),
+    "concat_map": lambda s: s.concat_map(pyrs.just),
+    "filter_when": lambda s: s.filter_when(lambda n: pyrs.just(n % 2 == 0)),
+    "switch_map": lambda s: s.switch_map(lambda n: pyrs.just(n).concat(pyrs.never())),
+    "buffer_when": lambda s: s.buffer_when(pyrs.range(1).concat(pyrs.never()), lambda n: pyrs.never()),
+    "window_while": lambda s: s.window_while(lambda n: n % 3),
+    "on_backpressure_buffer": lambda s: s.on_backpressure_buffer(3, "drop_oldest"),
+    "on_backpressure_drop": lambda s: s.on_backpressure_drop(),
+}
+"""Calls in place of the samples, whose functions do not forward their element, or which drop none."""
+
+MORE_CALLS: dict[str, Apply] = {
+    "take_last(0)": lambda s: s.take_last(0),
+    "buffer(2, skip=3)": lambda s: s.buffer(2, skip=3),
+    "window(2, skip=3)": lambda s: s.window(2, skip=3),
+    "window, not read": lambda s: s.window(3).map(lambda window: 1),
+    "window, flat": lambda s: s.window(3).concat_map(lambda window: window),
+    "group_by, flat": lambda s: s.group_by(lambda n: n % 3).flat_map(lambda group: group),
+    "on_backpressure_buffer(drop_latest)": lambda s: s.on_backpressure_buffer(3, "drop_latest"),
+    "on_backpressure_buffer(error)": lambda s: s.on_backpressure_buffer(3),
+    "filter that raises": lambda s: s.filter(lambda n: 4 // (3 - n)),
+    "flat_map that raises": lambda s: s.flat_map(lambda n: pyrs.just(n, 4 // (3 - n)).take(1)),
+    "concat_map that raises": lambda s: s.concat_map(lambda n: pyrs.just(n, 4 // (3 - n)).take(1)),
+    "zip(never)": lambda s: s.zip(pyrs.never()),
+    "combine_latest(never)": lambda s: s.combine_latest(pyrs.never()),
+    "never.with_latest_from": lambda s: pyrs.never().with_latest_from(s),
+    "merge_comparing(never)": lambda s: s.merge_comparing(pyrs.never()),
+    "filter.publish_on.filter": lambda s: (
+        s.filter(lambda n: n % 2).publish_on(pyrs.schedulers.default()).filter(lambda n: n % 3)
+    ),
+    "delay(60)": lambda s: s.delay(60),
+    "debounce(60)": lambda s: s.debounce(60),
+    "sample(60)": lambda s: s.sample(60),
+    "throttle(60)": lambda s: s.throttle(60),
+    "to_list of a filter": lambda s: s.filter(lambda n: n % 2).to_list(),
+    "reduce": lambda s: s.reduce(lambda a, b: b, 0),
+}
+
+CONSUMED = {
+    **dict.fromkeys(
+        ("flat_map", "flat_map_sequential", "concat_map", "switch_map"), "the inner stream has the element"
+    ),
+    "flat_map that raises": "the inner stream has the element",
+    "concat_map that raises": "the inner stream has the element",
+    "reduce": "its function receives the element",
+    "scan": "its function receives the element",
+    "replay": "the history is for later Subscribers",
+    "cache": "the history is for later Subscribers",
+    "replay(limit)": "the history is for later Subscribers",
+    "cache(limit)": "the history is for later Subscribers",
+    "publish": "with auto_connect, later Subscribers receive the buffer",
+    "buffer_when": "overlapping lists",
+}
+"""Operators for which an element may be neither delivered nor discarded, and the reason."""
+
+CALLS = {**{name: sample.apply for name, sample in SAMPLES.items()}, **OTHER_CALLS, **MORE_CALLS}
+
+
+FACTOR = 20 if os.environ.get("PYRS_CAMPAIGN") else 1
+PLANS = {"synchronous": 15, "threaded": 4}
+"""The numbers of random plans."""
+
+
+def check(name: str, source: Source, stream: pyrs.Stream[Any], plan: random.Random) -> None:
+    discarded: list[Pooled] = []
+    requests = [plan.choice([1, 1, 2, 5, 100]) for _ in range(plan.randrange(12))]
+    recorder = Recorder(requests, plan.choice([1, 2, 3, 5, 1_000]))
+    result: pyrs.Stream[Any] = CALLS[name](stream)
+    result.do_on_discard(lambda element: discarded.extend(pooled_in(element))).subscribe(recorder)
+    recorder.subscription.request(plan.choice([1, 2, 4, 1_000]))
+    if source.threaded and plan.random() < 0.5:
+        for thread in tuple(source.threads):
+            thread.join(0.0005)
+    recorder.cancel()
+    for thread in tuple(source.threads):
+        thread.join()
+
+    def counts() -> tuple[Counter[int], Counter[int]]:
+        delivered = set(map(id, recorder.all_delivered()))  # combine_latest delivers an element more than once
+        received = Counter([*delivered, *map(id, discarded)])
+        return Counter(map(id, source.emitted)), received
+
+    def settled() -> bool:
+        emitted, received = counts()
+        return received == emitted or (name in CONSUMED and received <= emitted)
+
+    def message() -> str:
+        return f"emitted {source.emitted}, delivered {recorder.all_delivered()}, discarded {discarded}"
+
+    eventually(settled, message, 5.0)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.parametrize("kind", PLANS)
+def test_each_element_is_delivered_or_discarded_once(name: str, kind: str, dropped: Any) -> None:
+    for seed in range(PLANS[kind] * FACTOR):
+        plan = random.Random(f"{name} {seed}")
+        source = Source(plan.randrange(15), plan.random() < 0.4, kind == "threaded")
+        check(name, source, pyrs.Stream(source), plan)
+    dropped.take()
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_each_element_of_an_iterable_is_delivered_or_discarded_once(name: str, dropped: Any) -> None:
+    for seed in range(4 * FACTOR):
+        plan = random.Random(f"{name} {seed} iterable")
+        source = Source(plan.randrange(15), plan.random() < 0.4, threaded=False)
+
+        def elements(source: Source = source) -> Iterator[Pooled]:
+            for _ in range(source.count):
+                yield source.element()
+            if source.fails:
+                raise ValueError("planned")
+
+        check(name, source, pyrs.defer(lambda elements=elements: pyrs.from_iterable(elements())), plan)
+    dropped.take()
+
+
+def test_functions_are_called_from_the_first_to_the_last_and_then_the_hook() -> None:
+    calls: list[tuple[str, int]] = []
+    before = pyrs.set_discard_hook(lambda element: calls.append(("hook", element)))
+    try:
+        stream = pyrs.just(1, 2).filter(lambda n: n > 1).do_on_discard(lambda n: calls.append(("first", n)))
+        assert stream.map(str).do_on_discard(lambda n: calls.append(("second", n))).collect() == ["2"]
+    finally:
+        pyrs.set_discard_hook(before)
+    assert calls == [("first", 1), ("second", 1), ("hook", 1)]
+
+
+def test_operator_after_do_on_discard_does_not_call_its_function() -> None:
+    discarded: list[int] = []
+    assert pyrs.range(4).do_on_discard(discarded.append).filter(lambda n: n % 2).collect() == [1, 3]
+    assert discarded == []
+
+
+def test_inner_stream_discards_to_the_function_of_its_operator() -> None:
+    discarded: list[int] = []
+    stream = pyrs.just(4).flat_map(lambda n: pyrs.range(n).filter(lambda m: m % 2))
+    assert stream.do_on_discard(discarded.append).collect() == [1, 3]
+    assert discarded == [0, 2]
+
+
+def test_inner_stream_of_a_later_operator_does_not_call_the_function() -> None:
+    discarded: list[int] = []
+    stream = pyrs.just(4).publish_on(pyrs.schedulers.default()).do_on_discard(discarded.append)
+    assert stream.flat_map(lambda n: pyrs.range(n).filter(lambda m: m % 2)).collect() == [1, 3]
+    assert discarded == []
+
+
+def test_error_of_the_function_is_reported_and_the_stream_continues(dropped: Any) -> None:
+    assert pyrs.range(3).filter(bool).do_on_discard(lambda n: 1 // n).collect() == [1, 2]
+    (error,) = dropped.take()
+    assert isinstance(error, ZeroDivisionError)
+
+
+def test_do_on_discard_keeps_a_single_and_rejects_a_wrong_argument() -> None:
+    assert isinstance(pyrs.just(1).do_on_discard(print), pyrs.Single)
+    with pytest.raises(TypeError, match="function must be callable"):
+        pyrs.just(1).do_on_discard(3)  # type: ignore[arg-type]
+
+
+def test_hook_receives_the_buffer_of_to_iterable_and_of_a_failed_collect() -> None:
+    discarded: list[int] = []
+    before = pyrs.set_discard_hook(discarded.append)
+    try:
+        iterator = pyrs.range(5).concat(pyrs.never()).to_iterable()
+        assert next(iterator) == 0
+        iterator.close()  # type: ignore[attr-defined]
+        assert sorted(discarded) == [1, 2, 3, 4]
+        discarded.clear()
+        with pytest.raises(ValueError, match="planned"):
+            pyrs.range(3).concat(pyrs.error(ValueError("planned"))).collect()
+        assert sorted(discarded) == [0, 1, 2]
+    finally:
+        pyrs.set_discard_hook(before)
+
+
+def test_hook_receives_the_buffer_of_an_asynchronous_iteration() -> None:
+    discarded: list[int] = []
+    before = pyrs.set_discard_hook(discarded.append)
+
+    async def main() -> int:
+        async with pyrs.range(5).concat(pyrs.never()).iterate(prefetch=8) as elements:
+            async for element in elements:
+                return element
+        raise AssertionError
+
+    try:
+        assert asyncio.run(main()) == 0
+        assert sorted(discarded) == [1, 2, 3, 4]
+    finally:
+        pyrs.set_discard_hook(before)
+
+
+def test_sink_discards_the_buffer_of_a_cancelled_subscriber_and_on_overflow() -> None:
+    discarded: list[int] = []
+    sink = pyrs.sinks.unicast(2, overflow="drop_oldest")
+    recorder = Recorder([], 1_000)
+    with_discarded = sink.stream.do_on_discard(discarded.append)
+    with_discarded.subscribe(recorder)
+    before = pyrs.set_element_hook(lambda count, where: None)
+    for number in range(5):
+        sink.emit(number)
+    pyrs.set_element_hook(before)
+    assert discarded == [0, 1, 2]
+    recorder.cancel()
+    assert discarded == [0, 1, 2, 3, 4]
+
+
+def test_create_discards_on_overflow_after_a_cancel_and_after_the_end() -> None:
+    discarded: list[int] = []
+    emitters: list[Any] = []
+    recorder = Recorder([], 1_000)
+    stream = pyrs.create(emitters.append, overflow="drop_latest", capacity=2)
+    stream.do_on_discard(discarded.append).subscribe(recorder)
+    before = pyrs.set_element_hook(lambda count, where: None)
+    for number in range(4):
+        emitters[0].next(number)
+    assert discarded == [2, 3]
+    recorder.cancel()
+    emitters[0].next(4)
+    pyrs.set_element_hook(before)
+    assert discarded == [2, 3, 0, 1, 4]
+
+
+def test_prefetched_elements_are_discarded_on_cancel() -> None:
+    discarded: list[int] = []
+    source = TestPublisher[int]()
+    recorder = Recorder([], 1_000)
+    source.stream().limit_rate(4).do_on_discard(discarded.append).subscribe(recorder)
+    source.next(1, 2)
+    assert discarded == []
+    recorder.cancel()
+    assert discarded == [1, 2]
