@@ -4,6 +4,8 @@
 - ``Violation``: the rules that it can violate.
 - ``TestSubscriber``: records signals, waits with deadlines, checks the rules of its Publisher.
 - ``StepVerifier``: verifies a Publisher's signals step by step, in real or in virtual time.
+- ``PublisherProbe``: forwards a Publisher, and records whether it was subscribed to.
+- ``detect_blocking``: fails if a callback blocks a running asyncio loop.
 - ``DroppedAssertions``: asserts on the elements and errors that were dropped during a verification.
 
 ``import pyrs`` does not import this package.
@@ -15,10 +17,21 @@ Examples:
 
 from __future__ import annotations
 
+from pyrs.testing.blocking import BlockedLoop, detect_blocking
 from pyrs.testing.dropped import DroppedAssertions
+from pyrs.testing.probe import PublisherProbe
 from pyrs.testing.publisher import TestPublisher
 from pyrs.testing.subscriber import TestSubscriber
 from pyrs.testing.subscription import Violation
 from pyrs.testing.verifier import StepVerifier
 
-__all__ = ["DroppedAssertions", "StepVerifier", "TestPublisher", "TestSubscriber", "Violation"]
+__all__ = [
+    "BlockedLoop",
+    "DroppedAssertions",
+    "PublisherProbe",
+    "StepVerifier",
+    "TestPublisher",
+    "TestSubscriber",
+    "Violation",
+    "detect_blocking",
+]

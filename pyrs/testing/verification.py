@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from threading import Condition, get_ident
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.display import short
 from pyrs._core.states import Signal, State
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -22,6 +24,7 @@ __all__ = ["VerifyingSubscriber"]
 T = TypeVar("T")
 
 MAX_WAITING_SIGNALS = 100_000  # the verification fails if more signals wait for a step
+_UNSET = object()
 POLL_SECONDS = 0.01  # the interval at which virtual time is checked for tasks that another thread scheduled
 
 
@@ -37,6 +40,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         request: the initial demand; 0 for none.
         seconds: the deadline of the whole verification.
         pass_time: advances virtual time; None waits in real time.
+        context: the variables and values that each signal must see.
 
     Rules: 2.1, 2.3, 2.5, 2.6, 2.8, 2.13.
     """
@@ -47,8 +51,10 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         request: int,
         seconds: float,
         pass_time: Callable[[float], object] | None = None,
+        context: Sequence[tuple[ContextVar[Any], Any]] = (),
     ) -> None:
         self.recorded: Any = None
+        self._context = context
         self._steps = steps
         self._first_request = request
         self._seconds = seconds
@@ -74,6 +80,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             if first:
                 self._subscription = subscription
             self._log.enter(Signal.ON_SUBSCRIBE, subscription)
+        self._check_context(Signal.ON_SUBSCRIBE)
         self._refuse_none(Signal.ON_SUBSCRIBE, subscription)
         try:
             if not first:
@@ -123,17 +130,31 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
 
     # The verifying thread
 
-    def verify(self, publisher: Publisher[T]) -> None:
-        """Subscribe and run the script to its end.
+    def start(self, publisher: Publisher[T]) -> None:
+        """Subscribe. Steps that do not need the verifying thread run with the signals."""
+        try:
+            publisher.subscribe(self)
+        except Exception as error:
+            self._fail("subscribe() that returns normally (1.9)", repr(error), error)
+        except BaseException:
+            self._over = True
+            self.cancel()  # 2.6
+            raise
+
+    def finish(self, seconds: float | None = None) -> None:
+        """Run the script to its end, on this thread.
+
+        Args:
+            seconds: a new deadline for the rest of the verification.
 
         Raises:
             AssertionError: another signal arrived, none arrived in time, or the Publisher violated a rule.
         """
+        if seconds is not None:
+            self._verifying_thread = get_ident()
+            self._seconds = seconds
+            self._deadline = monotonic() + seconds
         try:
-            try:
-                publisher.subscribe(self)
-            except Exception as error:
-                self._fail("subscribe() that returns normally (1.9)", repr(error), error)
             while not self._over:
                 self._advance()
                 self._do(self._wait())
@@ -261,6 +282,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     def _signalled(self, kind: Signal, value: Any = None) -> None:
         with self._changed:
             self._log.enter(kind, value)
+        self._check_context(kind)
         self._refuse_none(kind, value)
         try:
             if kind is Signal.ON_NEXT:
@@ -293,6 +315,13 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             self._react()
             self._leave()
             raise NullSignal(f"{kind.value}(None)")  # 2.13
+
+    def _check_context(self, kind: Signal) -> None:
+        for variable, expected in self._context:
+            seen = variable.get(_UNSET)
+            if seen is not expected and seen != expected:
+                shown = "no value" if seen is _UNSET else short(seen)
+                self._fail(f"{kind.value} with {variable.name} = {short(expected)}", f"{kind.value} with {shown}")
 
     def _leave(self) -> None:
         with self._changed:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar, copy_context
+from copy import copy
+from math import inf
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +23,7 @@ from pyrs.testing.verification import VerifyingSubscriber
 __all__ = ["StepVerifier"]
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 TIMEOUT = 10.0  # seconds
 
@@ -55,6 +59,9 @@ class StepVerifier(Generic[T]):
         self._virtual = virtual
         self._request = UNBOUNDED if request is None else checked_natural(request, "request")
         self._steps = [ScriptStep(text, assembly_site(), steps.subscribe)]
+        self._initial: list[tuple[ContextVar[Any], Any]] = []
+        self._expected: list[tuple[ContextVar[Any], Any]] = []
+        self._started: _Started | None = None  # by verify_later
 
     def __repr__(self) -> str:
         return "\n".join(["StepVerifier", *(f"  {n}. {step.text}" for n, step in enumerate(self._steps))])
@@ -96,6 +103,27 @@ class StepVerifier(Generic[T]):
         """
         checked_callable(factory, "factory")
         return StepVerifier(factory, f"with_virtual_time({name_of(factory)})", request, virtual=True)
+
+    # Context
+
+    def with_context(self, variable: ContextVar[R], value: R) -> StepVerifier[T]:
+        """Set a context variable for the ``subscribe`` call of each verification."""
+        self._initial.append((_checked_variable(variable), value))
+        return self
+
+    def expect_context(self, variable: ContextVar[R], value: R) -> StepVerifier[T]:
+        """Expect every signal of the stream to see this value of a context variable.
+
+        Examples:
+            >>> import pyrs
+            >>> from contextvars import ContextVar
+            >>> from pyrs import schedulers
+            >>> user = ContextVar("user")
+            >>> verifier = StepVerifier.create(pyrs.just(1).publish_on(schedulers.default())).with_context(user, "ada")
+            >>> seconds = verifier.expect_context(user, "ada").expect_next(1).verify_complete()
+        """
+        self._expected.append((_checked_variable(variable), value))
+        return self
 
     # Elements
 
@@ -238,13 +266,33 @@ class StepVerifier(Generic[T]):
             RuntimeError: no step defines the expected termination.
         """
         timeout = checked_seconds(timeout, "timeout")
-        if not any(step.ends or step.cancels for step in self._steps):
-            raise RuntimeError("no terminal step: add expect_complete, expect_error, expect_timeout or then_cancel")
-        if self._virtual:
-            return self._verify_virtually(timeout)
-        begin = monotonic()
-        VerifyingSubscriber[T](tuple(self._steps), self._request, timeout).verify(self._factory())
-        return monotonic() - begin
+        started, self._started = self._started, None
+        if started is None:
+            started = _Started(self, timeout)
+            return started.finish(None)
+        return started.finish(timeout)
+
+    def verify_later(self) -> StepVerifier[T]:
+        """Subscribe now, and return a verifier whose ``verify`` waits for the end.
+
+        Several Publishers can then be verified concurrently. Steps that expect signals run as those arrive; ``then``
+        and waiting run in ``verify``, whose deadline begins there. Each call subscribes once.
+
+        Raises:
+            RuntimeError: no step defines the expected termination.
+
+        Examples:
+            >>> from pyrs import sinks
+            >>> sink = sinks.multicast()
+            >>> both = [StepVerifier.create(sink.stream).expect_next(1).expect_complete().verify_later() for _ in "ab"]
+            >>> sink.emit(1)
+            >>> sink.emit_complete()
+            >>> seconds = [verifier.verify() for verifier in both]
+        """
+        later = copy(self)
+        later._steps = list(self._steps)
+        later._started = _Started(self, None)
+        return later
 
     def verify_complete(self, timeout: float = TIMEOUT) -> float:
         """Expect ``on_complete``, and verify."""
@@ -269,15 +317,6 @@ class StepVerifier(Generic[T]):
             self.verify(timeout)
         return dropped
 
-    def _verify_virtually(self, timeout: float) -> float:
-        from pyrs import schedulers
-
-        virtual = schedulers.VirtualTime()
-        with schedulers.use(virtual):
-            publisher = checked_publisher(self._factory(), "factory()")
-            VerifyingSubscriber[T](tuple(self._steps), self._request, timeout, virtual.advance_by).verify(publisher)
-        return virtual.now()
-
     def _add(
         self, text: str, play: Callable[..., Script], *arguments: Any, ends: bool = False, cancels: bool = False
     ) -> StepVerifier[T]:
@@ -290,3 +329,55 @@ class StepVerifier(Generic[T]):
     def _has_recording(self, name: str) -> None:
         if not any(step.text.startswith("record_with(") for step in self._steps):
             raise RuntimeError(f"{name} needs a record_with before it")
+
+
+def _checked_variable(variable: ContextVar[R]) -> ContextVar[R]:
+    given: object = variable
+    if not isinstance(given, ContextVar):
+        raise TypeError(f"variable must be a contextvars.ContextVar, not {type(given).__name__}")
+    return variable
+
+
+class _Started:
+    """A verification that has subscribed."""
+
+    def __init__(self, verifier: StepVerifier[Any], timeout: float | None) -> None:
+        script, factory = tuple(verifier._steps), verifier._factory
+        if not any(step.ends or step.cancels for step in script):
+            raise RuntimeError("no terminal step: add expect_complete, expect_error, expect_timeout or then_cancel")
+        self._begin = monotonic()
+        self._virtual: Any = None
+        if verifier._virtual:
+            from pyrs import schedulers
+
+            self._virtual = schedulers.VirtualTime()
+        pass_time = self._virtual.advance_by if self._virtual else None
+        seconds = inf if timeout is None else timeout
+        request, expected = verifier._request, tuple(verifier._expected)
+        self._context = copy_context()
+        for variable, value in verifier._initial:
+            self._context.run(variable.set, value)
+
+        def start() -> VerifyingSubscriber[Any]:
+            publisher = checked_publisher(factory(), "factory()")
+            subscriber = VerifyingSubscriber[Any](script, request, seconds, pass_time, expected)
+            subscriber.start(publisher)
+            return subscriber
+
+        self._subscriber: VerifyingSubscriber[Any] = self._inside(start)
+
+    def finish(self, timeout: float | None) -> float:
+        """Run the script to its end, and return the duration."""
+        self._inside(lambda: self._subscriber.finish(timeout))
+        return monotonic() - self._begin if self._virtual is None else float(self._virtual.now())
+
+    def _inside(self, function: Callable[[], R]) -> R:
+        if self._virtual is None:
+            return self._context.run(function)
+        from pyrs import schedulers
+
+        def with_clock() -> R:
+            with schedulers.use(self._virtual):
+                return function()
+
+        return self._context.run(with_clock)

@@ -1,7 +1,8 @@
-"""Fixtures of the adapters' tests."""
+"""Fixtures of the adapters' tests, which run under ``detect_blocking``."""
 
 from __future__ import annotations
 
+from tests.core.aio.conftest import no_blocked_loop
 from tests.core.conftest import Dropped, dropped
 
-__all__ = ["Dropped", "dropped"]
+__all__ = ["Dropped", "dropped", "no_blocked_loop"]

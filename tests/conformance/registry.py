@@ -87,4 +87,7 @@ EXEMPT: dict[str, str] = {
     "testing.Violation": "the violations that it can commit",
     "testing.StepVerifier": "the expectations of a test",
     "testing.DroppedAssertions": "the expectations of a test",
+    "testing.BlockedLoop": "a report",
+    "testing.detect_blocking": "a context manager",
+    "testing.PublisherProbe": "forwards the signals of another Publisher to a test",
 }

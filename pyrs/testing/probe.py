@@ -1,0 +1,137 @@
+"""PublisherProbe: records whether and how a Publisher was used."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pyrs._core.context import attach
+from pyrs._core.downstream import checked_subscriber
+from pyrs._core.validation import checked_publisher
+from pyrs.api import Publisher, Subscriber, Subscription
+
+if TYPE_CHECKING:
+    from pyrs.stream.stream import Stream
+
+__all__ = ["PublisherProbe"]
+
+T = TypeVar("T")
+
+
+class PublisherProbe(Publisher[T], Generic[T]):
+    """A Publisher that records its use, to test which of several paths a stream takes.
+
+    Forwards all signals, demand and cancels unchanged. Buffers nothing.
+
+    Args:
+        publisher: the Publisher to forward; None for one that completes at once.
+
+    Attributes:
+        subscribe_count: the number of ``subscribe`` calls.
+        cancel_count: the number of cancelled Subscriptions.
+        requests: each requested number, in order.
+
+    Examples:
+        >>> import pyrs
+        >>> fallback = PublisherProbe(pyrs.just("cached"))
+        >>> pyrs.just("fresh").switch_if_empty(fallback.stream()).collect()
+        ['fresh']
+        >>> _ = fallback.assert_not_subscribed()
+    """
+
+    carries_context = True
+
+    def __init__(self, publisher: Publisher[T] | None = None) -> None:
+        if publisher is None:
+            from pyrs.publishers.basic import empty
+
+            publisher = empty()
+        self._publisher: Publisher[T] = checked_publisher(publisher, "publisher")
+        self._lock = Lock()
+        self.subscribe_count = 0
+        self.cancel_count = 0
+        self.requests: list[int] = []
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        subscriber = checked_subscriber(subscriber)
+        with self._lock:
+            self.subscribe_count += 1
+        attach(self._publisher, _ProbingSubscriber(subscriber, self))
+
+    def __repr__(self) -> str:
+        return f"PublisherProbe({self._publisher!r})"
+
+    def stream(self) -> Stream[T]:
+        """Return a Stream over this Publisher."""
+        from pyrs.stream.stream import Stream
+
+        return Stream(self)
+
+    def assert_subscribed(self, times: int | None = None) -> PublisherProbe[T]:
+        """Assert that it was subscribed to; with ``times``, that often."""
+        count = self.subscribe_count
+        return self._assert(count > 0 if times is None else count == times, "subscribed", times, count)
+
+    def assert_not_subscribed(self) -> PublisherProbe[T]:
+        """Assert that it was not subscribed to."""
+        return self.assert_subscribed(0)
+
+    def assert_requested(self) -> PublisherProbe[T]:
+        """Assert that elements were requested."""
+        return self._assert(bool(self.requests), "requested", None, len(self.requests))
+
+    def assert_not_requested(self) -> PublisherProbe[T]:
+        """Assert that no element was requested."""
+        return self._assert(not self.requests, "requested", 0, len(self.requests))
+
+    def assert_cancelled(self) -> PublisherProbe[T]:
+        """Assert that a Subscription was cancelled."""
+        return self._assert(self.cancel_count > 0, "cancelled", None, self.cancel_count)
+
+    def assert_not_cancelled(self) -> PublisherProbe[T]:
+        """Assert that no Subscription was cancelled."""
+        return self._assert(not self.cancel_count, "cancelled", 0, self.cancel_count)
+
+    def _assert(self, holds: bool, what: str, times: int | None, count: int) -> PublisherProbe[T]:
+        if not holds:
+            raise AssertionError(
+                f"{self!r}: expected to be {what} {'at least once' if times is None else f'{times} times'}, "
+                f"was {what} {count} times"
+            )
+        return self
+
+
+class _ProbingSubscriber(Subscriber[T]):
+    def __init__(self, subscriber: Subscriber[T], probe: PublisherProbe[T]) -> None:
+        self._subscriber = subscriber
+        self._probe = probe
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscriber.on_subscribe(_ProbingSubscription(subscription, self._probe))
+
+    def on_next(self, element: T, /) -> None:
+        self._subscriber.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        self._subscriber.on_complete()
+
+
+class _ProbingSubscription(Subscription):
+    def __init__(self, subscription: Subscription, probe: PublisherProbe[T]) -> None:
+        self._subscription = subscription
+        self._probe = probe
+        self._cancelled = False
+
+    def request(self, n: int, /) -> None:
+        with self._probe._lock:
+            self._probe.requests.append(n)
+        self._subscription.request(n)
+
+    def cancel(self) -> None:
+        with self._probe._lock:
+            self._probe.cancel_count += not self._cancelled
+            self._cancelled = True
+        self._subscription.cancel()

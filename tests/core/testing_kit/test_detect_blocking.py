@@ -1,0 +1,125 @@
+"""``detect_blocking`` reports callbacks that wait on the thread of an asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import blocking, detect_blocking
+from tests.waiting import DEADLINE
+
+LONG = 1.0
+
+
+def on_loop(function: Callable[[], Any]) -> None:
+    async def call() -> None:
+        function()
+
+    asyncio.run(call())
+
+
+def wait_for_lock() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=LONG)
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [lambda: time.sleep(LONG), wait_for_lock, lambda: threading.Event().wait(LONG)],
+    ids=["sleep", "lock", "event"],
+)
+def test_waiting_call_is_reported_with_its_stack(wait: Callable[[], Any]) -> None:
+    with pytest.raises(AssertionError, match="1 callback blocked an asyncio loop") as failure, detect_blocking():
+        on_loop(wait)
+    assert "test_detect_blocking.py" in str(failure.value)
+    assert "asyncio/events.py" not in str(failure.value)
+
+
+def test_operator_that_waits_is_reported() -> None:
+    async def slow() -> None:
+        await pyrs.just(1).do_on_next(lambda _: time.sleep(LONG))
+
+    with detect_blocking() as reports:
+        asyncio.run(slow())
+        assert [report.computed for report in reports] == [False]
+        assert reports.pop().seconds >= 0.05
+
+
+def test_callback_of_another_thread_is_reported() -> None:
+    with detect_blocking() as reports:
+        thread = threading.Thread(target=on_loop, args=(lambda: time.sleep(LONG),))
+        thread.start()
+        thread.join(DEADLINE)
+        assert len(reports) == 1
+        reports.clear()
+
+
+def test_waiting_on_the_loop_is_not_reported() -> None:
+    async def waits() -> None:
+        await asyncio.sleep(0.2)
+        assert await pyrs.just(1).delay(0.1) == 1
+
+    with detect_blocking():
+        asyncio.run(waits())
+
+
+def compute(seconds: float) -> None:
+    begin = time.thread_time()
+    while time.thread_time() - begin < seconds:
+        pass
+
+
+def test_waiting_for_the_interpreter_lock_is_not_reported() -> None:
+    threads = [threading.Thread(target=compute, args=(0.3,)) for _ in range(4)]
+    with detect_blocking():
+        for thread in threads:
+            thread.start()
+        on_loop(lambda: compute(0.1))
+        for thread in threads:
+            thread.join(DEADLINE)
+
+
+def test_computing_is_reported_on_request() -> None:
+    with detect_blocking():
+        on_loop(lambda: compute(0.15))
+    with detect_blocking(computing=0.1) as reports:
+        on_loop(lambda: compute(0.15))
+        assert [report.computed for report in reports] == [True]
+        assert "computed for" in str(reports.pop())
+
+
+def test_exception_of_the_block_propagates() -> None:
+    with pytest.raises(ValueError, match="planned"), detect_blocking():
+        on_loop(lambda: time.sleep(LONG))
+        raise ValueError("planned")
+
+
+def test_asyncio_is_restored() -> None:
+    before = asyncio.Handle._run
+    with detect_blocking(), detect_blocking():
+        assert asyncio.Handle._run is not before
+    assert asyncio.Handle._run is before
+
+
+def test_without_proc_an_unchanged_stack_counts_as_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_file(*arguments: Any, **options: Any) -> Any:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(blocking, "open", no_file, raising=False)
+    with detect_blocking() as reports:
+        on_loop(lambda: time.sleep(LONG))
+        assert len(reports) == 1
+        reports.clear()
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), "1"])
+def test_illegal_times_are_rejected(seconds: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="seconds"), detect_blocking(seconds):
+        pass

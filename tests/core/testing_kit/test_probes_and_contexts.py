@@ -1,0 +1,136 @@
+"""PublisherProbe, and ``verify_later`` and the context of StepVerifier."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers, sinks
+from pyrs.testing import PublisherProbe, StepVerifier, TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE
+
+USER: ContextVar[str] = ContextVar("user")
+
+
+def test_probe_records_subscriptions_requests_and_cancels() -> None:
+    probe = PublisherProbe(pyrs.range(5))
+    probe.assert_not_subscribed().assert_not_requested().assert_not_cancelled()
+    subscriber = TestSubscriber[int](2)
+    probe.stream().subscribe(subscriber)
+    subscriber.request(1)
+    subscriber.cancel()
+    subscriber.cancel()
+    probe.assert_subscribed().assert_subscribed(1).assert_requested().assert_cancelled()
+    assert (probe.requests, probe.cancel_count) == ([2, 1], 1)
+    assert subscriber.assert_rules().elements == [0, 1, 2]
+
+
+def test_probe_without_a_publisher_completes() -> None:
+    probe = PublisherProbe[int]()
+    assert pyrs.error(OSError()).on_error_resume(probe.stream()).collect() == []
+    probe.assert_subscribed(1)
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ("assert_subscribed", "to be subscribed at least once, was subscribed 0 times"),
+        ("assert_requested", "to be requested at least once, was requested 0 times"),
+        ("assert_cancelled", "to be cancelled at least once, was cancelled 0 times"),
+    ],
+)
+def test_failed_check_of_a_probe_says_what_happened(check: str, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        getattr(PublisherProbe(pyrs.just(1)), check)()
+
+
+def test_failed_negative_check_of_a_probe_says_what_happened() -> None:
+    probe = PublisherProbe(pyrs.just(1))
+    probe.stream().collect()
+    for check in (probe.assert_not_subscribed, probe.assert_not_requested):
+        with pytest.raises(AssertionError, match="0 times, was"):
+            check()
+
+
+def test_verify_later_subscribes_at_once() -> None:
+    publisher = TestPublisher[int]()
+    later = StepVerifier.create(publisher).expect_next(1).expect_complete().verify_later()
+    publisher.assert_subscribers(1)
+    publisher.emit(1)
+    assert later.verify() >= 0
+    assert publisher.subscribe_count == 1
+
+
+def test_verify_later_fails_in_verify() -> None:
+    publisher = TestPublisher[int]()
+    later = StepVerifier.create(publisher).expect_next(1).expect_complete().verify_later()
+    publisher.emit(2)
+    publisher.assert_cancelled()
+    with pytest.raises(AssertionError, match=r"expected: on_next\(1\)"):
+        later.verify()
+
+
+def test_verify_later_times_out_in_verify() -> None:
+    later = StepVerifier.create(pyrs.never()).expect_complete().verify_later()
+    with pytest.raises(AssertionError, match=r"nothing more within 0\.05 seconds"):
+        later.verify(0.05)
+
+
+def test_verify_later_runs_tasks_in_verify() -> None:
+    sink: Any = sinks.multicast()
+    later = StepVerifier.create(sink.stream).then(lambda: sink.emit(1)).expect_next(1).then_cancel().verify_later()
+    thread = Thread(target=lambda: later.verify())
+    thread.start()
+    thread.join(DEADLINE)
+    assert sink.subscriber_count == 0
+
+
+def test_verify_later_keeps_its_virtual_time() -> None:
+    later = StepVerifier.with_virtual_time(lambda: pyrs.timer(60)).then_await(60).expect_next(0).expect_complete()
+    assert later.verify_later().verify() == 60
+
+
+def test_verify_later_needs_a_terminal_step() -> None:
+    with pytest.raises(RuntimeError, match="no terminal step"):
+        StepVerifier.create(pyrs.just(1)).verify_later()
+
+
+def test_context_reaches_every_signal() -> None:
+    stream = pyrs.just(1, 2).publish_on(schedulers.default()).delay(0.001)
+    StepVerifier.create(stream).with_context(USER, "ada").expect_context(USER, "ada").expect_next(
+        1, 2
+    ).verify_complete()
+    with pytest.raises(LookupError):
+        USER.get()
+
+
+def test_missing_context_is_reported() -> None:
+    verifier = StepVerifier.create(pyrs.just(1)).expect_context(USER, "ada").expect_next(1)
+    with pytest.raises(AssertionError, match="expected: on_subscribe with user = 'ada'\n  received: on_subscribe with"):
+        verifier.verify_complete()
+
+
+def test_other_value_of_the_context_is_reported() -> None:
+    class Forgetful(pyrs.Publisher[Any]):
+        """Signals without the context of subscribe."""
+
+        def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+            subscription = TestSubscriber[Any]()
+            pyrs.never().subscribe(subscription)
+            subscriber.on_subscribe(subscription)  # type: ignore[arg-type]
+            token = USER.set("eve")
+            subscriber.on_next(1)
+            USER.reset(token)
+
+    verifier = StepVerifier.create(Forgetful()).with_context(USER, "ada").expect_context(USER, "ada").expect_next(1)
+    with pytest.raises(AssertionError, match="received: on_next with 'eve'"):
+        verifier.then_cancel().verify()
+
+
+def test_context_needs_a_variable() -> None:
+    with pytest.raises(TypeError, match=r"must be a contextvars\.ContextVar, not str"):
+        StepVerifier.create(pyrs.just(1)).with_context("user", "ada")  # type: ignore[arg-type]
