@@ -32,3 +32,9 @@ class Prefetch:
             return 0
         n, self.consumed = self.consumed, 0
         return n
+
+    def grow(self, size: int) -> int:
+        """Enlarge the buffer and return how many additional elements to request now."""
+        more, self.size = size - self.size, size
+        self.refill_at = size - (size >> 2)
+        return more

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX, Event
+from time import perf_counter
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 
 _IN_MEMORY: type = type(iter([]))
+_PREFETCH, _MAX_PREFETCH, _GROWTH = 256, 4096, 4
+_FAST_SECONDS = 4e-6  # for an element: at 1 GB a second, a buffer that grows to 4,096 elements holds 16 MB
 
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
@@ -169,20 +172,20 @@ class _Collect(_ForEach[T]):
         return taken
 
 
-def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
+def to_iterable(source: Publisher[T], prefetch: int | None, timeout: float | None) -> Iterator[T]:
     """Implement ``Stream.to_iterable``."""
     timeout = _checked(timeout)
     if isinstance(source, IterablePublisher):
         return pull(source.iterable, source.stages, source.name, source.site)
-    return _received(source, prefetch, timeout)
+    queue: _Queue[T] = _Queue(_PREFETCH, _MAX_PREFETCH) if prefetch is None else _Queue(prefetch)
+    return _received(source, queue, timeout)
 
 
-def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
-    queue: _Queue[T] = _Queue(prefetch)
-    received: deque[T] = deque()
+def _received(source: Publisher[T], queue: _Queue[T], timeout: float | None) -> Iterator[T]:
+    prefetch = queue.prefetch
+    left: Iterator[T] = iter(())
     try:
         while_blocked(source.subscribe, queue)
-        refill_at, consumed = queue.prefetch.refill_at, 0
         while True:
             try:
                 elements, ended = queue.arrived.get(timeout=timeout)
@@ -192,27 +195,50 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                 if isinstance(elements, BaseException):
                     raise_again(elements)
                 return
-            received.extend(elements)
-            while received:
-                yield received.popleft()
-                consumed += 1  # after the yield: the caller has consumed the element
-                if consumed == refill_at:
-                    consumed = 0
-                    while_blocked(queue.taken, refill_at)
+            left, size = iter(elements), len(elements)
+            while size:
+                run = min(size, prefetch.until_refill)
+                yield from islice(left, run)
+                size -= run
+                prefetch.consumed += run  # after the yield: the caller has consumed the elements
+                if prefetch.consumed >= prefetch.refill_at:
+                    while_blocked(queue.refill)
     finally:
         queue.cancel()
-        hooks.discard_all((), received)
+        hooks.discard_all((), [*left])
         queue.discard_arrived()
 
 
 class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
-    """Passes at most ``prefetch`` elements to another thread, in batches where the source has them."""
+    """Passes elements to another thread, in batches where the source has them.
+
+    Args:
+        prefetch: the maximum number of buffered elements at first.
+        most: the number to which it grows while the consumer is fast.
+    """
 
     steady_only = True
 
-    def __init__(self, prefetch: int) -> None:
+    def __init__(self, prefetch: int, most: int = 0) -> None:
         super().__init__(None, prefetch)
         self.arrived: SimpleQueue[tuple[Any, bool]] = SimpleQueue()
+        self._most = most
+        self._refilled = perf_counter()
+
+    def refill(self) -> None:
+        """Request the consumed elements, and more if they were consumed fast.
+
+        A refill costs a thread switch. For a fast consumer that is most of the time, and a larger buffer divides it
+        among more elements. The elements that arrive in a given time bound the memory: large ones arrive slowly.
+        """
+        prefetch = self.prefetch
+        now = perf_counter()
+        fast = now - self._refilled < prefetch.consumed * _FAST_SECONDS
+        self._refilled = now
+        more = prefetch.grow(min(prefetch.size * _GROWTH, self._most)) if fast and prefetch.size < self._most else 0
+        more += prefetch.consume(0, at_once=True)
+        if not self._closed:
+            self.request(more)
 
     def on_next(self, element: T, /) -> None:
         if element is None:

@@ -97,7 +97,7 @@ class Terminal(Family[T_co]):
         """
         return operators.terminal.collect(self.source, timeout)
 
-    def to_iterable(self, *, prefetch: int = 256, timeout: float | None = None) -> Iterator[T_co]:
+    def to_iterable(self, *, prefetch: int | None = None, timeout: float | None = None) -> Iterator[T_co]:
         """Return an iterator over the elements, which blocks the thread that iterates.
 
         Closing or releasing the iterator cancels the stream. A chain over an iterable runs on the calling thread, and
@@ -105,7 +105,8 @@ class Terminal(Family[T_co]):
         and replenished at 75 %.
 
         Args:
-            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed.
+            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. None stands
+                for 256, which grows to at most 4,096 while elements arrive and are consumed within 4 microseconds each.
             timeout: the maximum number of seconds to wait for an element of another thread; None for no limit.
 
         Raises:
@@ -121,7 +122,9 @@ class Terminal(Family[T_co]):
             one
             two
         """
-        return operators.terminal.to_iterable(self.source, checked_natural(prefetch, "prefetch", 1), timeout)
+        if prefetch is not None:
+            prefetch = checked_natural(prefetch, "prefetch", 1)
+        return operators.terminal.to_iterable(self.source, prefetch, timeout)
 
     # Terminal operations on an asyncio loop
 

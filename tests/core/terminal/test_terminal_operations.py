@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.operators import terminal
 from tests.core.modelling import Counting
 from tests.waiting import DEADLINE, eventually
 
@@ -134,6 +135,23 @@ def test_to_iterable_prefetches_a_bounded_number(threaded: Wrap) -> None:
     assert counting.requests == [8, 6]
     assert list(iterator) == list(range(7, 100))
     assert sum(counting.requests) < 100 + 8
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(1e9, [256, 768 + 192, 3072 + 768, 3072, 3072]), (0.0, [256, 192, 192, 192, 192])],
+    ids=["fast consumer", "slow consumer"],
+)
+def test_to_iterable_prefetches_more_only_for_a_fast_consumer(
+    threaded: Wrap, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
+) -> None:
+    monkeypatch.setattr(terminal, "_FAST_SECONDS", seconds)
+    counting = Counting.of(threaded(pyrs.range(20_000)))
+    iterator = counting.stream().to_iterable(timeout=DEADLINE)
+    assert list(iterator) == list(range(20_000))
+    assert counting.requests[:5] == expected
+    largest = 4096 if seconds else 256
+    assert sum(counting.requests) < 20_000 + largest
 
 
 def test_breaking_out_of_to_iterable_cancels(threaded: Wrap) -> None:
