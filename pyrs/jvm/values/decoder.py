@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 
 from pyrs.errors import ConversionError, NullSignal, ProtocolError
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values.errors import describe
@@ -21,9 +22,7 @@ _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
 _OBJECT_SIZE = 12
 _REFERENCE_SIZE = 9
-_ONE_LARGE = b"\x91\xc9"  # an array of one element, an extension with a length of four bytes
-_LARGE_SIZE = 7
-_ARROW = bytes([types.ARROW])
+_LARGE = LIMITS["frame.body"]
 _NIL = b"\xc0"
 _MAY_BE_TIMESTAMP = b"\xff"
 _CONTAINERS = {list, tuple, dict, set, frozenset}
@@ -100,7 +99,7 @@ class ValueDecoder:
                 return entries[:index], error
         return entries, None  # it was replaced by the value of an equal key
 
-    def decode_batch(self, body: bytes) -> tuple[list[Any], Exception | None]:
+    def decode_batch(self, body: _Body) -> tuple[list[Any], Exception | None]:
         """Read a NEXT body: the elements up to the first unreadable one, and its error.
 
         If there is an error, the elements are those before it: an element that was sent earlier is still delivered.
@@ -110,26 +109,17 @@ class ValueDecoder:
             ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
-        if body[:2] == _ONE_LARGE and body[6:7] == _ARROW:
-            return self._one_arrow_batch(body)
         if _OBJECT in body[1:9]:
             objects = self._only_objects(body)
             if objects is not None:
                 return objects, None
         elements, error = self.decode_entries(body)
-        # The search for the byte takes a microsecond per batch; the loop runs only if it is found.
-        if _NIL in body:
+        # The search for the byte takes a microsecond per small batch; the loop runs only if it is found.
+        if len(body) > _LARGE or _NIL in body:
             for index, element in enumerate(elements):
                 if element is None:
                     return elements[:index], NullSignal("the Publisher in the JVM sent null, which is not an element")
         return elements, error
-
-    def _one_arrow_batch(self, body: bytes) -> tuple[list[Any], Exception | None]:
-        """Read a NEXT of one large Arrow batch. The searches of ``decode_batch`` would cost more than the decoding."""
-        if len(body) != _LARGE_SIZE + int.from_bytes(body[2:6], "big"):
-            raise ProtocolError("an Arrow batch with a wrong length")
-        batch = self._value(types.ARROW, body[_LARGE_SIZE:])
-        return ([], self._failed.pop()) if self._failed else ([batch], None)
 
     def _only_objects(self, body: _Body) -> list[Any] | None:
         """Read a batch that contains only references to plain objects of the sender.
@@ -165,8 +155,7 @@ class ValueDecoder:
             for handle in (handles - Counter(self._received)).elements():
                 self._references.remote_object(handle)  # created and dropped at once, which releases the handle
             raise ConversionError(f"a value has no form in Python: {describe(error)}") from error
-        # The bytes occur in floats, too, so they only decide whether to look.
-        if _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS) and _has_timestamp(value):
+        if _may_hold_timestamp(body) and _has_timestamp(value):
             self._failed.clear()
             raise ProtocolError("unknown extension type -1")
         return value
@@ -244,6 +233,16 @@ def _reference(payload: bytes) -> tuple[int, int]:
         raise ProtocolError(f"a reference of {len(payload)} bytes")
     kind, handle = _unpack_reference(payload)
     return kind, handle
+
+
+def _may_hold_timestamp(body: _Body) -> bool:
+    """Return whether to look for a Timestamp among the values: the bytes of one occur in other values, too.
+
+    A large body usually holds few values, of which each is large, and the search would take longer than the decoding.
+    """
+    if len(body) > _LARGE:
+        return True
+    return _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS)
 
 
 def _has_timestamp(value: Any) -> bool:

@@ -16,16 +16,12 @@ public final class ArrowBatch {
 
     /** Creates a batch from a copy of the bytes of an Arrow IPC stream. */
     public ArrowBatch(byte[] stream) {
-        this(stream.clone(), true);
+        this(stream, true);
     }
 
-    private ArrowBatch(byte[] content, boolean owned) {
-        this.content = content;
-    }
-
-    /** Wraps bytes that nobody else holds. */
-    static ArrowBatch of(byte[] content) {
-        return new ArrowBatch(content, true);
+    /** Without {@code copy}, nobody else may hold the bytes. */
+    ArrowBatch(byte[] stream, boolean copy) {
+        this.content = copy ? stream.clone() : stream;
     }
 
     /** Returns a copy of the bytes of the IPC stream. */

@@ -57,7 +57,7 @@ final class ExtensionDecoder {
                 return new UUID(bytes.getLong(), bytes.getLong());
             case ExtensionTypes.ARROW:
                 bytes.position(bytes.limit());
-                return ArrowBatch.of(payload); // without a copy: it may have megabytes
+                return new ArrowBatch(payload, false); // it may have megabytes
             default:
                 throw new MalformedValueException("unknown extension type " + type);
         }
