@@ -19,6 +19,7 @@ from pyrs.jvm.java_objects import (
     Operation,
     java_object_class,
 )
+from pyrs.jvm.link.frames import Body
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
@@ -239,19 +240,19 @@ class LinkCodec(Codec):
         self.originals = references.originals
         self._decoder = ValueDecoder(references)
 
-    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
+    def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         return self._decoder.decode_entries(body)
 
     def encoder(self) -> StreamEncoder:
         return StreamEncoder(Tracking(self.references))
 
-    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+    def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
         return ValueDecoder(self.references).decode_batch
 
     def disown(self, handle: int) -> None:
         self.references.disown(handle)
 
-    def discard(self, body: bytes) -> None:
+    def discard(self, body: Body) -> None:
         for handle in owned_handles(body):
             self.references.session.handles.give_back(handle)
 
@@ -268,7 +269,7 @@ class LinkCodec(Codec):
     def encode_error(self, error: BaseException) -> bytes:
         return self.encode(exception_to_wire(error, self.originals))
 
-    def decode_error(self, body: bytes) -> BaseException:
+    def decode_error(self, body: Body) -> BaseException:
         return wire_to_exception(self._decoder.decode(body), self.originals)
 
     def encode_failure(self, error: BaseException) -> bytes:
@@ -277,5 +278,5 @@ class LinkCodec(Codec):
     def failure(self, wire: Any) -> BaseException:
         return wire_to_exception(wire, self.originals)
 
-    def home_handles(self, body: bytes) -> list[int]:
+    def home_handles(self, body: Body) -> list[int]:
         return home_handles(body)

@@ -22,7 +22,6 @@ from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
-_READ_AT_ONCE = 256 * 1_024
 _HOUSEKEEPING_SECONDS = LIMITS["release.interval_ms"] / 1_000
 _ATTENDING_SECONDS = 0.005
 _MANY_RELEASED = LIMITS["release.pending"]
@@ -151,11 +150,11 @@ class LinkConnection:
         try:
             for message in early:
                 session.receive(message)
-            buffer = memoryview(bytearray(_READ_AT_ONCE))
-            feed, receive, fill = self._decoder.feed, session.receive, self._socket.recv_into
-            while size := fill(buffer):
+            space, received = self._decoder.space, self._decoder.received
+            receive, fill = session.receive, self._socket.recv_into
+            while size := fill(space()):
                 self.bytes_in += size
-                for message in feed(buffer[:size]):
+                for message in received(size):
                     receive(message)
                 if session.handles.waiting > _MANY_RELEASED:
                     self._wake()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyrs.errors import ProtocolError
 from pyrs.jvm.limits import LIMITS
@@ -19,7 +19,11 @@ MAX_LENGTH = LIMITS["frame.length"]
 UNPROVEN_MAX_LENGTH = LIMITS["frame.unproven_length"]
 MAX_BODY = LIMITS["frame.body"]
 MAX_MESSAGE = LIMITS["message.bytes"]
+_READ_AT_ONCE = 256 * 1_024
 _ID_AND_TYPE = 9
+
+Body: TypeAlias = "bytes | bytearray"
+"""The body of a received message: a bytearray where fragments were joined, because bytes would be another copy."""
 
 HEADER = struct.Struct(">IBQ")
 CREDIT = struct.Struct(">q")
@@ -66,7 +70,7 @@ class Frame(NamedTuple):
 
     type: int
     id: int
-    body: bytes
+    body: Body
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
@@ -112,7 +116,7 @@ def request(identifier: int, credit: int) -> bytes:
     return frame(FrameType.REQUEST, identifier, CREDIT.pack(credit))
 
 
-def batch_size(body: bytes) -> int:
+def batch_size(body: Body) -> int:
     """Return the number of elements in a NEXT body, from its msgpack header alone.
 
     Raises:
@@ -145,55 +149,72 @@ def array_header(count: int) -> bytes:
 class FrameDecoder:
     """Decodes the bytes of a connection, however split, into complete messages.
 
-    Memory is bounded by one frame, and by 1 GiB for each fragmented message.
+    A reader receives into ``space()`` and passes the number of bytes to ``received``, so that the bytes of a fragment
+    are copied once. Memory is bounded by one read and one frame, and by 1 GiB for each fragmented message.
     """
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         self.max_length = max_length
-        self._buffer = bytearray()
+        self._buffer = memoryview(bytearray(_READ_AT_ONCE + 4 + MAX_LENGTH))
+        self._end = 0  # of the bytes of the incomplete frame, which are at the start of the buffer
         self._parts: dict[tuple[int, int], bytearray] = {}
 
     @property
     def pending(self) -> int:
         """The number of bytes of the incomplete frame."""
-        return len(self._buffer)
+        return self._end
+
+    def space(self) -> memoryview:
+        """Return the free part of the buffer, of at least 256 KiB, for the bytes of the next read."""
+        return self._buffer[self._end :]
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Take the bytes of one read and return the messages that they complete.
+        """Copy bytes into the buffer and return the messages that they complete.
+
+        Raises:
+            ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
+        """
+        messages: list[Frame] = []
+        rest = memoryview(data)
+        while True:
+            space = self.space()
+            size = min(len(space), len(rest))
+            space[:size] = rest[:size]
+            messages += self.received(size)
+            rest = rest[size:]
+            if not rest:
+                return messages
+
+    def received(self, size: int) -> list[Frame]:
+        """Return the messages that the next ``size`` bytes of the buffer complete.
 
         Raises:
             ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
         """
         buffer = self._buffer
-        if buffer:
-            buffer += data
-            data = buffer
-        view = memoryview(data)
         messages: list[Frame] = []
-        start, end = 0, len(view)
+        start, end = 0, self._end + size
         while end - start >= 4:
             # The length is checked before the rest of the frame has arrived.
-            length = int.from_bytes(view[start : start + 4], "big")
+            length = int.from_bytes(buffer[start : start + 4], "big")
             if not _ID_AND_TYPE <= length <= self.max_length:
                 raise ProtocolError(
                     f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
                 )
             if end - start < 4 + length:
                 break
-            _, kind, identifier = HEADER.unpack_from(view, start)
-            body = bytes(view[start + HEADER.size : start + 4 + length])
+            _, kind, identifier = HEADER.unpack_from(buffer, start)
+            body = buffer[start + HEADER.size : start + 4 + length]
             start += 4 + length
             message = self._assemble(kind, identifier, body)
             if message is not None:
                 messages.append(message)
-        if data is buffer:
-            view.release()  # the buffer cannot change its size before
-            del buffer[:start]
-        elif start < end:
-            buffer += view[start:]
+        if start:
+            buffer[: end - start] = buffer[start:end]
+        self._end = end - start
         return messages
 
-    def _assemble(self, kind: int, identifier: int, body: bytes) -> Frame | None:
+    def _assemble(self, kind: int, identifier: int, body: memoryview) -> Frame | None:
         more, kind = kind & MORE, kind & ~MORE
         if kind not in _KNOWN:
             raise ProtocolError(f"malformed frame: there is no type {kind}")
@@ -201,13 +222,13 @@ class FrameDecoder:
             # The peer is not authenticated yet, so no fragment is buffered.
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} before the link is open")
         if not more and not self._parts:
-            return Frame(kind, identifier, body)
+            return Frame(kind, identifier, bytes(body))
         if more and kind not in _FRAGMENTABLE:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} must not be split into pieces")
         parts = self._parts.get((kind, identifier))
         if parts is None:
             if not more:
-                return Frame(kind, identifier, body)
+                return Frame(kind, identifier, bytes(body))
             parts = self._parts[kind, identifier] = bytearray()
         if len(parts) + len(body) > MAX_MESSAGE:
             raise ProtocolError(f"malformed frame: a {FrameType(kind).name} of more than {MAX_MESSAGE} bytes")
@@ -215,4 +236,4 @@ class FrameDecoder:
         if more:
             return None
         del self._parts[kind, identifier]
-        return Frame(kind, identifier, bytes(parts))
+        return Frame(kind, identifier, parts)

@@ -46,7 +46,7 @@ class Dialler:
                 f"the jar in the JVM speaks version {version} of the link protocol, this package speaks {VERSION}: "
                 "use the jar that comes with this package"
             )
-        self._peer_nonce = message.body[_VERSION.size :]
+        self._peer_nonce = bytes(message.body[_VERSION.size :])
         answer = proof(self._token, _DIAL, self._peer_nonce, self._nonce)
         return frame(FrameType.HELLO, 0, _VERSION.pack(VERSION) + self._nonce + answer)
 

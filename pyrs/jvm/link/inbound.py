@@ -18,7 +18,7 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
-from pyrs.jvm.link.frames import batch_size, request
+from pyrs.jvm.link.frames import Body, batch_size, request
 from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.window import Window
 
@@ -85,8 +85,8 @@ class InboundStream(DrainLoop, Subscription):
         self.window = Window(max_prefetch, exact=exact)
         self._session = session
         self._subscriber: Subscriber[Any] | None = subscriber
-        self._decode: Callable[[bytes], tuple[list[Any], Exception | None]] = session.codec.batch_decoder()
-        self._batches: deque[bytes] = deque()
+        self._decode: Callable[[Body], tuple[list[Any], Exception | None]] = session.codec.batch_decoder()
+        self._batches: deque[Body] = deque()
         self._requests: deque[int] = deque()
         self._ask = self._requests.append
         self._current: list[Any] = []
@@ -168,7 +168,7 @@ class InboundStream(DrainLoop, Subscription):
         """Process SUBSCRIBED."""
         self._confirmed.put(None)
 
-    def arrived(self, body: bytes, *, home: bool = False) -> None:
+    def arrived(self, body: Body, *, home: bool = False) -> None:
         """Process NEXT, or NEXT_HOME, which returns objects of this side."""
         elements = batch_size(body)
         if self._terminal is not None or self._cancelled:
@@ -326,7 +326,7 @@ class InboundStream(DrainLoop, Subscription):
         self._demand = demand
         return total
 
-    def _next_batch(self, body: bytes) -> None:
+    def _next_batch(self, body: Body) -> None:
         error: Exception | None
         try:
             self._current, error = self._decode(body)

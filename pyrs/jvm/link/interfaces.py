@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from pyrs.jvm.link.frames import Body
+
 
 class Encoder(Protocol):
     """Encodes the elements of one stream.
@@ -28,7 +30,7 @@ class Codec(Protocol):
     def encoder(self) -> Encoder:
         """Return an encoder for one stream."""
 
-    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+    def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
         """Return a decoder of NEXT bodies for one stream.
 
         It returns the elements, and the error of the first one that has no form; that and later elements are missing.
@@ -37,7 +39,7 @@ class Codec(Protocol):
     def disown(self, handle: int) -> None:
         """Take back a handle of this side that was counted as sent."""
 
-    def discard(self, body: bytes) -> None:
+    def discard(self, body: Body) -> None:
         """Give back the handles of a NEXT that is dropped."""
 
     def encode(self, value: object) -> bytes:
@@ -46,7 +48,7 @@ class Codec(Protocol):
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
         """Encode one value. Also return its references, to be held until it is written."""
 
-    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
+    def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         """Decode a control frame: the entries up to the first without a form, its error.
 
         Raises:
@@ -56,7 +58,7 @@ class Codec(Protocol):
     def encode_error(self, error: BaseException) -> bytes:
         """Encode an error."""
 
-    def decode_error(self, body: bytes) -> BaseException:
+    def decode_error(self, body: Body) -> BaseException:
         """Decode the error in an ERROR body."""
 
     def encode_failure(self, error: BaseException) -> bytes:
@@ -65,5 +67,5 @@ class Codec(Protocol):
     def failure(self, wire: Any) -> BaseException:
         """Return the error that a RETURN contains."""
 
-    def home_handles(self, body: bytes) -> list[int]:
+    def home_handles(self, body: Body) -> list[int]:
         """Return the handles of this side that a NEXT_HOME brings back."""

@@ -19,6 +19,7 @@ from pyrs.jvm.link.frames import (
     MAX_BODY,
     MAX_MESSAGE,
     RELEASED,
+    Body,
     Fragments,
     Frame,
     FrameType,
@@ -187,7 +188,7 @@ class Session(StreamHost):
         else:
             self._receive_rarer(kind, identifier, body)
 
-    def _receive_rarer(self, kind: int, identifier: int, body: bytes) -> None:
+    def _receive_rarer(self, kind: int, identifier: int, body: Body) -> None:
         stream = self.streams.get(identifier)
         if kind in (FrameType.COMPLETE, FrameType.CANCEL, FrameType.SUBSCRIBED):
             if body:
@@ -237,7 +238,7 @@ class Session(StreamHost):
         if stream is not None:
             raise ProtocolError(f"malformed frame: stream {identifier} is open in the other direction")
 
-    def _read_error(self, body: bytes) -> BaseException:
+    def _read_error(self, body: Body) -> BaseException:
         try:
             return self.codec.decode_error(body)
         except ConversionError as unreadable:
@@ -245,7 +246,7 @@ class Session(StreamHost):
         except Exception as error:
             raise ProtocolError(f"malformed ERROR: {error}") from error
 
-    def _read_entries(self, body: bytes, name: str, size: int) -> tuple[list[Any], Exception | None]:
+    def _read_entries(self, body: Body, name: str, size: int) -> tuple[list[Any], Exception | None]:
         """Read the body of a control frame: an array of at least ``size`` entries.
 
         An entry that has no form in Python is a fault of a user's value and not of the peer. Its error is returned with
@@ -261,7 +262,7 @@ class Session(StreamHost):
             raise ProtocolError(f"malformed {name}: its body is not an array of {size}")
         return entries, unreadable
 
-    def _opening(self, identifier: int, body: bytes, name: str) -> tuple[int, dict[Any, Any], Exception | None]:
+    def _opening(self, identifier: int, body: Body, name: str) -> tuple[int, dict[Any, Any], Exception | None]:
         entries, unreadable = self._read_entries(body, name, 2)
         if unreadable is None:
             handle, options = entries[:2]
@@ -356,7 +357,7 @@ class Session(StreamHost):
             raise ConversionError(f"a value of {len(body)} bytes is too large: a message is 1 GiB at most")
         return body, carried
 
-    def _called(self, identifier: int, body: bytes) -> None:
+    def _called(self, identifier: int, body: Body) -> None:
         entries, unreadable = self._read_entries(body, "CALL", 2)
         handle, arguments = (NOBODY, []) if unreadable else entries[:2]
         if type(handle) is not int or not isinstance(arguments, list):

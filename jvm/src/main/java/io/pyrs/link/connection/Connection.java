@@ -178,11 +178,10 @@ public final class Connection {
         RuntimeException why;
         try {
             early.forEach(this::receive);
-            byte[] buffer = new byte[READ_AT_ONCE];
             int size;
-            while ((size = in.read(buffer)) >= 0) {
+            while ((size = decoder.read(in, READ_AT_ONCE)) >= 0) {
                 count(size);
-                for (Frame message : decoder.feed(buffer, 0, size)) {
+                for (Frame message : decoder.messages()) {
                     receive(message);
                 }
                 if (session.handles().pendingReleases() > MANY_RELEASED) {

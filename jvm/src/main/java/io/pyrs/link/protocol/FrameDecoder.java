@@ -1,6 +1,7 @@
 package io.pyrs.link.protocol;
 
-import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,7 +22,28 @@ public final class FrameDecoder {
     private int end;
     private int maxLength;
     /** The fragments received so far, by type and id: fragments of different messages may interleave. */
-    private final Map<FrameType, Map<Long, ByteArrayOutputStream>> fragments = new EnumMap<>(FrameType.class);
+    private final Map<FrameType, Map<Long, Fragments>> fragments = new EnumMap<>(FrameType.class);
+
+    /** The fragments of one message, joined at its end: an array that grows would be copied more often. */
+    private static final class Fragments {
+        private final List<byte[]> parts = new ArrayList<>();
+        private long size;
+
+        private void add(byte[] part) {
+            parts.add(part);
+            size += part.length;
+        }
+
+        private byte[] join() {
+            byte[] whole = new byte[(int) size];
+            int filled = 0;
+            for (byte[] part : parts) {
+                System.arraycopy(part, 0, whole, filled, part.length);
+                filled += part.length;
+            }
+            return whole;
+        }
+    }
 
     public FrameDecoder(int maxLength) {
         this.maxLength = maxLength;
@@ -37,12 +59,35 @@ public final class FrameDecoder {
     }
 
     /**
+     * Appends the bytes of one read, at least 1 and at most about {@code most}.
+     *
+     * @return the number of bytes, or -1 at the end of the stream
+     */
+    public int read(InputStream in, int most) throws IOException {
+        reserve(most);
+        int size = in.read(buffer, end, buffer.length - end);
+        end += Math.max(size, 0);
+        return size;
+    }
+
+    /**
      * Appends received bytes and returns the messages that they complete.
      *
      * @throws ProtocolException if the bytes are malformed; valid messages in the same bytes are lost
      */
     public List<Frame> feed(byte[] bytes, int offset, int length) {
-        append(bytes, offset, length);
+        reserve(length);
+        System.arraycopy(bytes, offset, buffer, end, length);
+        end += length;
+        return messages();
+    }
+
+    /**
+     * Returns the complete messages among the received bytes.
+     *
+     * @throws ProtocolException if the bytes are malformed; valid messages in the same bytes are lost
+     */
+    public List<Frame> messages() {
         List<Frame> messages = new ArrayList<>();
         ByteBuffer view = ByteBuffer.wrap(buffer);
         while (end - start >= 4) {
@@ -68,17 +113,18 @@ public final class FrameDecoder {
         return messages;
     }
 
-    private void append(byte[] bytes, int offset, int length) {
-        if (buffer.length - end < length) {
-            int pending = end - start;
-            byte[] target = buffer.length < pending + length ? new byte[pending + length] : buffer;
-            System.arraycopy(buffer, start, target, 0, pending);
-            buffer = target;
-            start = 0;
-            end = pending;
+    /** Makes space for {@code length} bytes after those of the incomplete frame. */
+    private void reserve(int length) {
+        if (buffer.length - end >= length) {
+            return;
         }
-        System.arraycopy(bytes, offset, buffer, end, length);
-        end += length;
+        int pending = end - start;
+        byte[] target =
+                buffer.length < pending + length ? new byte[Math.max(pending + length, 2 * buffer.length)] : buffer;
+        System.arraycopy(buffer, start, target, 0, pending);
+        buffer = target;
+        start = 0;
+        end = pending;
     }
 
     private void take(int typeAndMore, long id, int offset, int length, List<Frame> messages) {
@@ -94,24 +140,25 @@ public final class FrameDecoder {
         if (more && !type.isFragmentable()) {
             throw new ProtocolException("malformed frame: " + type + " is never fragmented");
         }
-        Map<Long, ByteArrayOutputStream> ofType = fragments.get(type);
-        ByteArrayOutputStream earlier = ofType == null ? null : ofType.get(id);
+        Map<Long, Fragments> ofType = fragments.get(type);
+        Fragments earlier = ofType == null ? null : ofType.get(id);
+        byte[] body = Arrays.copyOfRange(buffer, offset, offset + length);
         if (earlier == null && !more) {
-            messages.add(new Frame(type, id, Arrays.copyOfRange(buffer, offset, offset + length)));
+            messages.add(new Frame(type, id, body));
             return;
         }
-        if (earlier != null && (long) earlier.size() + length > Frames.MAX_MESSAGE) {
+        if (earlier != null && earlier.size + length > Frames.MAX_MESSAGE) {
             throw new ProtocolException(
                     "malformed frame: a " + type + " of more than " + Frames.MAX_MESSAGE + " bytes");
         }
         if (earlier == null) {
-            earlier = new ByteArrayOutputStream(2 * length + 32);
+            earlier = new Fragments();
             fragments.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
         }
-        earlier.write(buffer, offset, length);
+        earlier.add(body);
         if (!more) {
             fragments.get(type).remove(id);
-            messages.add(new Frame(type, id, earlier.toByteArray()));
+            messages.add(new Frame(type, id, earlier.join()));
         }
     }
 }
