@@ -14,7 +14,7 @@ import pyrs
 from pyrs.aio import iteration
 from pyrs.aio.iteration import _Inbox
 from pyrs.aio.waking import AsyncioWaker
-from pyrs.testing import TestPublisher
+from pyrs.testing import BlockedLoop, TestPublisher
 from tests.waiting import DEADLINE
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
@@ -58,7 +58,7 @@ def test_async_for_requests_one_element_at_a_time() -> None:
     asyncio.run(main())
 
 
-def test_batch_from_another_thread_wakes_the_loop_once() -> None:
+def test_batch_from_another_thread_wakes_the_loop_once(no_blocked_loop: list[BlockedLoop]) -> None:
     async def main() -> int:
         loop = asyncio.get_running_loop()
         wakes = 0
@@ -85,6 +85,7 @@ def test_batch_from_another_thread_wakes_the_loop_once() -> None:
         return wakes
 
     assert asyncio.run(main()) == 1
+    no_blocked_loop.clear()  # the join
 
 
 def test_error_follows_the_elements() -> None:
