@@ -149,6 +149,7 @@ def blackbox(
     make: Callable[[], Any],
     *,
     trigger: Callable[[Any], object] = lambda subscriber: None,
+    create: Callable[[int], Any] = lambda n: n,
     covers: tuple[str, ...] = (),
     skips: Skips = NOTHING,
     subset: bool = False,
@@ -156,12 +157,12 @@ def blackbox(
 ) -> Entry:
     """Return an entry for a blackbox verification of a Subscriber."""
 
-    class _Blackbox(SubscriberBlackboxVerification[int]):
+    class _Blackbox(SubscriberBlackboxVerification[Any]):
         def create_subscriber(self) -> Any:
             return make()
 
-        def create_element(self, n: int) -> int:
-            return n
+        def create_element(self, n: int) -> Any:
+            return create(n)
 
         def trigger_request(self, subscriber: Any) -> None:
             trigger(subscriber)
@@ -174,8 +175,9 @@ def blackbox(
 
 def whitebox(
     name: str,
-    make: Callable[[WhiteboxProbe[int]], Any],
+    make: Callable[[WhiteboxProbe[Any]], Any],
     *,
+    create: Callable[[int], Any] = lambda n: n,
     covers: tuple[str, ...] = (),
     skips: Skips = NOTHING,
     subset: bool = False,
@@ -183,12 +185,12 @@ def whitebox(
 ) -> Entry:
     """Return an entry for a whitebox verification of a Subscriber."""
 
-    class _Whitebox(SubscriberWhiteboxVerification[int]):
-        def create_subscriber(self, probe: WhiteboxProbe[int]) -> Any:
+    class _Whitebox(SubscriberWhiteboxVerification[Any]):
+        def create_subscriber(self, probe: WhiteboxProbe[Any]) -> Any:
             return make(probe)
 
-        def create_element(self, n: int) -> int:
-            return n
+        def create_element(self, n: int) -> Any:
+            return create(n)
 
         def tear_down(self) -> None:
             tidy()

@@ -6,6 +6,7 @@ from tests.conformance.adapters import ADAPTERS
 from tests.conformance.entry import Entry
 from tests.conformance.jvm_implementations import JVM_IMPLEMENTATIONS
 from tests.conformance.mirrors import MIRRORS
+from tests.conformance.operator_inputs import OPERATOR_INPUTS
 from tests.conformance.operators import OPERATORS
 from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.sources import SOURCES
@@ -17,7 +18,8 @@ __all__ = ["COVERED", "EVERY_ENTRY", "EXEMPT", "FAMILIES", "OURS", "THIRD_PARTY_
 
 FAMILIES: dict[str, list[Entry]] = {
     "Sources and sinks": SOURCES,
-    "Operators": OPERATORS,
+    "Operators, Publisher side": OPERATORS,
+    "Operators, Subscriber side": OPERATOR_INPUTS,
     "Operators as Processors": PROCESSORS,
     "Subscribers": SUBSCRIBERS,
     "Adapters": ADAPTERS,

@@ -6,10 +6,12 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyrs import SpecViolation, set_error_hook
 from pyrs.tck import Report, Status
 from tests.conformance.entry import Entry
 from tests.conformance.routes import ROUTES, Route, Verify
@@ -19,6 +21,7 @@ __all__ = [
     "TEST_PATIENCE",
     "Result",
     "counts_in_words",
+    "guard_reports",
     "numbers_of",
     "verify_all",
     "verify_entry",
@@ -87,7 +90,8 @@ class Result(NamedTuple):
 
 def verify_entry(entry: Entry, route: Route, verify: Verify) -> Result:
     began = time.monotonic()
-    report = verify(entry.verification)
+    with guard_reports() as reported:
+        report = verify(entry.verification)
     tck, beyond = (_counts(report, beyond=beyond) for beyond in (False, True))
     notes = [
         (verdict.name, verdict.status.value, verdict.reason)
@@ -95,8 +99,29 @@ def verify_entry(entry: Entry, route: Route, verify: Verify) -> Result:
         if verdict.status in (Status.FAILED, Status.SKIPPED)
     ]
     notes += [("the run", "void", problem) for problem in report.problems]
+    notes += [("the run", "void", f"strict reported: {text}") for text in dict.fromkeys(reported)]
     untested = report.count(Status.UNTESTED)
     return Result(entry.name, route.key, tck, beyond, untested, tuple(notes), round(time.monotonic() - began, 1))
+
+
+@contextmanager
+def guard_reports() -> Iterator[list[str]]:
+    """Collect what `strict` reports about the code under test.
+
+    The test of §2.5 sends a second Subscription, so a report of §2.12 is about the TCK.
+    """
+    reported: list[str] = []
+
+    def hook(error: BaseException, where: str) -> None:
+        if where == "strict" and isinstance(error, SpecViolation) and error.rule != "2.12":
+            reported.append(str(error))
+        before(error, where)
+
+    before = set_error_hook(hook)
+    try:
+        yield reported
+    finally:
+        set_error_hook(before)
 
 
 def _counts(report: Report, *, beyond: bool) -> tuple[int, int, int]:

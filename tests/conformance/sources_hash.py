@@ -22,6 +22,7 @@ FACTORIES = (
     "conformance/feeding.py",
     "conformance/jvm_implementations.py",
     "conformance/mirrors.py",
+    "conformance/operator_inputs.py",
     "conformance/operators.py",
     "conformance/options.py",
     "conformance/sources.py",

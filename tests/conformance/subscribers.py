@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 import pyrs
@@ -154,10 +154,11 @@ SUBSCRIBERS: list[Entry] = [
 ]
 
 
-class _Inlet(Processor[Any, Any], Subscription):
-    """Connects one input to one output. `strict` checks the rules in front of it.
+class Inlet(Processor[Any, Any], Subscription):
+    """Connects one input to one output: the glue between a Processor's input and an operator.
 
-    No request and no terminal signal is forwarded before the output's on_subscribe has returned (§1.3).
+    No request and no terminal signal is forwarded before the output's on_subscribe has returned (§1.3). The calls on
+    the input's Subscription are serial (§2.7), although the TCK races the calls on the output's Subscription.
     """
 
     def __init__(self) -> None:
@@ -167,6 +168,8 @@ class _Inlet(Processor[Any, Any], Subscription):
         self._open = False
         self._over = False
         self._demand = 0
+        self._cancels = False
+        self._calling = 0  # the thread that calls the input's Subscription
         self._end: tuple[BaseException | None] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
@@ -178,64 +181,83 @@ class _Inlet(Processor[Any, Any], Subscription):
         subscriber.on_subscribe(self)
         with self._lock:
             self._open = True
-        self._forward()
+        self._finish()
+        self._call()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         with self._lock:
             self._input = subscription
-        if self._over:
-            subscription.cancel()
-        self._forward()
+        self._call()
 
     def on_next(self, element: Any, /) -> None:
         output = self._output
         if output is not None:
             output.on_next(element)
+        if self._cancels and self._calling == get_ident():
+            self._cancel_input()  # inside a request that emits (§3.10)
 
     def on_error(self, error: BaseException, /) -> None:
         with self._lock:
             self._end = (error,)
-        self._forward()
+        self._finish()
 
     def on_complete(self) -> None:
         with self._lock:
             self._end = (None,)
-        self._forward()
+        self._finish()
 
     def request(self, n: int, /) -> None:
         with self._lock:
             self._demand = min(2**63 - 1, self._demand + n)
-        self._forward()
+        self._call()
 
     def cancel(self) -> None:
         with self._lock:
+            self._cancels = self._cancels or not self._over
             self._over, self._output = True, None
-            subscription = self._input
+        self._call()
+
+    def _finish(self) -> None:
+        """Forward the terminal signal once the output is connected."""
+        with self._lock:
+            end, output = self._end, self._output
+            if end is None or output is None or not self._open:
+                return
+            self._over, self._output = True, None
+        output.on_complete() if end[0] is None else output.on_error(end[0])
+
+    def _call(self) -> None:
+        """Forward demand and cancel, on one thread at a time."""
+        with self._lock:
+            if self._calling:
+                return
+            self._calling = get_ident()
+        while True:
+            with self._lock:
+                subscription = self._input
+                ready = self._open and not self._over and self._end is None and subscription is not None
+                demand, self._demand = (self._demand, 0) if ready else (0, self._demand)
+                if subscription is None or not (demand or self._cancels):
+                    self._calling = 0
+                    return
+            if self._cancels:
+                self._cancel_input()
+            elif demand:
+                subscription.request(demand)
+
+    def _cancel_input(self) -> None:
+        with self._lock:
+            subscription = self._input if self._cancels and self._end is None else None
+            self._cancels = False
         if subscription is not None:
             subscription.cancel()
-
-    def _forward(self) -> None:
-        """Forward the demand or the terminal signal once both sides are connected."""
-        with self._lock:
-            if not self._open or self._over:
-                return
-            demand, end, output = 0, self._end, self._output
-            if end is not None:
-                self._over, self._output = True, None
-            elif self._input is not None:
-                demand, self._demand = self._demand, 0
-            subscription = self._input
-        if end is not None and output is not None:
-            output.on_complete() if end[0] is None else output.on_error(end[0])
-        elif demand and subscription is not None:
-            subscription.request(demand)
 
 
 class Through(Processor[Any, Any]):
     """An operator as a Processor: its input is the Processor's input, and its stream the Processor's output."""
 
     def __init__(self, apply: Any) -> None:
-        self._input: Any = pyrs.strict(_Inlet())
+        self._input: Any = pyrs.strict(Inlet())
         self._output = apply(pyrs.Stream(self._input))
 
     def on_subscribe(self, subscription: Subscription, /) -> None:

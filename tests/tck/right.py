@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from contextlib import suppress
+from threading import Lock, Thread
 from typing import Any
 
 from pyrs.api import Publisher, Subscriber, Subscription
@@ -48,6 +49,9 @@ class RightSubscription(Subscription):
             if self.busy:
                 return
             self.busy = True
+        self.loop()
+
+    def loop(self) -> None:
         while True:
             subscriber = self.subscriber
             if subscriber is not None:
@@ -69,6 +73,17 @@ class RightSubscription(Subscription):
                 self.demand -= 1
             self.sent += 1
             subscriber.on_next(self.sent)
+
+
+class ThreadedSubscription(RightSubscription):
+    """Emits on a new thread whenever there is demand again; an exception ends the thread."""
+
+    def loop(self) -> None:
+        Thread(target=self.run, name="threaded", daemon=True).start()
+
+    def run(self) -> None:
+        with suppress(Exception):
+            super().loop()
 
 
 class RightPublisher(Publisher[Any]):
