@@ -201,6 +201,11 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
         subscriber.ended.expect_close(
             f"the Publisher did not complete its 3 elements after a demand above 2**63 - 1 inside {signal} (rule 3.17)"
         )
+        if subscriber.ended.is_closed and (subscriber.elements != 3 or subscriber.error is not None):
+            self.env.flop(
+                f"{subscriber.last} arrived after {subscriber.elements} of 3 elements, after a demand above 2**63 - 1 "
+                f"inside {signal} (rule 3.17)"
+            )
 
 
 class _Lingering(Watching[T]):

@@ -59,9 +59,14 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
     @publisher_test(2 * _MOST_AFTER_CANCEL)
     def beyond_spec108_mustStopWhenCancelledInsideOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` inside on_next must stop the signals despite remaining demand (§1.8)."""
-        subscriber = self.subscribe(publisher, _CancelsInside[T](self.env, after=3))
+        self._stops_inside(publisher, after=3)
+        self._stops_inside(self.new_publisher(2 * _MOST_AFTER_CANCEL), after=100)
+
+    def _stops_inside(self, publisher: Publisher[T], after: int) -> None:
+        subscriber = self.subscribe(publisher, _CancelsInside[T](self.env, after))
         subscriber.request(2 * _MOST_AFTER_CANCEL)
-        subscriber.cancelled.expect_close("the Publisher did not publish 3 elements after a large request")
+        if not subscriber.cancelled.closes_while(lambda: subscriber.elements):
+            self.env.flop_and_fail(f"the Publisher did not publish {after} elements after a large request (rule 1.2)")
         if not stops(self.env, lambda: subscriber.signals):
             self.env.flop(f"signals did not stop {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
 
@@ -122,6 +127,19 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
             if took > self.env.timeout:
                 self.env.flop(f"cancel took {took:.2f} s, but must return {milliseconds(self.env.timeout)} (rule 3.5)")
             publisher = self.new_publisher(3)
+
+    @publisher_test(5)
+    def beyond_spec306_requestAfterCancelMustHaveNoEffectBetweenElements(self, publisher: Publisher[T]) -> None:
+        """``request`` after a cancel between elements must have no effect (§3.6)."""
+        for received in (1, 2):
+            subscriber = self.new_manual_subscriber(publisher)
+            for _ in range(received):
+                subscriber.request_next_element()
+            subscriber.cancel()
+            for n in (1, 2):
+                subscriber.request(n)
+            subscriber.expect_none()
+            publisher = self.new_publisher(5)
 
     def beyond_spec315_cancelMustReturnNormally(self) -> None:
         """``cancel`` must return normally in every state (§3.15)."""

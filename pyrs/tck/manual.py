@@ -204,6 +204,7 @@ class Watching(ManualSubscriber[T]):
 
     def on_next(self, element: T, /) -> None:
         with self._signal(f"on_next({named(element)})"):
+            self._refuse_none("on_next", element)
             self.elements += 1
             self._assert_not_ended("on_next")
             if self.elements == self._total:

@@ -8,6 +8,7 @@ import pyrs
 from pyrs import schedulers
 from tests.conformance.entry import Entry, failed_stream, operator, publisher
 from tests.conformance.feeding import turnstile
+from tests.conformance.options import ONE_ELEMENT
 from tests.operator_registry import SAMPLES, Conformance
 from tests.operator_registry.row import Apply
 
@@ -47,6 +48,21 @@ FURTHER_CALLS = [
         lambda n: pyrs.just(0).repeat(n - 1) if n else pyrs.empty(),
         failed=lambda: failed_stream().repeat(),
         covers=("Stream.repeat",),
+    ),
+    publisher(
+        "a Single through map, zip and flat_map",
+        lambda n: pyrs.just(7).map(str).zip(pyrs.just(8)).flat_map(lambda pair: pyrs.just(pair[0])),
+        failed=lambda: failed_stream().single().map(str).zip(pyrs.just(8)).flat_map(pyrs.just),
+        most=1,
+        covers=("Single",),
+        skips=ONE_ELEMENT,
+    ),
+    publisher(
+        "a Maybe through filter, map and cache",
+        lambda n: pyrs.just(7).filter(lambda number: n > 0).map(str).cache(),
+        failed=lambda: failed_stream().single().filter(bool).map(str).cache(),
+        most=1,
+        covers=("Maybe",),
     ),
     *operator("publish_on inline", lambda s: s.publish_on(schedulers.inline()), covers=("Stream.publish_on",)),
 ]

@@ -5,49 +5,55 @@ Run ``python -m tests.tck.mutants``. tests/tck and tests/tck_java check every ro
 
 from __future__ import annotations
 
+import json
 import re
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyrs.tck.advice import rule_of
 from tests.tck import test_false_passes, test_processors, test_wrong_publishers, test_wrong_subscribers
 from tests.tck.judging import Case
+from tests.tck.unusual import BLACKBOX as UNUSUAL_BLACKBOX
+from tests.tck.unusual import PUBLISHERS as UNUSUAL_PUBLISHERS
+from tests.tck.unusual import WHITEBOX as UNUSUAL_WHITEBOX
+from tests.tck.wrong_counting import COUNTING
+from tests.tck.wrong_processors import PROCESSORS
+from tests.tck.wrong_states import STATES
+from tests.tck.wrong_subscriber_families import BLACKBOX, WHITEBOX
+from tests.tck.wrong_subscribing import FAILED, SUBSCRIBING
 from tests.tck_java.table import NOT_SEEN
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "mutants.md"
+MEASURED = ROOT / "tests" / "tck_java" / "measured.json"
 CASES = {
-    "Publishers": (*test_wrong_publishers.CASES, *test_false_passes.CASES),
-    "Failed Publishers": (*test_wrong_publishers.FAILED_CASES, *test_false_passes.FAILED_CASES),
-    "Subscribers, whitebox": (*test_wrong_subscribers.CASES,),
-    "Subscribers, blackbox": (*test_wrong_subscribers.BLACKBOX_CASES,),
-    "Processors": (*test_processors.CASES,),
+    "Publishers": (*test_wrong_publishers.CASES, *test_false_passes.CASES, *COUNTING, *STATES, *SUBSCRIBING),
+    "Failed Publishers": (*test_wrong_publishers.FAILED_CASES, *test_false_passes.FAILED_CASES, *FAILED),
+    "Subscribers, whitebox": (*test_wrong_subscribers.CASES, *WHITEBOX),
+    "Subscribers, blackbox": (*test_wrong_subscribers.BLACKBOX_CASES, *BLACKBOX),
+    "Processors": (*test_processors.CASES, *PROCESSORS),
 }
 
 
-# "yes" if the official TCK rejects an object that the port rejects by its additional tests only. The other such
-# objects were not tried.
-REJECTED_BY_THE_OFFICIAL_TCK = {
-    "AnswersAfterTheEnd": "no",
-    "BusyWithoutALock": "no",
-    "CancelAwaitsTheSignal": "no",
-    "CancelsSlowly": "no",
-    "CancelsUnderALock": "no",
-    "CompletesDuringOnNext": "yes",
-    "CompletesOnATimer": "no",
-    "CompletesOnCancel": "yes",
-    "CompletesTheOthers": "no",
-    "CompletesTwiceWhenCancelled": "yes",
-    "CountsOneRequestInOnSubscribe": "no",
-    "CountsTheLastRequestInOnSubscribe": "no",
-    "DropsTheOthers": "no",
-    "ExceedsAfterAThousand": "no",
-    "ExceedsAfterAThousandRequests": "no",
+UNUSUAL = {
+    "Publishers": UNUSUAL_PUBLISHERS,
+    "Subscribers, whitebox": UNUSUAL_WHITEBOX,
+    "Subscribers, blackbox": UNUSUAL_BLACKBOX,
 }
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """Return the result of ``tests.tck_java.campaign``."""
+    content: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return content
 
 
 class Mutant(NamedTuple):
     """A faulty class, and the tests that reject it."""
 
+    kind: str
     name: str
     fault: str
     rules: tuple[str, ...]
@@ -57,24 +63,32 @@ class Mutant(NamedTuple):
     def row(self) -> str:
         """Return the row of the table."""
         tests = [f"`{_shortened(test)}`" for test in (*self.official, *self.additional)]
-        seen = any((test, self.name) not in NOT_SEEN for test in self.official)
-        by = "yes" if seen else REJECTED_BY_THE_OFFICIAL_TCK.get(self.name, "not tried")
+        by = {True: "yes", False: "no", None: "not tried"}[self.seen]
         return f"| `{self.name}` | {self.fault} | {', '.join(self.rules)} | {', '.join(tests)} | {by} |"
 
+    @property
+    def seen(self) -> bool | None:
+        """True if the official TCK rejects the object; None if it was not tried."""
+        by = measured()["rejected_by"].get(f"{self.kind}/{self.name}")
+        if by is not None:
+            return bool(by)
+        return any((test, self.name) not in NOT_SEEN for test in self.official) or None
 
-def mutants(cases: tuple[Case, ...]) -> list[Mutant]:
+
+def mutants(kind: str, cases: tuple[Case, ...]) -> list[Mutant]:
     """Return the faulty classes of the cases, sorted by name."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         if isinstance(case.make, type) and not case.make.__name__.startswith("Right"):
             found.setdefault(case.make.__name__, []).append(case)
-    return [_mutant(name, found[name]) for name in sorted(found)]
+    return [_mutant(kind, name, found[name]) for name in sorted(found)]
 
 
-def _mutant(name: str, cases: list[Case]) -> Mutant:
+def _mutant(kind: str, name: str, cases: list[Case]) -> Mutant:
     rules = dict.fromkeys(rule_of(case.test, case.message) for case in cases)
     tests = dict.fromkeys(case.test for case in cases)
     return Mutant(
+        kind,
         name,
         _fault(cases[0].make),
         tuple(sorted(filter(None, rules), key=lambda rule: [int(part) for part in rule.split(".")])),
@@ -97,20 +111,47 @@ def page() -> str:
     """Return the page as Markdown."""
     parts = [INTRODUCTION]
     for title, cases in CASES.items():
-        rows = "\n".join(mutant.row() for mutant in mutants(cases))
+        rows = "\n".join(mutant.row() for mutant in mutants(title, cases))
         parts.append(f"## {title}\n\n{HEADING}\n{rows}\n")
+    parts.append(CORRECT)
+    for title, unusual in UNUSUAL.items():
+        rows = "\n".join(f"| `{each.__name__}` | {_fault(each)} |" for each in unusual)
+        parts.append(f"### {title}, unusual\n\n| object | property |\n|---|---|\n{rows}\n")
+    parts[0] = parts[0].format(**_numbers())
     return "\n".join(parts)
+
+
+def _numbers() -> dict[str, object]:
+    every = [mutant for title, cases in CASES.items() for mutant in mutants(title, cases)]
+    seen = [mutant.seen for mutant in every]
+    return {
+        "total": len(every),
+        "unusual": sum(map(len, UNUSUAL.values())),
+        "yes": seen.count(True),
+        "no": seen.count(False),
+        "not_tried": seen.count(None),
+        "commit": measured()["commit"],
+    }
 
 
 HEADING = "| faulty object | fault | rules | rejected by the port's test | by the official TCK |\n|---|---|---|---|---|"
 INTRODUCTION = """# Faulty implementations
 
-Each object below has one fault, and the named tests of [the TCK in Python](referee.md) reject it: they fail or, if the
-behaviour is optional, are skipped with the fault as the reason. `tests/tck` runs every row and compares the message;
-`tests/tck_java` runs the rows of the official TCK in a JVM. The last column shows whether a test of the
-official TCK rejects the object.
+Each of these {total} objects has one fault, and the named tests of [the TCK in Python](referee.md) reject it: they fail
+or, if the behaviour is optional, are skipped with the fault as the reason. `tests/tck` runs every row and compares the
+message; `tests/tck_java` runs a test of the official TCK on the objects that have had a row since its first version.
+
+The last column shows whether the official TCK rejects the object: {yes} are rejected, {no} are accepted, {not_tried}
+were not tried. `python -m tests.tck_java.campaign` runs all tests of the official TCK on an object until one rejects it
+twice; it was run at commit `{commit}`.
+
+None of the tests fails for [{unusual} correct but unusual objects](#correct-implementations).
 
 `python -m tests.tck.mutants` writes this page.
+"""
+CORRECT = """## Correct implementations
+
+Each object conforms to the specification in an unusual way. No test of the port may fail for it.
 """
 
 if __name__ == "__main__":

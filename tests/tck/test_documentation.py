@@ -104,6 +104,6 @@ def test_the_table_of_faulty_implementations_is_current() -> None:
 
 
 def test_every_faulty_implementation_has_a_rule_or_a_race() -> None:
-    for cases in mutants.CASES.values():
-        for mutant in mutants.mutants(cases):
+    for kind, cases in mutants.CASES.items():
+        for mutant in mutants.mutants(kind, cases):
             assert mutant.rules or any("race" in test for test in mutant.additional) or mutant.official, mutant.name

@@ -1,0 +1,54 @@
+"""Families of faulty implementations: the named test rejects each one. All are judged at the same time."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from pyrs.tck import TestEnvironment, Verdict, races
+from tests.tck import judging
+from tests.tck.judging import Case, assert_says, judge_blackbox, judge_failed_publisher, judge_publisher, judge_whitebox
+from tests.tck.test_processors import judged
+from tests.tck.wrong_counting import COUNTING
+from tests.tck.wrong_processors import PROCESSORS
+from tests.tck.wrong_states import STATES
+from tests.tck.wrong_subscriber_families import BLACKBOX, WHITEBOX
+from tests.tck.wrong_subscribing import FAILED, SUBSCRIBING
+
+CASES = [*COUNTING, *STATES, *SUBSCRIBING]
+KINDS = (
+    (CASES, judge_publisher),
+    (FAILED, judge_failed_publisher),
+    (WHITEBOX, judge_whitebox),
+    (BLACKBOX, judge_blackbox),
+    (PROCESSORS, judged),
+)
+ALL = [case for cases, _ in KINDS for case in cases]
+# Most verdicts wait for a signal that does not arrive. The waits overlap, so they may be long.
+OVERLAPPING = TestEnvironment(timeout=1.5, no_signals_timeout=0.05, reference_timeout=0.5, hook_timeout=30, deadline=60)
+AT_A_TIME = 24
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, Future[Verdict]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "SHORT", OVERLAPPING)
+        patch.setattr(races, "_SWITCH_INTERVAL", sys.getswitchinterval())  # it would slow down the other tests
+        with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
+            return {str(case): pool.submit(judge, case) for cases, judge in KINDS for case in cases}
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_a_faulty_implementation_is_rejected(case: Case, verdicts: dict[str, Future[Verdict]]) -> None:
+    assert_says(verdicts[str(case)].result(), case)
+
+
+@pytest.mark.parametrize(
+    "cases", [cases for cases, _ in KINDS], ids=["publisher", "failed", "whitebox", "blackbox", "processor"]
+)
+def test_each_faulty_implementation_has_its_own_name_and_fault(cases: list[Case]) -> None:
+    names = [case.make.__name__ for case in cases]
+    assert len(set(names)) == len(names)
+    assert len({case.make.__doc__ for case in cases}) == len(names)

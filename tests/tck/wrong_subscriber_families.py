@@ -1,0 +1,480 @@
+"""Families of Subscribers, with a probe and without one: each has one fault at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread, Timer
+from typing import Any
+
+from pyrs.api import Subscription
+from tests.tck.judging import Case
+from tests.tck.right import Puppet, RightProbed, RightSubscriber, not_none
+from tests.tck.test_wrong_subscribers import (
+    DEMAND,
+    END,
+    ERROR,
+    HAPPY,
+    MANY,
+    NULL,
+    SECOND,
+    black,
+)
+
+__all__ = ["BLACKBOX", "WHITEBOX"]
+
+AFTER_END = "beyond_spec204_mustLeaveTheSubscriptionAloneAfter{}"
+ORDER = "beyond_spec211_mustProcessSignalsInTheirOrder"
+CANCELS = "beyond_spec206_mustCancelWheneverItIsTold"
+SERIAL = "beyond_spec207_mustCallTheSubscriptionSerially"
+OWN = "beyond_spec301_mustUseItsOwnSubscriptionOnly"
+NOT_SECOND = "beyond_spec205_mustNotRequestFromASecondSubscription"
+
+
+def _made(name: str, fault: str, base: type[Any], **attributes: Any) -> Any:
+    return type(name, (base,), {"__doc__": f"{fault}.", "__module__": __name__, **attributes})
+
+
+# A call on the Subscription in a terminal signal, on three kinds of threads.
+
+
+def _inline(call: Callable[[], None]) -> None:
+    call()
+
+
+def _on_a_thread(call: Callable[[], None]) -> None:
+    thread = Thread(target=call, daemon=True)
+    thread.start()
+    thread.join()
+
+
+def _on_a_timer(call: Callable[[], None]) -> None:
+    Timer(0.01, call).start()
+
+
+def _calling(signal: str, method: str, run: Callable[[Callable[[], None]], None], base: type[Any]) -> Any:
+    def send(self: Any, *arguments: Any) -> None:
+        getattr(base, signal)(self, *arguments)
+        subscription = self.subscription
+        run(subscription.cancel if method == "cancel" else lambda: subscription.request(1))
+
+    return send
+
+
+def _terminal(base: type[Any], prefix: str) -> list[Case]:
+    cases = []
+    for end, signal in (("OnComplete", "on_complete"), ("OnError", "on_error")):
+        for method in ("request", "cancel"):
+            for where, run, test in (
+                ("Later", _on_a_timer, AFTER_END.format(end)),
+                ("OnAThread", _on_a_thread, AFTER_END.format(end)),
+                ("AfterIt", _inline, AFTER_END.format(end)),
+            ):
+                place = {"Later": "on a timer", "OnAThread": "on a thread", "AfterIt": "at the end of it"}[where]
+                faulty = _made(
+                    f"{prefix}{method.capitalize()}s{where}{end}",
+                    f"Calls {method} after {signal}, {place}",
+                    base,
+                    **{signal: _calling(signal, method, run, base)},
+                )
+                cases.append(Case(test, faulty, f"the Subscriber called {method}("))
+    return cases
+
+
+# None as an argument.
+
+
+def _accepting(signal: str, base: type[Any]) -> Any:
+    def send(self: Any, argument: Any) -> None:
+        if argument is not None:
+            getattr(base, signal)(self, argument)
+
+    return send
+
+
+def _raising(signal: str, base: type[Any]) -> Any:
+    def send(self: Any, argument: Any) -> None:
+        if argument is None:
+            raise ValueError(f"{signal}(None)")
+        getattr(base, signal)(self, argument)
+
+    return send
+
+
+def _null(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Case]:
+    cases = []
+    for camel, signal in (("onSubscribe", "on_subscribe"), ("onNext", "on_next"), ("onError", "on_error")):
+        title = camel[0].upper() + camel[1:]
+        for verb, fault, method, message in (
+            ("Accepts", "Accepts {}(None)", _accepting, "did not raise TypeError (rule 2.13)"),
+            ("ValueErrorFor", "Raises ValueError for {}(None)", _raising, f"ValueError: {signal}(None)"),
+        ):
+            faulty = _made(f"{prefix}{verb}None{title}", fault.format(signal), base, **{signal: method(signal, base)})
+            cases.append(Case(name(NULL.format(camel)), faulty, message))
+    return cases
+
+
+# A second Subscription.
+
+
+def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Case]:
+    def ignores(self: Any, subscription: Any) -> None:
+        if self.subscription is None:
+            base.on_subscribe(self, subscription)
+
+    def raises(self: Any, subscription: Any) -> None:
+        if self.subscription is not None:
+            raise RuntimeError("there is a Subscription already")
+        base.on_subscribe(self, subscription)
+
+    def cancels_first(self: Any, subscription: Any) -> None:
+        if self.subscription is not None:
+            self.subscription.cancel()
+        else:
+            base.on_subscribe(self, subscription)
+
+    def requests_and_cancels(self: Any, subscription: Any) -> None:
+        if self.subscription is not None:
+            subscription.cancel()
+            subscription.request(1)
+        else:
+            base.on_subscribe(self, subscription)
+
+    not_cancelled = "did not cancel the second Subscription (rule 2.5)"
+    on_second = "called request(1) on its second Subscription (rule 2.5)"
+    used = NOT_SECOND if base is RightProbed else name(SECOND)
+    return [
+        Case(test, _made(f"{prefix}{title}", fault, base, on_subscribe=method), message)
+        for title, fault, method, test, message in (
+            ("IgnoresTheSecond", "Ignores a second Subscription", ignores, name(SECOND), not_cancelled),
+            ("RaisesForTheSecond", "Raises for a second Subscription", raises, name(SECOND), "there is a Subscription"),
+            (
+                "CancelsTheFirst",
+                "Cancels the first Subscription instead of the second",
+                cancels_first,
+                name(SECOND),
+                not_cancelled,
+            ),
+            (
+                "RequestsAfterRefusing",
+                "Requests from a second Subscription after it has cancelled it",
+                requests_and_cancels,
+                used,
+                on_second,
+            ),
+        )
+    ]
+
+
+# Elements at one place.
+
+
+class CountsElements(RightProbed):
+    at = 1
+    count = 0
+
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+        self.count += 1
+        if self.count == self.at:
+            self.do(element)
+        else:
+            super().on_next(element)
+
+    def do(self, element: Any) -> None:
+        raise NotImplementedError
+
+
+def _forget(self: Any, element: Any) -> None:
+    pass
+
+
+def _twice(self: Any, element: Any) -> None:
+    self.probe.register_on_next(element)
+    self.probe.register_on_next(element)
+
+
+def _raise(self: Any, element: Any) -> None:
+    raise RuntimeError("an element too many")
+
+
+def _fail(self: Any, element: Any) -> None:
+    self.probe.register_on_error(RuntimeError("bad element"))
+
+
+def _other(self: Any, element: Any) -> None:
+    self.probe.register_on_next(-1)
+
+
+ELEMENTS = [
+    Case(test, _made(f"{name}{at}", fault.format(at), CountsElements, do=do, at=at), message)
+    for name, fault, do, places in (
+        (
+            "ForgetsElement",
+            "Does not process element {}",
+            _forget,
+            (
+                (1, HAPPY, "did not call register_on_next(0)"),
+                (2, MANY, "did not call register_on_next(1)"),
+                (5, ORDER, "did not call register_on_next(9)"),
+                (10, ORDER, "on_next(9)"),
+            ),
+        ),
+        (
+            "ProcessesTwice",
+            "Processes element {} twice",
+            _twice,
+            ((1, MANY, "reported on_next(0) instead of on_next(1)"), (5, ORDER, "instead of on_next(5)")),
+        ),
+        (
+            "RaisesForElement",
+            "Raises for element {}",
+            _raise,
+            (
+                (1, MANY, "an element too many"),
+                (2, HAPPY, "an element too many"),
+                (5, ORDER, "did not call register_on_next(9)"),
+                (10, SERIAL, "an element too many"),
+            ),
+        ),
+        (
+            "ChangesElement",
+            "Processes another element instead of element {}",
+            _other,
+            ((1, HAPPY, "instead of on_next(0)"), (5, ORDER, "reported on_next(-1) instead of on_next(4)")),
+        ),
+    )
+    for at, test, message in places
+]
+
+
+class Swaps(RightProbed):
+    at = 2
+    count = 0
+    held: Any = None
+
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+        self.count += 1
+        if self.count == self.at:
+            self.held = element
+            return
+        super().on_next(element)
+        if self.count == self.at + 1:
+            super().on_next(self.held)
+
+
+# The puppet.
+
+
+def _puppet(name: str, fault: str, request: Callable[[Any, int], None], test: str, message: str) -> Case:
+    puppet = type("puppet", (Puppet,), {"trigger_request": request, "calls": 0})
+    return Case(test, _made(name, fault, RightProbed, puppet=puppet), message)
+
+
+def _one_less(self: Any, n: int) -> None:
+    if n > 1:
+        self.subscription.request(n - 1)
+
+
+def _negative(self: Any, n: int) -> None:
+    self.subscription.request(-n)
+
+
+def _first_only(self: Any, n: int) -> None:
+    self.calls += 1
+    if self.calls == 1:
+        self.subscription.request(n)
+
+
+def _zero_first(self: Any, n: int) -> None:
+    self.subscription.request(0)
+    self.subscription.request(n)
+
+
+class CancelsInState(RightProbed):
+    """Ignores the puppet's cancel in one state."""
+
+    state = "before any request"
+
+    def __init__(self, probe: Any) -> None:
+        super().__init__(probe)
+        self.now = "before any request"
+
+    def accepted(self, subscription: Subscription) -> None:
+        subscriber = self
+
+        class InState(Puppet):
+            def trigger_request(self, elements: int) -> None:
+                subscriber.now = "with demand"
+                super().trigger_request(elements)
+
+            def signal_cancel(self) -> None:
+                if subscriber.now != subscriber.state:
+                    super().signal_cancel()
+
+        self.probe.register_on_subscribe(InState(subscription))
+
+    def on_next(self, element: Any, /) -> None:
+        self.now = "after an element"
+        super().on_next(element)
+
+
+def _overlaps(self: Any, element: Any) -> None:
+    RightProbed.on_next(self, element)
+    Thread(target=self.subscription.request, args=(1,), daemon=True).start()
+    self.subscription.cancel()
+
+
+FIRST_ONE: list[Any] = []
+
+
+def _uses_the_first(self: Any, subscription: Any) -> None:
+    type(self).known.append(subscription)
+    first = type(self).known[0]
+    type(self).known[:] = type(self).known[-2:]
+    self.probe.register_on_subscribe(Puppet(first))
+
+
+def _without(signal: str, state: str) -> Callable[..., None]:
+    """Return a signal that is forgotten if the Subscriber has not requested, or if it has."""
+
+    def send(self: Any, *arguments: Any) -> None:
+        if self.requested is (state == "without"):
+            getattr(RightProbed, signal)(self, *arguments)
+        else:
+            not_none(arguments[0] if arguments else 0)
+
+    return send
+
+
+class KnowsRequests(RightProbed):
+    requested = False
+
+    def accepted(self, subscription: Subscription) -> None:
+        subscriber = self
+
+        class Noting(Puppet):
+            def trigger_request(self, elements: int) -> None:
+                subscriber.requested = True
+                super().trigger_request(elements)
+
+        self.probe.register_on_subscribe(Noting(subscription))
+
+
+def _raises_in(signal: str, state: str) -> Callable[..., None]:
+    def send(self: Any, *arguments: Any) -> None:
+        if self.requested is (state == "without"):
+            getattr(RightProbed, signal)(self, *arguments)
+        else:
+            raise RuntimeError(f"{signal} is not possible here")
+
+    return send
+
+
+TERMINAL_STATES = [
+    Case(
+        test.format("out" if state == "without" else ""),
+        _made(
+            f"{verb}{end}{state.capitalize()}Request",
+            f"{fault} {signal} {state} a request",
+            KnowsRequests,
+            **{signal: method(signal, state)},
+        ),
+        message,
+    )
+    for end, signal, test in (("End", "on_complete", END), ("Error", "on_error", ERROR))
+    for state in ("with", "without")
+    for verb, fault, method, message in (
+        ("Forgets", "Forgets", _without, f"did not call register_{signal}("),
+        ("RaisesFor", "Raises for", _raises_in, f"{signal} is not possible here"),
+    )
+]
+
+WHITEBOX = [
+    *_terminal(RightProbed, ""),
+    *_null(RightProbed, "", str),
+    *_second(RightProbed, "", str),
+    *ELEMENTS,
+    *(
+        Case(
+            ORDER,
+            _made(f"Swaps{at}", f"Processes element {at} after the next one", Swaps, at=at),
+            "instead of on_next(",
+        )
+        for at in (2, 5)
+    ),
+    _puppet("RequestsOneLess", "Requests one element less", _one_less, DEMAND, "did not call request()"),
+    _puppet("RequestsNegatively", "Requests -n elements", _negative, DEMAND, "the argument must be positive"),
+    _puppet("RequestsOnce", "Requests only once", _first_only, HAPPY, "did not call request()"),
+    _puppet("RequestsZeroFirst", "Requests 0, then n elements", _zero_first, MANY, "request(0): the argument must be"),
+    *(
+        Case(
+            CANCELS,
+            _made(f"KeepsGoing{number}", f"Does not cancel {state}", CancelsInState, state=state),
+            f"did not cancel, {state} (rule 2.6)",
+        )
+        for number, state in enumerate(("before any request", "with demand", "after an element"), 1)
+    ),
+    Case(
+        SERIAL,
+        _made("CancelsDuringARequest", "Cancels while its request runs on a thread", CountsElements, do=_overlaps),
+        "(rule 2.7)",
+    ),
+    Case(
+        OWN,
+        _made(
+            "UsesTheFirstSubscription",
+            "Uses the Subscription of the first Subscriber",
+            RightProbed,
+            accepted=_uses_the_first,
+            known=FIRST_ONE,
+        ),
+        "of another Subscriber (rule 3.1)",
+    ),
+    *TERMINAL_STATES,
+]
+
+
+class CountsBlack(RightSubscriber):
+    at = 1
+    count = 0
+
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+        self.count += 1
+        assert self.subscription is not None
+        if self.count == self.at:
+            self.do(element)
+        else:
+            self.subscription.request(1)
+
+    def do(self, element: Any) -> None:
+        raise NotImplementedError
+
+
+def _requests(n: int) -> Callable[[Any, Any], None]:
+    return lambda self, element: self.subscription.request(n)
+
+
+BLACKBOX = [
+    *_terminal(RightSubscriber, "Black"),
+    *_null(RightSubscriber, "Black", black),
+    *_second(RightSubscriber, "Black", black),
+    *(
+        Case(
+            SERIAL,
+            _made(f"BlackRequests{word}{at}", f"Requests {n} after element {at}", CountsBlack, do=_requests(n), at=at),
+            "the argument must be positive (rule 3.9)",
+        )
+        for word, n in (("Zero", 0), ("MinusOne", -1))
+        for at in (1, 5)
+    ),
+    *(
+        Case(
+            SERIAL,
+            _made(f"BlackRaises{at}", f"Raises for element {at}", CountsBlack, do=_raise, at=at),
+            "RuntimeError: an element too many",
+        )
+        for at in (1, 5)
+    ),
+]
