@@ -441,8 +441,8 @@ def test_example_on_the_debugging_page_prints_the_shown_output(number: int, tmp_
     assert printed.endswith(expected)
 
 
-def test_debugging_page_has_seven_examples() -> None:
-    assert len(EXAMPLES) == 7
+def test_examples_on_the_debugging_page_are_found() -> None:
+    assert len(EXAMPLES) >= 8
 
 
 def test_assembly_site_runs_few_lines() -> None:
