@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
 
-.PHONY: help setup system demo test test-all test-interop lint docs wheel release conformance release-check bench bench-guard nightly versions test-spark test-cluster clean
+.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel release conformance release-check bench bench-guard nightly versions test-spark test-cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,16 @@ docs: setup ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml
 	@echo "pyrs: site/index.html"
 
+# The browser test needs Playwright from PyPI, and the Chromium of the system.
+build/browser.stamp: | $(VENV)/.ready
+	@.ci/system-packages browser
+	@mkdir -p build
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'playwright>=1.50'
+	@touch $@
+
+docs-test: setup build/browser.stamp ## open every page of the documentation in Chromium
+	@PYRS_CAMPAIGN=1 $(BIN)/python -m pytest -q tests/project/test_site.py tests/project/test_site_in_browser.py
+
 wheel: setup ## build a wheel with the jar into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
@@ -130,8 +140,8 @@ fuzz: ## send mutated and random frames to both halves of the link
 chaos: ## kill, stop, cut, fork and interrupt both sides of bridges with live streams
 races: ## run jcstress on the drain loop, the outbox, the handles and the window of the Java half
 
-versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and Spark on every installed Python from 3.10
-	@.ci/versions
+versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and Spark on every installed Python from 3.10; SMOKE=1, PYTHONS=3.13
+	@.ci/versions $(if $(SMOKE),--smoke) $(PYTHONS)
 
 test-spark: setup ## test Spark on one version of PySpark, such as SPARK=3.5
 	@PYTHON=$(BIN)/python .ci/spark $(SPARK)

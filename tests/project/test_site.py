@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.project.scripts import script
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("material")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", ".mkdocs.yml", "-d", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=350, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+def api_pages() -> ModuleType:
+    return script("api_pages")
+
+
+def text_of(site: Path, page: str) -> str:
+    return (site / page / "index.html").read_text(encoding="utf-8")
 
 
 def test_pages_load_nothing_from_the_network(site: Path) -> None:
@@ -34,13 +30,37 @@ def test_pages_load_nothing_from_the_network(site: Path) -> None:
 
 
 def test_operator_pages_and_api_have_diagrams(site: Path) -> None:
-    for name in ("operators/filtering", "operators/flattening", "operators/timing", "api"):
-        page = (site / name / "index.html").read_text(encoding="utf-8")
-        assert page.count('<svg class="marble"') >= 3, name
+    for name in ("operators/filtering", "operators/flattening", "operators/timing", "api/Stream"):
+        assert text_of(site, name).count('<svg class="marble"') >= 3, name
 
 
 def test_pages_have_a_theme_toggle_and_links_to_their_neighbours(site: Path) -> None:
-    page = (site / "quickstart" / "index.html").read_text(encoding="utf-8")
+    page = text_of(site, "quickstart")
     assert page.count("data-md-color-scheme=") >= 3  # the page and two inputs of the toggle
     assert "md-footer__link--prev" in page
     assert "md-footer__link--next" in page
+
+
+def test_every_class_has_an_api_page(site: Path, api_pages: ModuleType) -> None:
+    reference = api_pages.reference()
+    classes = [page.title for page in reference.pages.values() if "heading_level: 1" in page.directives[0]]
+    assert {"Stream", "Single", "Publisher", "Bridge", "JavaObject", "TestSubscriber", "Emitter"} <= set(classes)
+    for name in classes:
+        heading = re.search(r"<h1[^>]*>(.*?)</h1>", text_of(site, f"api/{name}"), re.DOTALL)
+        assert heading, name
+        assert re.sub(r"<[^>]+>|&para;|\s", "", heading[1]).rpartition(".")[2] == name
+
+
+def test_index_links_every_name_to_its_page(site: Path, api_pages: ModuleType) -> None:
+    index = text_of(site, "api")
+    paths = re.findall(r"\| \[`\w+`\]\[([\w.]+)\] \|", api_pages.reference().index)
+    assert len(paths) > 100
+    linked = {target.partition("#")[2] for target in re.findall(r'href="([^"]+#pyrs[\w.]*)"', index)}
+    assert set(paths) - linked == set()
+    assert ":::" not in index
+
+
+def test_page_of_a_class_lists_inherited_methods(site: Path) -> None:
+    page = text_of(site, "api/Stream")
+    assert 'id="pyrs.Stream.map"' in page
+    assert 'id="pyrs.Stream.collect"' in page
