@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from resource import RUSAGE_CHILDREN, getrusage
 
 from tests.conformance.page import PAGE, render
 from tests.conformance.registry import EVERY_ENTRY, entries_of
 from tests.conformance.results import Results
-from tests.conformance.routes import ROUTES
-from tests.conformance.running import Result, verify_all
+from tests.conformance.routes import LONGEST_FIRST, ROUTES
+from tests.conformance.running import Result, verify_routes
 from tests.conformance.third_party import THIRD_PARTY
 
 
@@ -30,24 +31,28 @@ def main() -> int:
     arguments = parser.parse_args()
     began = time.monotonic()
     results = Results()
-    for route in ROUTES.values():
-        if arguments.route and route.key not in arguments.route:
-            continue
-        names = [
+    work = {
+        route.key: [
             entry.name
             for entry in entries_of(route)
             if (not arguments.names or entry.name.startswith(tuple(arguments.names)))
             and (arguments.again or results.get(route.key, entry.name) is None)
         ]
-        print(f"{route.title}: {len(names)} rows to verify", flush=True)
-        for result in verify_all(route, names):
-            results.add([result])
-            results.save()  # an interrupted run continues from here
-            _print(result)
+        for route in LONGEST_FIRST
+        if not arguments.route or route.key in arguments.route
+    }
+    for key, names in work.items():
+        print(f"{key}, {ROUTES[key].title}: {len(names)} rows to verify", flush=True)
+    for result in verify_routes(work):
+        results.add([result])
+        results.save()  # an interrupted run continues from here
+        _print(result)
     if not arguments.names:
         PAGE.write_text(render(results), encoding="utf-8")
     problems = sum(bool(_problems(result)) for result in results)
-    print(f"{problems} rows with problems, {time.monotonic() - began:.0f} s")
+    used = sum(getrusage(RUSAGE_CHILDREN)[:2])
+    seconds = time.monotonic() - began
+    print(f"{problems} rows with problems, {seconds:.0f} s, {used / seconds:.1f} processors used")
     return 1 if problems else 0
 
 
@@ -57,7 +62,7 @@ def _problems(result: Result) -> list[str]:
 
 
 def _print(result: Result) -> None:
-    print(f"  {result.entry}: {_counts(result)}, {result.seconds:.0f} s", flush=True)
+    print(f"  {result.route}: {result.entry}: {_counts(result)}, {result.seconds:.0f} s", flush=True)
     for problem in _problems(result)[:5]:
         print(f"      {problem}", flush=True)
 

@@ -12,9 +12,23 @@ from typing import Any, NamedTuple
 from pyrs.tck import Report, verify
 from pyrs.tck.verification import Verification
 
-__all__ = ["IN_SPARK", "JAVA_OF_MIRRORS", "JAVA_ROUTES", "PYTHON", "PYTHON_OVER", "ROUTES", "Route", "Verify"]
+__all__ = [
+    "IN_SPARK",
+    "JAVA_OF_MIRRORS",
+    "JAVA_ROUTES",
+    "LONGEST_FIRST",
+    "PYTHON",
+    "PYTHON_OVER",
+    "ROUTES",
+    "SLOTS",
+    "Route",
+    "Verify",
+]
 
 Verify = Callable[[type[Verification]], Report]
+
+SLOTS = 28
+"""The sum of the slots of the routes that run at the same time. A verification mostly waits, so two cores suffice."""
 
 
 class Route(NamedTuple):
@@ -25,12 +39,19 @@ class Route(NamedTuple):
         title: the column of the table.
         opens: creates a context manager. Its value is the function that runs the TCK.
         processes: the number of worker processes that run at the same time.
+        weight: how many processes of the Python port need as much CPU time as one process; a Spark driver needs more.
     """
 
     key: str
     title: str
     opens: Callable[[], Any]
     processes: int
+    weight: int = 1
+
+    @property
+    def slots(self) -> int:
+        """The part of ``SLOTS`` that the route occupies."""
+        return self.processes * self.weight
 
 
 @contextmanager
@@ -82,14 +103,14 @@ def _tck_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
 
 PYTHON = Route("python", "Python port", _port, 8)
 JAVA_ROUTES = (
-    Route("jpype-rs", "Official TCK, JPype, org.reactivestreams", _tck("reactive-streams", in_spark=False), 8),
+    Route("jpype-rs", "Official TCK, JPype, org.reactivestreams", _tck("reactive-streams", in_spark=False), 12),
     Route("jpype-flow", "Official TCK, JPype, Flow", _tck("flow", in_spark=False), 8),
-    Route("py4j-rs", "Official TCK, Spark's Py4J, org.reactivestreams", _tck("reactive-streams", in_spark=True), 2),
-    Route("py4j-flow", "Official TCK, Spark's Py4J, Flow", _tck("flow", in_spark=True), 2),
+    Route("py4j-rs", "Official TCK, Spark's Py4J, org.reactivestreams", _tck("reactive-streams", in_spark=True), 2, 3),
+    Route("py4j-flow", "Official TCK, Spark's Py4J, Flow", _tck("flow", in_spark=True), 2, 3),
 )
 PYTHON_OVER = (
     Route("python-jpype", "Python port, JPype", _port_over_jpype, 6),
-    Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 3),
+    Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 3, 3),
 )
 
 
@@ -111,13 +132,15 @@ def _tck_in_spark() -> Iterator[Verify]:
 
 
 IN_SPARK = (
-    Route("spark-python", PYTHON.title, _port_in_spark, 1),
-    Route("spark-py4j-rs", JAVA_ROUTES[2].title, _tck_in_spark, 1),
+    Route("spark-python", PYTHON.title, _port_in_spark, 1, 6),
+    Route("spark-py4j-rs", JAVA_ROUTES[2].title, _tck_in_spark, 1, 6),
 )
 JAVA_OF_MIRRORS = (
     Route("mirror-jpype-rs", JAVA_ROUTES[0].title, _tck_of_mirrors("reactive-streams", in_spark=False), 4),
     Route("mirror-jpype-flow", JAVA_ROUTES[1].title, _tck_of_mirrors("flow", in_spark=False), 4),
-    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _tck_of_mirrors("reactive-streams", in_spark=True), 2),
-    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _tck_of_mirrors("flow", in_spark=True), 2),
+    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _tck_of_mirrors("reactive-streams", in_spark=True), 2, 3),
+    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _tck_of_mirrors("flow", in_spark=True), 2, 3),
 )
 ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *IN_SPARK, *PYTHON_OVER, *JAVA_OF_MIRRORS)}
+LONGEST_FIRST = (*IN_SPARK, JAVA_ROUTES[0], PYTHON, *PYTHON_OVER, *JAVA_ROUTES[1:], *JAVA_OF_MIRRORS)
+"""The order in which the routes start."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple
 
 from pyrs import SpecViolation, set_error_hook
 from pyrs.tck import Report, Status
 from tests.conformance.entry import Entry
-from tests.conformance.routes import ROUTES, Route, Verify
+from tests.conformance.routes import ROUTES, SLOTS, Route, Verify
 
 __all__ = [
     "PATIENCE",
@@ -25,6 +27,7 @@ __all__ = [
     "numbers_of",
     "verify_all",
     "verify_entry",
+    "verify_routes",
     "why_failed",
     "why_skipped",
 ]
@@ -183,6 +186,44 @@ def _one(route: str, name: str) -> Result:
 
 def verify_all(route: Route, names: Iterable[str], patience: Mapping[str, str] = PATIENCE) -> Iterator[Result]:
     """Verify the entries of these names in worker processes; yield each result when it is complete."""
-    with ProcessPoolExecutor(route.processes, get_context("spawn"), _begin, (route.key, dict(patience))) as pool:
-        for future in as_completed([pool.submit(_one, route.key, name) for name in names]):
+    given = list(names)
+    if not given:
+        return
+    processes = min(route.processes, len(given))
+    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (route.key, dict(patience))) as pool:
+        for future in as_completed([pool.submit(_one, route.key, name) for name in given]):
             yield future.result()
+
+
+def verify_routes(work: Mapping[str, Sequence[str]], slots: int = SLOTS) -> Iterator[Result]:
+    """Verify entries on several routes at the same time, as far as their slots permit.
+
+    Args:
+        work: the names of the entries by the key of the route, with the longest route first.
+        slots: the sum of the slots of the routes that run at the same time.
+    """
+    arrived: SimpleQueue[Any] = SimpleQueue()
+    waiting = [ROUTES[key] for key, names in work.items() if names]
+    running: list[Route] = []
+
+    def run(route: Route) -> None:
+        try:
+            for result in verify_all(route, work[route.key]):
+                arrived.put(result)
+        except BaseException as error:
+            arrived.put(error)
+        arrived.put(route)
+
+    while waiting or running:
+        for route in list(waiting):
+            if not running or sum(each.slots for each in running) + route.slots <= slots:
+                waiting.remove(route)
+                running.append(route)
+                Thread(target=run, args=(route,), name=route.key, daemon=True).start()
+        item = arrived.get()
+        if isinstance(item, BaseException):
+            raise item
+        if isinstance(item, Route):
+            running.remove(item)
+        else:
+            yield item
