@@ -100,13 +100,13 @@ release: setup build/release.stamp ## build sdist, wheel, SBOM and checksums int
 	@$(BIN)/python .ci/release.py $(if $(DRAFT),--draft)
 
 # aioreactive requires an older RxPY than the benchmarks use; it works with both. matplotlib draws the plots.
-build/rivals.stamp: | $(VENV)/.ready
+build/rivals.stamp: Makefile | $(VENV)/.ready
 	@mkdir -p build
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6' 'aiostream>=0.8,<1'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.9'
 	@touch $@
 
-conformance: setup build/interop.stamp build/rivals.stamp ## run the Python TCK and the official TCK on every row of docs/conformance.md; about an hour
+conformance: setup build/interop.stamp build/rivals.stamp ## run the Python TCK and the official TCK on every row of docs/conformance.md; about half an hour
 	@$(BIN)/python -m tests.conformance
 
 # `tests.conformance` keeps its results for the same code, so a second run after the page has been committed takes

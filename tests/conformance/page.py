@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from textwrap import fill
 
 import pyrs
 from tests.conformance.entry import Entry
@@ -16,7 +17,7 @@ from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYT
 from tests.conformance.running import Result, counts_in_words, numbers_of, why_failed, why_skipped
 from tests.conformance.sources_hash import ROOT
 from tests.conformance.spark_streams import SPARK
-from tests.conformance.third_party import THIRD_PARTY
+from tests.conformance.third_party import REPRODUCTIONS, THIRD_PARTY
 
 __all__ = ["PAGE", "commit_of_page", "render", "rows_of_page"]
 
@@ -29,8 +30,8 @@ def render(results: Results) -> str:
     why = _Reasons()
     ours = []
     for title, entries in FAMILIES.items():
-        introduction = _INTRODUCTIONS.get(title, "")
-        ours += [f"### {title}", "", introduction, *_table(entries, (PYTHON, *JAVA_ROUTES), results, why), ""]
+        introduction = [_INTRODUCTIONS[title]] if title in _INTRODUCTIONS else []
+        ours += [f"### {title}", "", *introduction, *_table(entries, (PYTHON, *JAVA_ROUTES), results, why), ""]
     ours += ["### Spark", "", _SPARK, *_table(SPARK, IN_SPARK, results, why), ""]
     implementations = _table(JVM_IMPLEMENTATIONS, PYTHON_OVER, results, why)
     mirrors = _table(MIRRORS, JAVA_OF_MIRRORS, results, why)
@@ -64,8 +65,8 @@ _HEAD = """# Conformance
 
 This page shows how pyrs, JVM libraries over the bridge and other Python libraries do in the
 [Technology Compatibility Kit](referee.md) (TCK) of Reactive Streams. Measured at commit `{commit}` by
-`make conformance`. That takes about an hour, so it runs for each release; every run of the test suite verifies a subset
-of the rows.
+`make conformance`. That takes about half an hour, so it runs for each release; every run of the test suite verifies a
+subset of the rows.
 
 Versions: pyrs {version}; {libraries}
 
@@ -81,17 +82,19 @@ over JPype verify every row of the first six tables; the other connections verif
 """
 
 _INTRODUCTIONS = {
-    "Operators, Publisher side": """Each operator over a `range`, with which it may be fused, and over a foreign
-Publisher. The tests are those of a Publisher.
+    "Operators, Publisher side": """\
+Each operator over a `range`, with which it may be fused, and over a foreign Publisher. The tests are those of a
+Publisher.
 """,
-    "Operators, Subscriber side": """The Subscriber that an operator passes to its source. The TCK signals it directly:
-no adapter and no `strict` guard is in front of it. The Subscriber after the operator reports to the probe. An operator
-that emits at the end, or other elements than it receives, has a blackbox verification.
+    "Operators, Subscriber side": """\
+The Subscriber that an operator passes to its source. The TCK signals it directly: no adapter and no `strict` guard is
+in front of it. The Subscriber after the operator reports to the probe. An operator that emits at the end, or other
+elements than it receives, has a blackbox verification.
 """,
-    "Operators as Processors": """A Processor of the `strict` guard, an adapter (`Inlet` in
-`tests/conformance/subscribers.py`) and the operator. The guard checks the rules of a Subscriber here, so these rows
-show how the parts work together; the rows above show the operators. A report of the guard about the adapter or the
-operator fails the row, in every table.
+    "Operators as Processors": """\
+A Processor of the `strict` guard, an adapter (`Inlet` in `tests/conformance/subscribers.py`) and the operator. The
+guard checks the rules of a Subscriber here, so these rows show how the parts work together; the rows above show the
+operators. A report of the guard about the adapter or the operator fails the row, in every table.
 """,
 }
 
@@ -135,12 +138,13 @@ def _totals(results: Results) -> str:
     )
     problems = sum(bool(result.problems(EVERY_ENTRY[result.entry])) for result in ours)
     rows = len({result.entry for result in ours})
-    return (
+    text = (
         f"In total, {rows:,} rows and {len(ours):,} verifications, without other Python libraries: {passed:,} tests "
         f"passed, {skipped:,} were skipped with a reason, and {failed:,} failed, {explained:,} of them by faults of "
         f"JVM libraries that are explained below. {problems} verifications have a problem: an unexplained failure or "
         "skip, a report of the guard, or a void run."
     )
+    return fill(text, 120)
 
 
 class _Reasons:
@@ -197,6 +201,16 @@ def _third_party(results: Results) -> Iterable[str]:
         failed = [] if result is None else [test for test, status, _ in result.notes if status == "failed"]
         if failed:
             yield f"Fails: {', '.join(_short(test) for test in failed)}."
+    yield ""
+    yield "### Reproductions"
+    yield ""
+    yield "Each script shows a failure without pyrs. It is in `tests/conformance/reproductions`."
+    for each in REPRODUCTIONS:
+        yield ""
+        yield f"{each.package}, rule {each.rule}. Prints `{each.prints}`:"
+        yield ""
+        yield f"<!-- needs {each.package} -->"
+        yield f"```python\n{each.path.read_text(encoding='utf-8').strip()}\n```"
 
 
 def _short(test: str) -> str:

@@ -10,13 +10,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyrs import from_async_iterable
 from pyrs.aio import background_loop
 from pyrs.api import Publisher, Subscriber, Subscription
 from tests.conformance.entry import Entry, publisher
 
-__all__ = ["THIRD_PARTY", "ThirdParty"]
+__all__ = ["REPRODUCTIONS", "THIRD_PARTY", "Reproduction", "ThirdParty"]
+
+FOLDER = Path(__file__).parent / "reproductions"
 
 _DEADLINE = 10.0
 
@@ -28,11 +32,13 @@ class ThirdParty(NamedTuple):
         entry: its row.
         package: its name on PyPI.
         why: the reasons for its failures.
+        conforms: whether all tests pass with its adapter.
     """
 
     entry: Entry
     package: str
     why: str
+    conforms: bool = False
 
     @property
     def version(self) -> str:
@@ -40,6 +46,44 @@ class ThirdParty(NamedTuple):
             return version(self.package)
         except PackageNotFoundError:  # `make conformance` installs the libraries
             return "not installed"
+
+
+class Reproduction(NamedTuple):
+    """A script that shows a failure without pyrs.
+
+    Attributes:
+        package: the library that it needs.
+        file: its name.
+        rule: the rule that it shows.
+        prints: its output.
+    """
+
+    package: str
+    file: str
+    rule: str
+    prints: str
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / self.file
+
+
+REPRODUCTIONS = [
+    Reproduction("reactivex", "reactivex_demand.py", "1.1: elements without a request", "[0, 1, 2]"),
+    Reproduction("reactivex", "reactivex_dispose.py", "3.12: a cancel is too late", "[0, 1, 2]"),
+    Reproduction(
+        "rsocket",
+        "rsocket_cancel.py",
+        "3.15: a cancel before the first request raises",
+        "'StreamFromGenerator' object has no attribute '_generator'",
+    ),
+    Reproduction(
+        "aioreactive",
+        "aioreactive_dispose.py",
+        "3.12: elements and completion after dispose",
+        "[0, 1, 2, 'completed']",
+    ),
+]
 
 
 # RxPY.
@@ -240,6 +284,27 @@ def _aio_async_iterable(elements: int) -> Any:
     return _OfAioreactive(aioreactive.from_async_iterable(numbers()))
 
 
+# aiostream.
+
+
+class _AiostreamNumbers:
+    """Starts a stream for each iteration, because a stream can be iterated once at a time."""
+
+    def __init__(self, elements: int) -> None:
+        self._elements = elements
+
+    async def __aiter__(self) -> Any:
+        from aiostream import stream
+
+        async with stream.map(stream.count(), lambda n: n)[: self._elements].stream() as streamer:
+            async for number in streamer:
+                yield number
+
+
+def _aiostream(elements: int) -> Any:
+    return from_async_iterable(_AiostreamNumbers(elements))
+
+
 def _aio_failed() -> Any:
     from aioreactive.create import fail
 
@@ -289,5 +354,11 @@ THIRD_PARTY: list[ThirdParty] = [
         "aioreactive",
         f"{NO_AWAITING} An asynchronous generator can be iterated once, so a second Subscriber receives no elements "
         "(1.11).",
+    ),
+    ThirdParty(
+        publisher("aiostream through from_async_iterable", _aiostream, failed=None),
+        "aiostream",
+        "An asynchronous iterator is a source with demand; the row verifies it together with pyrs' adapter.",
+        conforms=True,
     ),
 ]
