@@ -109,12 +109,15 @@ def test_a_null_is_no_element_and_those_before_it_are_kept(place: int) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 2**33, -1])
+@pytest.mark.parametrize("filler", [b"", b"\xff" * 5_000, b"x" * 140_000], ids=["small", "many bytes of 255", "large"])
 @pytest.mark.parametrize("wrap", [lambda moment: moment, lambda moment: {"a": (moment,)}])
-def test_msgpacks_own_timestamp_is_no_value_of_the_table(seconds: int, wrap: Callable[[object], object]) -> None:
-    body = msgpack.packb([1, wrap(msgpack.Timestamp(seconds, 5 if seconds < 0 else 0))])
+def test_msgpacks_own_timestamp_is_no_value_of_the_table(
+    seconds: int, filler: bytes, wrap: Callable[[object], object]
+) -> None:
+    body = msgpack.packb([filler, wrap(msgpack.Timestamp(seconds, 5 if seconds < 0 else 0))])
     with pytest.raises(ProtocolError, match="extension type -1"):
         ValueDecoder(Recorder()).decode_batch(body)
-    bytes_like_it = [b"\xd6\xff\xff\xff", -1, "\xff"]
+    bytes_like_it = [filler, b"\xd6\xff\xff\xff", -1, "\xff"]
     assert ValueDecoder(Recorder()).decode_batch(msgpack.packb(bytes_like_it)) == (bytes_like_it, None)
 
 

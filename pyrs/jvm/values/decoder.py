@@ -22,11 +22,12 @@ _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
 _OBJECT_SIZE = 12
 _REFERENCE_SIZE = 9
-_LARGE = LIMITS["frame.body"]
+_LARGE = 2 * LIMITS["frame.body"]  # more than a batch of small elements
 _NIL = b"\xc0"
-_MAY_BE_TIMESTAMP = b"\xff"
 _CONTAINERS = {list, tuple, dict, set, frozenset}
-_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")  # msgpack's extension type -1, in its three sizes
+_TIMESTAMPS = (b"\xd6", b"\xd7", b"\xc7\x0c")  # of msgpack's extension type -1, in its three sizes
+_LAST_OF_HEADER = b"\xff"
+_MANY = 1_024
 _iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
 _EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc)}
@@ -116,8 +117,9 @@ class ValueDecoder:
         elements, error = self.decode_entries(body)
         # The search for the byte takes a microsecond per small batch; the loop runs only if it is found.
         if len(body) > _LARGE or _NIL in body:
-            for index, element in enumerate(elements):
+            for element in elements:
                 if element is None:
+                    index = next(index for index, each in enumerate(elements) if each is None)
                     return elements[:index], NullSignal("the Publisher in the JVM sent null, which is not an element")
         return elements, error
 
@@ -140,7 +142,7 @@ class ValueDecoder:
     def _read(self, body: _Body) -> Any:
         """Read the bytes. An exception raised by a user's object fails only the value."""
         self._received.clear()
-        if type(body) is memoryview:
+        if isinstance(body, memoryview):
             body = bytes(body)
         try:
             value = self._unpack(body)
@@ -235,14 +237,19 @@ def _reference(payload: bytes) -> tuple[int, int]:
     return kind, handle
 
 
-def _may_hold_timestamp(body: _Body) -> bool:
+def _may_hold_timestamp(body: bytes | bytearray) -> bool:
     """Return whether to look for a Timestamp among the values: the bytes of one occur in other values, too.
 
     A large body usually holds few values, of which each is large, and the search would take longer than the decoding.
     """
     if len(body) > _LARGE:
         return True
-    return _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS)
+    # The search for one byte is much faster than that for two, and most bodies have few of it.
+    parts = body.split(_LAST_OF_HEADER, _MANY)
+    if len(parts) > _MANY:
+        return any(header + _LAST_OF_HEADER in body for header in _TIMESTAMPS)
+    parts.pop()
+    return any(part.endswith(_TIMESTAMPS) for part in parts)
 
 
 def _has_timestamp(value: Any) -> bool:
