@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from tests.interop.systems import page
 from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_recipe, output_of
 from tests.interop.systems.system import load, names
+from tests.project.recipe_files import FOLDER, program_of
 
 ROOT = Path(__file__).resolve().parents[2]
 # `make test` pastes these; the campaigns paste every page. The suite "systems" runs every program in a running JVM.
@@ -59,16 +61,35 @@ def test_every_recipe_ends_with_a_program() -> None:
         if output_of(RECIPES / f"{name}.md") is not None
     ],
 )
-def test_pasted_page_prints_its_output(name: str, tmp_path: Path) -> None:
-    page = RECIPES / f"{name}.md"
-    pasted = tmp_path / "pasted.py"
-    pasted.write_text(code_of(page, program=True), encoding="utf-8")
+def test_program_of_a_recipe_prints_the_output_of_its_page(name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, pasted], env=environment, capture_output=True, text=True, check=False, timeout=250
+        [sys.executable, FOLDER / f"{name}.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout == output_of(page)
+    assert done.stdout == output_of(RECIPES / f"{name}.md")
+
+
+def test_every_recipe_is_a_program_with_the_code_of_its_page() -> None:
+    assert sorted(file.stem for file in FOLDER.glob("*.py")) == names()
+    for name in names():
+        written = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+        assert written == program_of(name), "run `python -m tests.project.recipe_files`"
+
+
+def test_examples_page_lists_every_program_and_its_packages() -> None:
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    programs = list((ROOT / "examples").rglob("*.py"))
+    assert [file.name for file in programs if f"({file.relative_to(ROOT / 'examples')})" not in page] == []
+    for name in names():
+        (row,) = re.findall(rf"^\| \[.*\]\(recipes/{name}\.py\) .*$", page, re.MULTILINE)
+        assert ("server" in row) == (output_of(RECIPES / f"{name}.md") is None), row
 
 
 def test_recipes_use_the_tested_versions() -> None:

@@ -1,0 +1,84 @@
+"""Apache Cassandra: the recipe of docs/recipes/cassandra.md.
+
+Run it: python examples/recipes/cassandra.py
+
+It needs a server, which the page describes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyrs
+from pyrs import jvm
+from pyrs.jvm import Bridge, JavaObject
+
+PACKAGES = ["com.datastax.oss:java-driver-core:4.17.0"]
+
+
+def names(host: str, port: int = 9042) -> list[str]:
+    with jvm.launch(packages=PACKAGES) as bridge:
+        session = connect(bridge, host, port, "datacenter1")
+        try:
+            found = rows(bridge, session, "SELECT name FROM shop.customers WHERE country = ?", "NL")
+            return found.map(lambda customer: customer["name"]).collect(timeout=60)
+        finally:
+            session.close()
+
+
+def connect(bridge: Bridge, host: str, port: int, datacenter: str, *, request_seconds: int = 10) -> JavaObject:
+    """Open a session, to be closed: one for each process and cluster.
+
+    It owns the connections.
+
+    Args:
+        request_seconds: the timeout of a request, or a page; the driver's default is 2.
+    """
+    timeout = bridge.java_class("com.datastax.oss.driver.api.core.config.DefaultDriverOption").REQUEST_TIMEOUT
+    settings = bridge.java_class("com.datastax.oss.driver.api.core.config.DriverConfigLoader").programmaticBuilder()
+    settings.withDuration(timeout, bridge.java_class("java.time.Duration").ofSeconds(request_seconds))
+    address = bridge.java_class("java.net.InetSocketAddress")(host, port)
+    builder = bridge.java_class("com.datastax.oss.driver.api.core.CqlSession").builder()
+    builder = builder.addContactPoint(address).withLocalDatacenter(datacenter).withConfigLoader(settings.build())
+    session: JavaObject = builder.build()
+    return session
+
+
+def rows(
+    bridge: Bridge, session: JavaObject, query: str, *parameters: Any, page_size: int = 1000
+) -> pyrs.Stream[dict[str, Any]]:
+    """Return the rows as dicts by column name; each Subscriber runs the query anew.
+
+    Args:
+        parameters: the values for the question marks of the query. An int is a bigint;
+            for an int column pass bridge.java_class("java.lang.Integer")(1).
+        page_size: the number of rows in a page; the driver holds up to five pages.
+    """
+
+    def run(prepared: JavaObject) -> pyrs.Stream[dict[str, Any]]:
+        bound = prepared.bind(*parameters).setPageSize(page_size)
+        found: pyrs.Stream[dict[str, Any]] = bridge.from_jvm(session.executeReactive(bound), convert="values")
+        return found
+
+    return pyrs.defer(lambda: bridge.from_jvm(session.prepareAsync(query))).concat_map(run, prefetch=1)
+
+
+def insert(
+    bridge: Bridge, session: JavaObject, table: str, rows: pyrs.Stream[Mapping[str, Any]], *, at_once: int = 16
+) -> pyrs.Stream[Mapping[str, Any]]:
+    """Insert the rows, and emit each row once it is written, in that order."""
+
+    def run(prepared: JavaObject) -> pyrs.Stream[Mapping[str, Any]]:
+        def insert_one(row: Mapping[str, Any]) -> pyrs.Stream[Mapping[str, Any]]:
+            written = bridge.from_jvm(session.executeReactive(prepared.bind(json.dumps(row))))
+            return pyrs.concat(written, pyrs.just(row))
+
+        return rows.flat_map(insert_one, concurrency=at_once)
+
+    statement = f"INSERT INTO {table} JSON ?"
+    return pyrs.defer(lambda: bridge.from_jvm(session.prepareAsync(statement))).concat_map(run, prefetch=1)
+
+
+print(names("127.0.0.1"))
