@@ -20,6 +20,7 @@ except ImportError as _missing:
 
 from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, Bridge
 from pyrs.jvm.classes import JavaClass
+from pyrs.jvm.context import register_context
 from pyrs.jvm.gateways import gateway_for, launch_gateway
 from pyrs.jvm.java_objects import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
@@ -35,6 +36,7 @@ __all__ = [
     "JavaSubscriber",
     "connect",
     "launch",
+    "register_context",
 ]
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextvars import Context
 from time import perf_counter
 from typing import Any
 
@@ -36,6 +37,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     __slots__ = (
         "_batches",
         "_cancelled",
+        "_context",
         "_credits",
         "_emitted",
         "_gate",
@@ -53,8 +55,9 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "queued",
     )
 
-    def __init__(self, session: StreamHost, identifier: int) -> None:
+    def __init__(self, session: StreamHost, identifier: int, context: Context | None = None) -> None:
         super().__init__(session.execute)
+        self._context = context  # of the peer's Subscriber; each request runs in a copy
         self.id = identifier
         self.queued = False
         self._session = session
@@ -82,6 +85,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if self._subscription is not None or self._terminal is not None or self._cancelled:
             subscription.cancel()
             return
+        if self._context is not None:
+            subscription = _RequestsInContext(subscription, self._context)
         self._subscription = self._upstream = subscription
         if self._has_work():
             self._session.schedule(self)
@@ -389,3 +394,17 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         state = "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
         emitted = f"{self._emitted} of {self._granted} granted elements"
         return f"<OutboundStream {self.id} {state}, {emitted}, {len(self._batches)} to write>"
+
+
+class _RequestsInContext(Subscription):
+    """A Subscription whose source computes elements in the context of the peer's Subscriber."""
+
+    def __init__(self, subscription: Subscription, context: Context) -> None:
+        self._subscription = subscription
+        self._context = context
+
+    def request(self, n: int, /) -> None:
+        self._context.copy().run(self._subscription.request, n)
+
+    def cancel(self) -> None:
+        self._context.copy().run(self._subscription.cancel)

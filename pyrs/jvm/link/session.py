@@ -14,6 +14,7 @@ from typing import Any
 from pyrs._core.context import capture
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
+from pyrs.jvm.context import outgoing, received
 from pyrs.jvm.link.frames import (
     CREDIT,
     MAX_BODY,
@@ -116,11 +117,13 @@ class Session(StreamHost):
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
         """Queue SUBSCRIBE. Options that do not fit into it end the stream instead (§1.9)."""
         try:
+            if entries := outgoing():
+                options = {**options, "context": entries}
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
             if len(body) > MAX_BODY:  # SUBSCRIBE is never fragmented
                 raise ConversionError(
                     f"the options of a subscription take {len(body)} bytes, and {MAX_BODY} is the limit: name fewer "
-                    "classes in convert"
+                    "classes in convert, and shorten registered context variables"
                 )
         except ConversionError as error:
             stream.terminated(error)
@@ -209,7 +212,7 @@ class Session(StreamHost):
                 self._unknown(identifier, stream)
         elif kind == FrameType.SUBSCRIBE:
             handle, options, unreadable = self._opening(identifier, body, "SUBSCRIBE")
-            self._subscribed(identifier, handle, unreadable, confirm=options.get("confirm") is True)
+            self._subscribed(identifier, handle, unreadable, options)
         elif kind == FrameType.ON_SUBSCRIBE:
             handle, options, unreadable = self._opening(identifier, body, "ON_SUBSCRIBE")
             self._on_subscribed(identifier, handle, unreadable, exact=options.get("exact") is True)
@@ -274,8 +277,9 @@ class Session(StreamHost):
             raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
         return handle, options, unreadable
 
-    def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, confirm: bool) -> None:
-        stream = OutboundStream(self, identifier)
+    def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]) -> None:
+        context = received(options)
+        stream = OutboundStream(self, identifier, context)
         self._register(stream)
         # Looked up by the reader and not by the task: RELEASE may be the next frame.
         publisher = self.handles.find(handle)
@@ -289,10 +293,13 @@ class Session(StreamHost):
                 if not hasattr(publisher, "subscribe"):
                     raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is not a Publisher")
                 peer_publisher: Publisher[Any] = publisher
-                peer_publisher.subscribe(stream)
+                if context is None:
+                    peer_publisher.subscribe(stream)
+                else:
+                    context.run(peer_publisher.subscribe, stream)
             except BaseException as error:
                 stream.refused(error)
-            if confirm:
+            if options.get("confirm") is True:
                 self.send(frame(FrameType.SUBSCRIBED, identifier))
 
         self.execute(subscribe)

@@ -85,7 +85,12 @@ public final class Session {
         register(stream.id(), stream);
         if (closeReason == null) {
             try {
-                List<Object> body = List.of(publisher.handle(), options.wire());
+                Map<String, Object> wire = options.wire();
+                Map<String, String> context = ReactorContexts.of(subscriber);
+                if (!context.isEmpty()) {
+                    wire.put("context", context);
+                }
+                List<Object> body = List.of(publisher.handle(), wire);
                 outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
             } catch (ConversionException noForm) {
                 stream.receiveTerminal(noForm); // rule 1.9: subscribe returns normally
@@ -353,7 +358,7 @@ public final class Session {
                 if (refusal != null) {
                     throw refusal;
                 }
-                Families.subscribe(target, stream);
+                Families.subscribe(ReactorContexts.with(target, options.get("context")), stream);
             } catch (Throwable error) {
                 stream.reject(error);
             }

@@ -1,0 +1,70 @@
+package io.pyrs.link.session;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.reactivestreams.Publisher;
+
+/**
+ * Reads and writes Reactor's Context, which the option "context" of SUBSCRIBE carries. Reflection avoids a dependency on
+ * Reactor.
+ */
+final class ReactorContexts {
+    /** The largest total length of the entries, since SUBSCRIBE is never fragmented. */
+    private static final int MAX_LENGTH = 8_192;
+
+    private ReactorContexts() {}
+
+    /** Returns the entries of a Reactor Subscriber's Context whose key and value are strings. */
+    static Map<String, String> of(Object subscriber) {
+        Map<String, String> entries = new LinkedHashMap<>();
+        int[] left = {MAX_LENGTH};
+        try {
+            ClassLoader loader = subscriber.getClass().getClassLoader();
+            Class<?> reactor = Class.forName("reactor.core.CoreSubscriber", false, loader);
+            if (reactor.isInstance(subscriber)) {
+                Object context = reactor.getMethod("currentContext").invoke(subscriber);
+                Class<?> view = Class.forName("reactor.util.context.ContextView", false, loader);
+                try (Stream<?> stream = (Stream<?>) view.getMethod("stream").invoke(context)) {
+                    stream.forEach(each -> add(entries, (Map.Entry<?, ?>) each, left));
+                }
+            }
+        } catch (ReflectiveOperationException | LinkageError | RuntimeException notReactor) {
+            return Map.of();
+        }
+        return entries;
+    }
+
+    private static void add(Map<String, String> entries, Map.Entry<?, ?> entry, int[] left) {
+        if (entry.getKey() instanceof String && entry.getValue() instanceof String) {
+            String key = (String) entry.getKey();
+            String value = (String) entry.getValue();
+            int length = key.length() + value.length();
+            if (length <= left[0]) {
+                left[0] -= length;
+                entries.put(key, value);
+            }
+        }
+    }
+
+    /** Returns a Reactor Publisher with these entries in its Context; any other Publisher unchanged. */
+    static Object with(Object publisher, Object entries) {
+        if (!(entries instanceof Map) || ((Map<?, ?>) entries).isEmpty()) {
+            return publisher;
+        }
+        try {
+            ClassLoader loader = publisher.getClass().getClassLoader();
+            if (!Class.forName("reactor.core.CorePublisher", false, loader).isInstance(publisher)) {
+                return publisher;
+            }
+            Class<?> context = Class.forName("reactor.util.context.Context", false, loader);
+            Class<?> view = Class.forName("reactor.util.context.ContextView", false, loader);
+            Class<?> flux = Class.forName("reactor.core.publisher.Flux", false, loader);
+            Object made = context.getMethod("of", Map.class).invoke(null, entries);
+            Object source = flux.getMethod("from", Publisher.class).invoke(null, publisher);
+            return flux.getMethod("contextWrite", view).invoke(source, made);
+        } catch (ReflectiveOperationException | LinkageError | RuntimeException olderReactor) {
+            return publisher;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+"""The option "context" of SUBSCRIBE, without a JVM."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import pytest
+from plain_session import PlainSession
+
+import pyrs
+from pyrs import jvm
+from pyrs.jvm.link.frames import Frame, FrameType
+from pyrs.testing import TestSubscriber
+
+USER: ContextVar[Any] = ContextVar("tests.link.user")
+jvm.register_context(USER, "the user")
+
+
+def subscribed(options: object) -> list[str]:
+    """Let the peer subscribe with these options, and return the values that the stream sees."""
+    session, seen = PlainSession(), []
+
+    def see(n: int) -> int:
+        seen.append(USER.get("none"))
+        return n
+
+    handle = session.handles.own(pyrs.range(3).map(see), 1)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([handle, options])))
+    session.receive(Frame(FrameType.REQUEST, 2, (3).to_bytes(8, "big")))
+    return seen
+
+
+def test_requests_of_the_peer_run_in_its_context() -> None:
+    assert subscribed({"context": {"the user": "ada", "unknown": "ignored"}}) == ["ada"] * 3
+
+
+@pytest.mark.parametrize("entries", [None, 7, [], {}, {"the user": 7}, {7: "ada"}])
+def test_entries_of_another_form_are_ignored(entries: object) -> None:
+    assert subscribed({"context": entries}) == ["none"] * 3
+
+
+def test_value_that_is_no_string_ends_the_stream() -> None:
+    session, subscriber = PlainSession(), TestSubscriber[Any](1)
+
+    def subscribe() -> None:
+        USER.set(7)
+        session.subscribe(7, subscriber)
+
+    copy_context().run(subscribe)
+    assert "only strings cross the bridge" in str(subscriber.await_error())
+
+
+def test_registration_needs_a_variable_and_a_free_name() -> None:
+    jvm.register_context(USER, "the user")
+    with pytest.raises(ValueError, match="another context variable is registered as 'the user'"):
+        jvm.register_context(ContextVar("other"), "the user")
+    with pytest.raises(TypeError, match=r"must be a contextvars\.ContextVar, not str"):
+        jvm.register_context("user")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="name must be a string, not int"):
+        jvm.register_context(USER, 7)  # type: ignore[arg-type]
