@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from pyrs.stream.traits import short_site
+
 if TYPE_CHECKING:
     from pyrs.stream.explaining import Explanation
 
@@ -21,8 +23,6 @@ _THREADS = ("#e0f2f1", "#fff3e0", "#e8eaf6", "#fce4ec", "#f1f8e9")
 
 def drawn(explanation: Explanation) -> str:
     """Return one SVG element, without scripts and external files."""
-    from pyrs.stream.explaining import short_site
-
     steps = explanation.steps
     deepest = max((len(step.branch) for step in steps), default=0)
     width_of_box = max((len(step.call) for step in steps), default=10) * _CHARACTER + 20

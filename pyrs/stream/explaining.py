@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from pyrs._core.display import clipped
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
-from pyrs.stream.traits import Trait, trait_of
+from pyrs.stream.traits import Trait, short_site, trait_of
 
 __all__ = ["Explanation", "Step", "explained"]
 
@@ -114,17 +113,6 @@ class Explanation:
 def explained(publisher: Any) -> Explanation:
     """Return the steps of a Publisher."""
     return Explanation(tuple(_steps(publisher, ())))
-
-
-def short_site(site: Site | None) -> str:
-    """Return the site with the path relative to the working directory, if it is inside."""
-    if site is None:
-        return ""
-    try:
-        relative = os.path.relpath(site.file)
-    except (OSError, ValueError):  # another drive, or a working directory that was deleted
-        return str(site)
-    return str(site) if relative.startswith("..") else f"{relative}:{site.line}"
 
 
 def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:

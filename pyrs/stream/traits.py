@@ -6,11 +6,13 @@ braces is an attribute of the operator's object, so that the text shows the numb
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final, NamedTuple
 
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.sites import Site
 
-__all__ = ["Trait", "trait_of"]
+__all__ = ["Trait", "short_site", "trait_of"]
 
 
 class Trait(NamedTuple):
@@ -148,6 +150,17 @@ def scheduler_name(scheduler: object) -> str:
     """Return the scheduler without its state, such as ``single('io')``."""
     shown = repr(scheduler)
     return shown.strip("<>").partition(": ")[0] if shown.startswith("<") else shown
+
+
+def short_site(site: Site | None) -> str:
+    """Return the site with the path relative to the working directory, if it is inside."""
+    if site is None:
+        return ""
+    try:
+        relative = os.path.relpath(site.file)
+    except (OSError, ValueError):  # another drive, or a working directory that was deleted
+        return str(site)
+    return str(site) if relative.startswith("..") else f"{relative}:{site.line}"
 
 
 def trait_of(subject: object, name: str) -> Trait:
