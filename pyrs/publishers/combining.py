@@ -28,12 +28,49 @@ def _listed(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
     return sources
 
 
+@overload
+def merge(
+    a: Publisher[A],
+    b: Publisher[B],
+    /,
+    *,
+    concurrency: int | None = None,
+    prefetch: int = 256,
+    delay_errors: bool = False,
+) -> Stream[A | B]: ...
+@overload
+def merge(
+    a: Publisher[A],
+    b: Publisher[B],
+    c: Publisher[C],
+    /,
+    *,
+    concurrency: int | None = None,
+    prefetch: int = 256,
+    delay_errors: bool = False,
+) -> Stream[A | B | C]: ...
+@overload
+def merge(
+    a: Publisher[A],
+    b: Publisher[B],
+    c: Publisher[C],
+    d: Publisher[D],
+    /,
+    *,
+    concurrency: int | None = None,
+    prefetch: int = 256,
+    delay_errors: bool = False,
+) -> Stream[A | B | C | D]: ...
+@overload
 def merge(
     *sources: Publisher[T] | Iterable[Publisher[T]],
     concurrency: int | None = None,
     prefetch: int = 256,
     delay_errors: bool = False,
-) -> Stream[T]:
+) -> Stream[T]: ...
+def merge(
+    *sources: Any, concurrency: int | None = None, prefetch: int = 256, delay_errors: bool = False
+) -> Stream[Any]:
     """Return a stream that interleaves the elements of all sources.
 
     See ``Stream.merge``.
@@ -58,7 +95,15 @@ def merge(
     return Stream(merging.Merge(_listed(sources), concurrency, checked_natural(prefetch, "prefetch", 1), delay_errors))
 
 
-def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]:
+@overload
+def concat(a: Publisher[A], b: Publisher[B], /) -> Stream[A | B]: ...
+@overload
+def concat(a: Publisher[A], b: Publisher[B], c: Publisher[C], /) -> Stream[A | B | C]: ...
+@overload
+def concat(a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /) -> Stream[A | B | C | D]: ...
+@overload
+def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]: ...
+def concat(*sources: Any) -> Stream[Any]:
     """Return a stream of the elements of all sources, sequentially.
 
     See ``Stream.concat``.

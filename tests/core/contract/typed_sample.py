@@ -30,6 +30,40 @@ async def fetch(n: int) -> str:
     return str(n)
 
 
+def push(emitter: pyrs.Emitter[int]) -> None:
+    emitter.next(1)
+
+
+async def push_later(emitter: pyrs.Emitter[str]) -> None:
+    emitter.next("later")
+
+
+# Sources.
+assert_type(pyrs.create(push), Stream[int])
+assert_type(pyrs.create(push_later, overflow="drop_oldest", capacity=2), Stream[str])
+created: Stream[int] = pyrs.create(lambda emitter: emitter.next(1))
+assert_type(pyrs.generate(lambda: 0, lambda n: (str(n), n + 1)), Stream[str])
+assert_type(pyrs.from_callable(lambda: 1), Single[int])
+assert_type(pyrs.from_awaitable(lambda: fetch(1)), Single[str])
+assert_type(pyrs.defer(lambda: numbers), Stream[int])
+assert_type(pyrs.merge(numbers, words), Stream[int | str])
+assert_type(pyrs.merge(numbers, words, numbers.map(float), concurrency=2), Stream[int | str | float])
+assert_type(pyrs.merge(numbers, numbers), Stream[int])
+assert_type(pyrs.merge([numbers, numbers], delay_errors=True), Stream[int])
+assert_type(pyrs.merge(*[words, words]), Stream[str])
+assert_type(pyrs.merge(numbers, pyrs.empty()), Stream[int])
+assert_type(pyrs.concat(numbers, words), Stream[int | str])
+assert_type(pyrs.concat(words.map(len) for _ in range(2)), Stream[int])
+assert_type(numbers.merge(words), Stream[int | str])
+
+# Sinks take the type of their annotation.
+shared: pyrs.sinks.Sink[int] = pyrs.sinks.multicast()
+last_words: pyrs.sinks.Sink[str] = pyrs.sinks.replay(3)
+assert_type(shared.stream, Stream[int])
+assert_type(shared.stream.map(str), Stream[str])
+assert_type(last_words.stream.map(len), Stream[int])
+
+
 # Transforming.
 assert_type(numbers, Stream[int])
 assert_type(numbers.map(str), Stream[str])
@@ -210,6 +244,9 @@ words.subscribe(SubscriberByShape())
 
 
 # Errors that a checker must report: a checker that accepts one of these lines reports an unused comment.
+pyrs.create(push).map(str.upper)  # type: ignore[arg-type]
+merged: Stream[int] = pyrs.merge(numbers, words)  # type: ignore[arg-type]
+shared.emit("x")  # type: ignore[arg-type]
 numbers.map(3)  # type: ignore[call-overload]
 numbers.map(str.upper)  # type: ignore[arg-type]
 words.filter(abs)  # type: ignore[arg-type]
