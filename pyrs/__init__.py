@@ -18,6 +18,7 @@ The packages and modules:
     pyrs.pytest_plugin  the referee's pytest plugin
     pyrs.jvm          the bridge to the JVM
     pyrs.spark        Spark DataFrames and streaming queries as Publishers
+    pyrs.telemetry    spans of OpenTelemetry, and one trace across the bridge
     pyrs._core        the engine that enforces the rules
 
 ``import pyrs`` defines the names that most programs need and imports modules on first use. ``pyrs.adapters``,

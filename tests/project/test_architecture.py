@@ -27,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"stream", "operators", "publishers", "sinks", "schedulers", "aio", "testing", "adapters", "strictness"}),
     frozenset({""}),  # pyrs/__init__.py exports the core only
     frozenset({"jvm"}),
-    frozenset({"spark", "tck"}),
+    frozenset({"spark", "tck", "telemetry"}),
     frozenset({"_demo", "_doctor", "__main__", "pytest_plugin"}),
 )
 LAYER_OF = {package: height for height, layer in enumerate(LAYERS) for package in layer}
@@ -44,6 +44,7 @@ PLACES = {
     "pyarrow": ("jvm/values/", "spark/"),
     "pandas": ("spark/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
+    "opentelemetry": ("telemetry.py",),
     "pytest": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py", "spark/read/showing.py"),
     "reactivex": ("adapters/reactivex.py",),

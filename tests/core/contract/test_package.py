@@ -21,6 +21,7 @@ def _modules() -> list[str]:
     package = Path(pyrs.__file__).parent
     names = (".".join(path.relative_to(package.parent).with_suffix("").parts) for path in package.rglob("*.py"))
     excluded = ("pyrs.jvm", "pyrs.spark", "pyrs._demo", "pyrs.tck", "pyrs.adapters", "pyrs.__main__", "pyrs._doctor")
+    excluded += ("pyrs.telemetry",)
     return sorted(name.removesuffix(".__init__") for name in names if not name.startswith(excluded))
 
 
