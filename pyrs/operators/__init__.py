@@ -3,19 +3,21 @@
 ``Stream`` has a method for each operator. The modules:
 
     transforming  map, scan, handle, with_index, materialize, dematerialize
+    decoding      decode, split_lines
     notification  Notification, the element of materialize
     coroutines    map with a coroutine function
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
-    combining     concat, start_with, switch_if_empty, zip
+    combining     concat, start_with, switch_if_empty, zip, sequence_equal, merge_comparing
     latest        combine_latest, with_latest_from
     until         take_until, skip_until
     switching     switch_on_first
     racing        first_with_signal, first_with_value
     merging       merge, flat_map
     flattening    concat_map, switch_map, filter_when, delay_until
+    expanding     expand
     buffering     buffer, by count, by time or by the elements
-    toggling      buffer_when
+    toggling      buffer_when, window_when
     splitting     the base classes of windowing and grouping
     windowing     window, by count, by time or by the elements
     grouping      group_by
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
         buffering as buffering,
         combining as combining,
         coroutines as coroutines,
+        decoding as decoding,
+        expanding as expanding,
         filtering as filtering,
         flattening as flattening,
         folding as folding,

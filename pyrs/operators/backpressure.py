@@ -11,16 +11,24 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import name_of
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.stage import PushedStage, StageRun
-from pyrs._core.validation import checked_callable, checked_natural
+from pyrs._core.validation import checked_callable, checked_element, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.scheduling import Crossing
 
-__all__ = ["BackpressureBuffer", "BackpressureDrop", "BackpressureError", "Drops", "LimitRate"]
+__all__ = [
+    "BackpressureBuffer",
+    "BackpressureDrop",
+    "BackpressureError",
+    "BackpressureReduce",
+    "Drops",
+    "LimitRate",
+]
 
 Action = Callable[[Any], object]
 
@@ -225,7 +233,7 @@ class _Buffer(Input[Any]):
 class _BackpressureBufferRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: BackpressureBuffer) -> None:
         super().__init__(subscriber, operator)
-        self._input = _Buffer(self, operator)
+        self._input = operator.buffer_type(self, operator)
 
     def _advance(self) -> None:
         source = self._input
@@ -249,6 +257,7 @@ class BackpressureBuffer(Operator[Any]):
     """``on_backpressure_buffer(capacity)`` and ``on_backpressure_latest()``."""
 
     run_type = _BackpressureBufferRun
+    buffer_type = _Buffer
 
     def __init__(
         self,
@@ -262,3 +271,38 @@ class BackpressureBuffer(Operator[Any]):
         self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP_OLDEST, Overflow.DROP_LATEST)
         self.on_overflow = _checked_action(on_overflow, "on_overflow")
         super().__init__(source, call or f"on_backpressure_buffer({capacity}, {self.overflow.value!r})")
+
+
+class _ReducingBuffer(_Buffer):
+    """Combines a new element with the buffered one."""
+
+    _operator: BackpressureReduce
+
+    def _make_room(self, element: Any) -> bool:
+        try:
+            buffered = self.elements.popleft()
+        except IndexError:
+            return True  # the drain loop has just emitted it
+        try:
+            combined = checked_element(self._operator.function(buffered, element), "function")
+        except BaseException as error:
+            self.elements.append(buffered)
+            self._operator.blame(error)
+            self.fail(error)
+            if hooks.is_exit(error):
+                raise
+            return False
+        self.elements.append(combined)
+        self._owner.wake()
+        return False
+
+
+class BackpressureReduce(BackpressureBuffer):
+    """``on_backpressure_reduce(function)``: combines elements without demand into one."""
+
+    buffer_type = _ReducingBuffer
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Any, Any], Any]) -> None:
+        self.function = checked_callable(function, "function")
+        call = f"on_backpressure_reduce({name_of(function)})"
+        super().__init__(source, 1, Overflow.DROP_OLDEST, None, call)

@@ -372,14 +372,14 @@ class _BufferTimeRun(Coordinator[list[Any]]):
 
     def _fill(self) -> None:
         queue = self._input.elements
-        room = len(queue)
+        count = len(queue)
         if self._count is not None:
-            room = min(room, self._count - len(self._chunk))
+            count = min(count, self._count - len(self._chunk))
         elif not self._demand():
             return
-        if room:
-            self._chunk.extend(queue.popleft() for _ in range(room))
-            self._input.taken(room)
+        if count:
+            self._chunk.extend(queue.popleft() for _ in range(count))
+            self._input.taken(count)
 
     def _release(self) -> None:
         self._timer.close()

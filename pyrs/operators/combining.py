@@ -1,10 +1,10 @@
-"""concat, start_with, switch_if_empty and zip."""
+"""concat, then, start_with, switch_if_empty, zip, sequence_equal and merge_comparing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import gt, lt
-from typing import Any
+from operator import eq, gt, lt
+from typing import Any, ClassVar
 
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
@@ -17,8 +17,10 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
 __all__ = [
+    "Combining",
     "Concat",
     "MergeComparing",
+    "SequenceEqual",
     "StartWith",
     "SwitchIfEmpty",
     "Then",
@@ -41,11 +43,13 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
     return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
-def call_text(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
+def call_text(
+    operator: str, sources: Sequence[Publisher[Any]], combine: object = None, parameter: str = "combine"
+) -> str:
     """Return the user's call, shortened."""
     arguments = [clipped(repr(source)) for source in sources[:_NAMED]]
     arguments += ["..."] if len(sources) > _NAMED else []
-    arguments += [f"combine={name_of(combine)}"] if combine is not None else []
+    arguments += [f"{parameter}={name_of(combine)}"] if combine is not None else []
     return f"{operator}({', '.join(arguments)})"
 
 
@@ -134,10 +138,10 @@ class SwitchIfEmpty(Operator[Any]):
 
 
 class _ZipRun(Coordinator[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Zip | MergeComparing) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Combining | MergeComparing) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.sources
-        self._combine = operator.combine
+        self._combine: Callable[..., Any] = operator.combine
         self._inputs = [QueuedInput[Any](self, operator.prefetch) for _ in operator.sources]
 
     def _begin(self) -> None:
@@ -234,16 +238,83 @@ class _MergeComparingRun(_ZipRun):
         return smallest
 
 
-class Zip(Operator[Any]):
-    """``zip(a, b, ...)``: combines the n-th elements of all sources."""
+class Combining(Operator[Any]):
+    """The base class of operators that combine elements of their sources with a function."""
 
-    run_type = _ZipRun
+    name: str
+    parameter = "combine"
+    default: ClassVar[Callable[..., Any]] = as_tuple
 
     def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
-        super().__init__(None, call_text("zip", sources, combine))
+        super().__init__(None, call_text(self.name, sources, combine, self.parameter))
         self.sources = checked_sources(sources)
-        self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
+        self.combine = type(self).default if combine is None else checked_callable(combine, self.parameter)
         self.prefetch = prefetch
+
+
+class Zip(Combining):
+    """``zip(a, b, ...)``: combines the n-th elements of all sources."""
+
+    name = "zip"
+    run_type = _ZipRun
+
+
+class _SequenceEqualRun(_ZipRun):
+    """Compares the n-th elements of two streams, and emits the result when it is demanded."""
+
+    _equal: bool | None = None  # the result, once it is known
+
+    def _advance(self) -> None:
+        a, b = self._inputs
+        while self._live and self._equal is None:
+            ended = [each.ended for each in self._inputs]  # read before the queues, which then have all elements
+            rows = min(len(a.elements), len(b.elements))
+            if not rows:
+                self._compare_ends(ended)
+                break
+            self._compare(rows)
+        if self._equal is not None and self._demand():
+            self._emit(self._equal)
+            self._complete()
+
+    def _compare(self, rows: int) -> None:
+        a, b = self._inputs
+        for _ in range(rows):
+            try:
+                equal = self._combine(a.elements.popleft(), b.elements.popleft())
+            except BaseException as error:
+                self._raised(error)
+                return
+            if not equal:
+                self._decide(False)
+                return
+        for each in self._inputs:
+            each.taken(rows)
+
+    def _compare_ends(self, ended: list[bool]) -> None:
+        over = [end and not each.elements for each, end in zip(self._inputs, ended, strict=True)]
+        for each, is_over in zip(self._inputs, over, strict=True):
+            if is_over and each.error is not None:
+                error, each.error = each.error, None
+                self._fail(error)
+                return
+        if all(over):
+            self._decide(True)
+        elif any(over) and any(each.elements for each in self._inputs):
+            self._decide(False)
+
+    def _decide(self, equal: bool) -> None:
+        self._equal = equal
+        for each in self._inputs:
+            each.cancel()
+
+
+class SequenceEqual(Combining):
+    """``sequence_equal(other, comparer)``: whether two streams emit equal elements."""
+
+    name, parameter = "sequence_equal", "comparer"
+    run_type = _SequenceEqualRun
+    default = eq
 
 
 class MergeComparing(Operator[Any]):

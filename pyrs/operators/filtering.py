@@ -23,6 +23,7 @@ __all__ = [
     "IgnoreElements",
     "OfType",
     "Skip",
+    "SkipLast",
     "SkipWhile",
     "Take",
     "TakeLast",
@@ -230,7 +231,7 @@ class IgnoreElements(TakeLast):
 
 
 class _SkipRun(StageRun):
-    def __init__(self, stage: Skip) -> None:
+    def __init__(self, stage: _Counted) -> None:
         self._left = self._extra = stage.count
         self._lock = RLock()  # request is called from any thread
 
@@ -257,6 +258,37 @@ class Skip(_Counted):
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return islice(iterator, min(self.count, maxsize), None)
+
+
+class _SkipLastRun(_SkipRun):
+    def __init__(self, stage: _Counted) -> None:
+        super().__init__(stage)
+        self._last: deque[Any] = deque()
+
+    def on_next(self, element: Any) -> None:
+        last = self._last
+        last.append(element)
+        if len(last) > self._left:
+            self.emit(last.popleft())
+
+    def release(self) -> None:
+        self._last = deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
+
+
+class SkipLast(_Counted):
+    """``skip_last(count)``: all but the last elements."""
+
+    name = "skip_last"
+    run_type = _SkipLastRun
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._behind(iterator)
+
+    def _behind(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        last = deque(islice(iterator, min(self.count, maxsize)))
+        for element in iterator:
+            last.append(element)
+            yield last.popleft()
 
 
 class SkipWhile(ElementStage):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import DirectInput, Input, PrefetchingInput
-from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.combining import as_tuple, call_text, checked_sources
+from pyrs.operators.combining import Combining, as_tuple, call_text
 from pyrs.operators.until import WithOther, WithOtherRun
 
 __all__ = ["CombineLatest", "WithLatestFrom"]
@@ -108,16 +107,11 @@ class _CombineLatestRun(Coordinator[Any]):
                 self._discard(element)
 
 
-class CombineLatest(Operator[Any]):
+class CombineLatest(Combining):
     """``combine_latest(a, b, ...)``: the latest elements of all sources."""
 
+    name = "combine_latest"
     run_type = _CombineLatestRun
-
-    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
-        super().__init__(None, call_text("combine_latest", sources, combine))
-        self.sources = checked_sources(sources)
-        self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
-        self.prefetch = prefetch
 
 
 class _SharedQueueInput(PrefetchingInput[Any]):

@@ -237,22 +237,26 @@ class Dispatcher(Input[Any]):
             parts = self._dispatch(element)
         except BaseException as error:
             self.operator.blame(error)
-            if not self._fail(error):
+            if not self._finish(error):
                 self.outer_run._drop(error)
             self.discard(element)
             if hooks.is_exit(error):
                 raise
             return
         if self.outer_run.ready:
-            if self.gone:
-                self.downstream_cancelled()  # a finalizer has cancelled during _dispatch
-            else:
-                self.outer_run.wake()
+            self._announce()
         for part in parts:
             part.wake()
 
-    def _fail(self, error: BaseException) -> bool:
-        """Cancel upstream and fail, unless terminated; return whether it did."""
+    def _announce(self) -> None:
+        """Emit the new parts. Called without the lock."""
+        if self.gone:
+            self.downstream_cancelled()  # a finalizer has cancelled while they were made
+        else:
+            self.outer_run.wake()
+
+    def _finish(self, error: BaseException | None) -> bool:
+        """Cancel upstream and fail, or complete, unless terminated; return whether it did."""
         with self._guard:
             over, self._closed = self._closed, True
         if not over:

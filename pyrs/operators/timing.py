@@ -1,4 +1,4 @@
-"""Time-based operators: sample, throttle, debounce, delay, timeout."""
+"""Time-based operators: sample, throttle, throttle_latest, debounce, delay, timeout, timestamp, elapsed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
     Seconds = float | timedelta
 
-__all__ = ["Debounce", "Delay", "DelaySubscription", "Sample", "Throttle", "Timeout"]
+__all__ = [
+    "Debounce",
+    "Delay",
+    "DelaySubscription",
+    "Elapsed",
+    "Sample",
+    "Throttle",
+    "ThrottleLatest",
+    "Timeout",
+    "Timestamp",
+]
 
 _NOTHING: Any = object()
 
@@ -73,6 +83,42 @@ class Throttle(ElementStage):
 
     def __repr__(self) -> str:
         return f"throttle({self._seconds:g})"
+
+
+class Timestamp(ElementStage):
+    """``timestamp()``: each element with the time of its arrival."""
+
+    name = "timestamp"
+
+    def __init__(self, scheduler: Scheduler | None) -> None:
+        self._scheduler = checked_scheduler(scheduler)
+
+    def begin(self) -> Callable[[Any], Any]:
+        now = current(self._scheduler).now
+        return lambda element: (now(), element)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return map(self.begin(), iterator)  # not a generator, which would look for the clock at the first element
+
+    def __repr__(self) -> str:
+        return f"{self.name}()"
+
+
+class Elapsed(Timestamp):
+    """``elapsed()``: each element with the time since the previous one."""
+
+    name = "elapsed"
+
+    def begin(self) -> Callable[[Any], Any]:
+        now = current(self._scheduler).now
+        last = now()
+
+        def timed(element: Any) -> tuple[float, Any]:
+            nonlocal last
+            before, last = last, now()
+            return last - before, element
+
+        return timed
 
 
 class _LatestInput(Input[Any]):
@@ -142,15 +188,20 @@ class _LatestRun(Coordinator[Any]):
     def _timer_fired(self) -> None:
         """Handle the timer. Called in the drain loop."""
 
+    def _take(self) -> Any:
+        """Remove and return the latest element if it is due. Called in the drain loop."""
+        if not self._timer.claim():
+            return _NOTHING
+        self._timer_fired()
+        found = self._input.take(self._timer.now())
+        if found is _NOTHING:
+            self._input.rearm()
+        return found
+
     def _advance(self) -> None:
         source = self._input
         ended = source.ended  # read before the element, which is then the last one
-        found = _NOTHING
-        if self._timer.claim():
-            self._timer_fired()
-            found = source.take(self._timer.now())
-            if found is _NOTHING:
-                source.rearm()
+        found = self._take()
         if ended and source.error is None and found is _NOTHING:
             found = source.take(inf)
         if found is not _NOTHING:
@@ -206,6 +257,38 @@ class Debounce(_Timed):
 
     name = "debounce"
     run_type = _LatestRun
+
+
+class _ThrottleLatestRun(_LatestRun):
+    """Emits the latest element when the timer has fired, or at once if it is not set."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: ThrottleLatest) -> None:
+        super().__init__(subscriber, operator, waits=False)
+        self._input = _WakingInput(self, self._timer, None)
+        self._blocked = False  # from an element that was due until the timer fires
+
+    def _take(self) -> Any:
+        self._blocked = self._blocked and not self._timer.claim()
+        found = _NOTHING if self._blocked else self._input.take(inf)
+        if found is not _NOTHING and not self._input.ended:
+            self._blocked = True
+            self._timer.set_after(self._seconds)
+        return found
+
+
+class ThrottleLatest(_Timed):
+    """``throttle_latest(seconds)``: an element, then the latest one of each period."""
+
+    name = "throttle_latest"
+    run_type = _ThrottleLatestRun
+
+
+class _WakingInput(_LatestInput):
+    """Wakes the drain loop for each element."""
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self._owner.wake()
 
 
 class _DelayRun(Coordinator[Any]):

@@ -1,18 +1,21 @@
-"""buffer_when: lists that other streams open and close."""
+"""buffer_when and window_when: lists and windows that other streams open and close."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
-from pyrs._core.inputs import DirectInput, QueuedInput
+from pyrs._core.inputs import DirectInput, Input, QueuedInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
 
-__all__ = ["BufferWhen"]
+__all__ = ["BufferWhen", "WindowWhen"]
 
 
 class _BufferWhenRun(Coordinator[Any]):
@@ -102,6 +105,7 @@ class _BufferWhenRun(Coordinator[Any]):
 class BufferWhen(Operator[Any]):
     """``buffer_when(openings, closing)``: lists that other streams open and close."""
 
+    name = "buffer_when"
     run_type = _BufferWhenRun
 
     def __init__(
@@ -114,4 +118,171 @@ class BufferWhen(Operator[Any]):
         self.openings = checked_publisher(openings, "openings")
         self.closing = checked_callable(closing, "closing")
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        super().__init__(source, f"buffer_when({openings!r}, {name_of(closing)})")
+        super().__init__(source, f"{self.name}({openings!r}, {name_of(closing)})")
+
+
+class _Openings(Input[Any]):
+    """Opens a window for each element."""
+
+    def __init__(self, dispatcher: _ToggledDispatcher) -> None:
+        super().__init__()
+        self._dispatcher = dispatcher
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self._dispatcher.open_for(element)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._dispatcher.openings_ended(error)
+
+
+class _Closing(Input[Any]):
+    """Closes a window at the first signal."""
+
+    def __init__(self, dispatcher: _ToggledDispatcher, window: Part) -> None:
+        super().__init__(demand=1)
+        self._dispatcher = dispatcher
+        self.window = window
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self.cancel()
+            self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        if error is None:
+            self._dispatcher.close(self.window)
+        else:
+            self._dispatcher.failed(error)
+
+
+class _ToggledDispatcher(Dispatcher):
+    """Dispatches each element to all open windows.
+
+    Requests up to ``prefetch`` elements, minus those that the open window with the most unread elements holds.
+    """
+
+    operator: WindowWhen
+
+    def __init__(self, operator: WindowWhen, subscriber: Subscriber[Any]) -> None:
+        super().__init__(operator, subscriber, operator.wrap)
+        self._openings = _Openings(self)
+        self._opens = True  # the opening stream has not completed
+        self._windows: dict[Part, _Closing] = {}  # the open windows; under the lock
+        self._size = self._outstanding = self._demand = operator.prefetch
+
+    def subscribe_to(self, source: Publisher[Any]) -> None:
+        self._openings.subscribe_to(self.operator.openings)
+        if not self._closed:
+            super().subscribe_to(source)
+
+    def demanded(self, n: int) -> None:
+        self._openings.request(n)
+
+    def downstream_cancelled(self) -> None:
+        self._openings.cancel()
+        super().downstream_cancelled()
+
+    def leave(self, part: Part) -> None:
+        super().leave(part)
+        self.close(part)
+
+    def open_for(self, opening: Any) -> None:
+        """Open a window. Called by the opening stream, whose signals are serial."""
+        try:
+            publisher = checked_publisher(self.operator.closing(opening), "the result of closing")
+        except BaseException as error:
+            self.operator.blame(error)
+            self.failed(error)
+            if hooks.is_exit(error):
+                raise
+            return
+        window = Part(self, "window")
+        closing = _Closing(self, window)
+        with self.lock:
+            if self.gone or self._closed:
+                return
+            self._windows[window] = closing
+            self._open(window)
+        closing.subscribe_to(publisher)  # before the window is emitted: its Subscriber may wait for its end
+        self._announce()
+
+    def close(self, window: Part) -> None:
+        """Close a window, unless it is closed. Called from any thread."""
+        with self.lock:
+            closing = self._windows.pop(window, None)
+            if closing is not None:
+                self._close_part(window)
+            last = not self._opens and not self._windows
+        if closing is not None:
+            closing.cancel()
+            window.wake()
+            self._settle()
+        if last:
+            self._finish(None)
+
+    def openings_ended(self, error: BaseException | None) -> None:
+        """Handle the terminal signal of the opening stream."""
+        if error is not None:
+            self.failed(error)
+            return
+        with self.lock:
+            self._opens = False
+            last = not self._windows
+        if last:
+            self._finish(None)
+
+    def failed(self, error: BaseException) -> None:
+        """Fail with an error of another stream than the source."""
+        if not self._finish(error):
+            self.outer_run._drop(error)
+
+    def _dispatch(self, element: Any) -> Iterable[Part]:
+        with self.lock:
+            self._outstanding -= 1
+            windows = [window for window in self._windows if not window.closed]
+            for window in windows:
+                window.dispatch(element)
+        return windows
+
+    def _open_parts(self) -> Iterable[Part]:
+        return self._windows
+
+    def _more(self) -> int:
+        unread = max((len(window.elements) for window in self._windows), default=0)
+        more = self._size - unread - self._outstanding
+        if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
+            return 0
+        self._outstanding += more
+        return more
+
+    def _stop(self) -> None:
+        self._openings.cancel()
+        with self.lock:
+            closings, self._windows = self._windows, {}
+        for closing in closings.values():
+            closing.cancel()
+
+
+class WindowWhen(BufferWhen):
+    """``window_when(openings, closing)``: windows that other streams open and close."""
+
+    name = "window_when"
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        openings: Publisher[Any],
+        closing: Callable[[Any], Publisher[Any]],
+        prefetch: int,
+        wrap: Callable[[PartHandle], Publisher[Any]],
+    ) -> None:
+        super().__init__(source, openings, closing, prefetch)
+        self.wrap = wrap
+
+    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
+        return _ToggledDispatcher(self, subscriber).outer_run

@@ -132,12 +132,12 @@ class _TimeDispatcher(Dispatcher):
         """
         window = self._window
         if window is None:
-            room = self._size if self._wanted else 0
+            capacity = self._size if self._wanted else 0
         elif self._count is None:
-            room = self._size - len(window.elements)
+            capacity = self._size - len(window.elements)
         else:
-            room = self._count - window.dispatched
-        more = room - self._outstanding
+            capacity = self._count - window.dispatched
+        more = capacity - self._outstanding
         if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
             return 0
         self._outstanding += more
@@ -176,7 +176,7 @@ class _TimeDispatcher(Dispatcher):
     def _refused(self, error: BaseException) -> None:
         """Fail because the scheduler was closed while a window was open."""
         if self._window is not None:
-            self._fail(error)
+            self._finish(error)
 
     def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:

@@ -156,6 +156,34 @@ class Backpressure(Family[T_co]):
         call = "on_backpressure_latest()"
         return self._over(operators.backpressure.BackpressureBuffer(self.source, 1, Overflow.DROP_OLDEST, None, call))
 
+    def on_backpressure_reduce(self, function: Callable[[T_co, T_co], T_co]) -> Stream[T_co]:
+        """Combine the elements that exceed demand into one.
+
+            ---1-2-3-4-5---|
+            on_backpressure_reduce(add)     request(1), request(1) after 4,
+            ---1-------9---5---|            request(1) after completion
+
+        Requests unbounded demand and buffers one element: the result of the function for the elements that arrived
+        without demand. Nothing is dropped. A terminal signal is emitted after the buffered element.
+
+        Args:
+            function: called on the source's thread with the buffered element and a new one; returns the element that
+                replaces both. If it raises, upstream is cancelled, and the stream fails with that error after the
+                buffered element.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+
+        Examples:
+            >>> import pyrs
+            >>> from operator import add
+            >>> subscription = pyrs.range(5).on_backpressure_reduce(add).subscribe(on_next=print, request=1)
+            0
+            >>> subscription.request(1)
+            10
+        """
+        return self._over(operators.backpressure.BackpressureReduce(self.source, function))
+
     def on_backpressure_error(self) -> Stream[T_co]:
         """Fail with ``BufferOverflow`` when an element exceeds demand.
 

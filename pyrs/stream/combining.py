@@ -254,6 +254,39 @@ class Combining(Family[T_co]):
         """
         return self._over(operators.combining.Zip(self._and(others), combine, checked_natural(prefetch, "prefetch", 1)))
 
+    def sequence_equal(
+        self, other: Publisher[A], comparer: Callable[[T_co, A], object] | None = None, *, prefetch: int = 32
+    ) -> Single[bool]:
+        """Emit whether two streams emit equal elements in the same order.
+
+            ---1---2---3---|
+            --1--2--4------|
+            sequence_equal(other)
+            -----------False|
+
+        Subscribes to both streams, requests ``prefetch`` elements of each, compares them when both have one, and
+        replenishes at 75 %. The first difference decides, also one in length, and cancels both streams. The result
+        waits until it is demanded. An error of a stream fails the result after the elements before it are compared.
+
+        Args:
+            other: the other Publisher.
+            comparer: called with the n-th elements, returns whether they are equal; None for ``==``.
+            prefetch: the maximum number of buffered elements per stream.
+
+        Raises:
+            TypeError: ``other`` is not a Publisher, or ``comparer`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just(1, 2, 3).sequence_equal(pyrs.range(1, 4)).block()
+            True
+            >>> pyrs.just("a", "b").sequence_equal(pyrs.just("A"), lambda a, b: a.lower() == b.lower()).block()
+            False
+        """
+        prefetch = checked_natural(prefetch, "prefetch", 1)
+        return self._single(operators.combining.SequenceEqual(self._and((other,)), comparer, prefetch))
+
     @overload
     def combine_latest(self, b: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
     @overload

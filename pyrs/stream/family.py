@@ -56,6 +56,10 @@ class Family(PublisherWrapper[T_co]):
         """Return the Single of a stage that reduces all elements to one."""
 
     @abstractmethod
+    def _single(self, publisher: Publisher[R]) -> Single[R]:
+        """Return the Single of a Publisher of one element."""
+
+    @abstractmethod
     def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:
         """Return the stream of one group."""
 

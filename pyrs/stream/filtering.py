@@ -150,6 +150,30 @@ class Filtering(Family[T_co]):
         """
         return self._then(operators.filtering.Skip(count))
 
+    def skip_last(self, count: int) -> Stream[T_co]:
+        """Drop the last elements.
+
+            ---1---2---3---4---|
+            skip_last(2)
+            -----------1---2---|
+
+        Requests ``count`` more elements than downstream demands, with the first request, and keeps the latest ``count``
+        elements. They are dropped on completion, and not reported.
+
+        Args:
+            count: the number of elements to drop.
+
+        Raises:
+            TypeError: ``count`` is not an integer.
+            ValueError: ``count`` is negative.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(5).skip_last(2).collect()
+            [0, 1, 2]
+        """
+        return self._then(operators.filtering.SkipLast(count))
+
     def skip_while(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
         """Drop elements while the predicate returns true, then emit all that follow.
 

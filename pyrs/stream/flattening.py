@@ -158,6 +158,46 @@ class Flattening(Family[T_co]):
         prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.flattening.ConcatMap(self.source, function, prefetch, delay_errors))
 
+    def expand(
+        self, function: Callable[[T_co], Inner[R]], *, depth_first: bool = False, prefetch: int = 32
+    ) -> Stream[T_co | R]:
+        """Emit each element, and recursively the elements of the streams that a function returns for them.
+
+            ---1---2-----------------------|
+            expand(lambda n: pyrs.just(10 * n) if n < 100 else pyrs.empty())
+            ---1---2---10---20---100---200-|
+
+        Walks a tree: the function returns the children of an element. Breadth-first by default: the streams are emitted
+        sequentially, in the order of their elements, after this stream. Depth-first, the stream of an element is
+        emitted before the next element of the stream that contains it.
+
+        Requests ``prefetch`` elements of the active stream and replenishes at 75 %; slow Subscribers slow it.
+        **Breadth-first grows**: emitted elements are kept until the function is called with them. Depth-first holds up
+        to ``prefetch`` elements for each level of the tree. A tree without an end is emitted as it is demanded.
+
+        An error of a stream is emitted after its elements, an error of the function at once. Both fail the stream.
+
+        Args:
+            function: called with each emitted element when its stream is next; returns a Publisher, or is a coroutine
+                function or an asynchronous generator function, as for ``flat_map``.
+            depth_first: whether the stream of an element follows that element directly.
+            prefetch: the maximum number of buffered elements per stream.
+
+        Raises:
+            TypeError: ``function`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> children = {"a": ["b", "c"], "b": ["d"]}
+            >>> tree = lambda name: pyrs.from_iterable(children.get(name, []))
+            >>> pyrs.just("a").expand(tree).collect()
+            ['a', 'b', 'c', 'd']
+            >>> pyrs.just("a").expand(tree, depth_first=True).collect()
+            ['a', 'b', 'd', 'c']
+        """
+        return self._over(operators.expanding.Expand(self.source, function, depth_first, prefetch))
+
     def filter_when(self, predicate: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> Stream[T_co]:
         """Emit the elements for which an asynchronous predicate is true.
 

@@ -358,6 +358,46 @@ class Grouping(Family[T_co]):
         cut = operators.buffering.until_changed(key)
         return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
 
+    def window_when(
+        self, openings: Publisher[R], closing: Callable[[R], Publisher[Any]], *, prefetch: int = 256
+    ) -> Stream[Stream[T_co]]:
+        """Split the stream into inner streams that other streams open and close.
+
+            -1---2---3---4---5---|
+            ---o-------o---------|
+            window_when(openings, lambda _: a stream that emits later)
+            ---o-------o---------|
+               --2---3-|
+                       --4---5---|
+
+        Like ``buffer_when``, but a window is emitted when it opens, and its elements when they arrive. Windows may
+        overlap. Elements outside of a window are dropped and not reported. Requests one opening for each demanded
+        window. Requests ``prefetch`` elements of this stream, minus those that the open window with the most unread
+        elements holds, and replenishes at 75 %: **an open window that is not consumed blocks the others**. A cancelled
+        window drops its elements and cancels the stream that would close it. Windows accept one Subscriber.
+
+        When this stream completes, the open windows complete. The stream also completes when ``openings`` has completed
+        and all windows are closed. An error of any of the streams fails the open windows and the stream. After a cancel
+        of the stream of windows, no window opens and the open ones continue.
+
+        Args:
+            openings: its elements open windows.
+            closing: called with such an element; returns a Publisher, whose first signal closes the window.
+            prefetch: the maximum number of buffered elements per window.
+
+        Raises:
+            TypeError: ``openings`` is not a Publisher, or ``closing`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
+
+        Examples:
+            >>> import pyrs
+            >>> numbers = pyrs.range(4).delay_subscription(0.01)
+            >>> windows = numbers.window_when(pyrs.just("open"), lambda _: pyrs.never())
+            >>> windows.flat_map(lambda window: window.to_list()).collect()
+            [[0, 1, 2, 3]]
+        """
+        return self._over(operators.toggling.WindowWhen(self.source, openings, closing, prefetch, self._over))
+
     @overload
     def group_by(
         self, key: Callable[[T_co], K], *, prefetch: int = 256, max_groups: int = 256

@@ -199,6 +199,9 @@ class Stream(
     def _folded(self, stage: Stage) -> Single[Any]:
         return Single(self._then(stage))
 
+    def _single(self, publisher: Publisher[R]) -> Single[R]:
+        return Single(publisher)
+
 
 class Maybe(Stream[T_co]):
     """A stream of at most one element, or an error.

@@ -81,6 +81,87 @@ class Timing(Family[T_co]):
         """
         return self._then(operators.timing.Throttle(seconds, scheduler))
 
+    def throttle_latest(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
+        """Emit an element, then at most the latest element of each period.
+
+            --1-2----3-4-5-----------6-|
+            throttle_latest(5)
+            --1----2----4----5-------6-|
+
+        Like ``throttle``, but the latest of the elements that arrive within the given time is emitted when it is over,
+        and begins a new period. Requests unbounded demand and keeps one element; the other elements are dropped without
+        a report. Without demand, an element that is due waits until it is demanded or another one replaces it. On
+        completion the kept element is emitted last; an error is emitted at once and discards it.
+
+        Args:
+            seconds: the minimum time between two elements.
+            scheduler: see ``Timing``.
+
+        Raises:
+            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            ValueError: ``seconds`` is not finite and greater than 0.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(100).throttle_latest(60).collect()
+            [0, 99]
+        """
+        return self._over(operators.timing.ThrottleLatest(self.source, seconds, scheduler))
+
+    def timestamp(self, *, scheduler: Scheduler | None = None) -> Stream[tuple[float, T_co]]:
+        """Pair each element with the time at which it arrives.
+
+            --a-----b---c---|
+            timestamp()
+            --(2,a)-(8,b)-(12,c)|
+
+        Forwards demand unchanged. Buffers nothing. The time is that of the scheduler's monotonic clock, in seconds: its
+        zero is arbitrary, and only differences are meaningful. For the time of day use ``map``.
+
+        Args:
+            scheduler: the scheduler whose clock is used; see ``Timing``.
+
+        Raises:
+            TypeError: ``scheduler`` is not a Scheduler.
+
+        Examples:
+            >>> import pyrs
+            >>> from pyrs import schedulers
+            >>> with schedulers.use(schedulers.VirtualTime()) as time:
+            ...     _ = pyrs.interval(2).take(2).timestamp().subscribe(on_next=print)
+            >>> _ = time.advance_by(4)
+            (2.0, 0)
+            (4.0, 1)
+        """
+        return self._then(operators.timing.Timestamp(scheduler))
+
+    def elapsed(self, *, scheduler: Scheduler | None = None) -> Stream[tuple[float, T_co]]:
+        """Pair each element with the time since the previous one.
+
+            --a-----b---c---|
+            elapsed()
+            --(2,a)-(6,b)-(4,c)|
+
+        The time of the first element counts from ``subscribe``. Forwards demand unchanged. Buffers nothing. The time
+        that a pulled source waits for demand counts, too.
+
+        Args:
+            scheduler: the scheduler whose clock is used; see ``Timing``.
+
+        Raises:
+            TypeError: ``scheduler`` is not a Scheduler.
+
+        Examples:
+            >>> import pyrs
+            >>> from pyrs import schedulers
+            >>> with schedulers.use(schedulers.VirtualTime()) as time:
+            ...     _ = pyrs.interval(2, initial=3).take(2).elapsed().subscribe(on_next=print)
+            >>> _ = time.advance_by(5)
+            (3.0, 0)
+            (2.0, 1)
+        """
+        return self._then(operators.timing.Elapsed(scheduler))
+
     def debounce(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Emit an element when no other element follows it within the given time.
 

@@ -165,6 +165,72 @@ class Transforming(Family[T_co]):
         """
         return self._then(operators.transforming.WithIndex(start))
 
+    def decode(self: Transforming[bytes], encoding: str = "utf-8", errors: str = "strict") -> Stream[str]:
+        r"""Decode chunks of bytes to text.
+
+            ---b"a\xc3"---b"\xa9"---b"c"---|
+            decode()
+            ---"a"--------"é"-------"c"---|
+
+        A character whose bytes are in several chunks is emitted with the last of them, so a chunk may be emitted
+        shorter, and an empty text is not emitted. Requests one more chunk for each without text. Holds the bytes of an
+        incomplete character, which an error of this stream discards.
+
+        Args:
+            encoding: the name of a codec of the standard library, or a registered one, with an incremental decoder.
+            errors: how invalid bytes are treated, as for ``bytes.decode``: ``"strict"``, ``"replace"``, ``"ignore"`` or
+                another registered name.
+
+        Raises:
+            LookupError: the codec or the error handler is unknown.
+            TypeError: an argument is not a string.
+
+        Rules: 1.4. Invalid bytes, and an incomplete character at the end, fail the stream with a UnicodeDecodeError, an
+        element of another type with a TypeError.
+
+        Examples:
+            >>> import pyrs
+            >>> chunks = pyrs.just(b"na\xc3", b"\xafve")
+            >>> chunks.decode().collect()
+            ['na', 'ïve']
+        """
+        return self._then(operators.decoding.Decode(encoding, errors))
+
+    @overload
+    def split_lines(self: Transforming[str], *, max_length: int | None = None) -> Stream[str]: ...
+    @overload
+    def split_lines(self: Transforming[bytes], *, max_length: int | None = None) -> Stream[bytes]: ...
+    def split_lines(self: Transforming[Any], *, max_length: int | None = None) -> Stream[Any]:
+        r"""Split chunks of text or bytes into lines.
+
+            ---"a\nb"---"c\n"---"d"---|
+            split_lines()
+            ---"a"-------"bc"--------"d"|
+
+        Chunks may end anywhere. A line ends with ``\n``, ``\r\n`` or ``\r``, as in a text file, and is emitted
+        without its end; the rest is emitted on completion. Requests a chunk when no line is left and one is demanded,
+        or unbounded demand if that is requested. Holds the lines of one chunk and an incomplete line, which **grows**
+        without ``max_length``. An error of this stream is emitted after the complete lines and discards the rest.
+
+        Args:
+            max_length: the maximum length of a line in characters or bytes, without its end; None for no limit.
+
+        Raises:
+            TypeError: ``max_length`` is not an integer.
+            ValueError: ``max_length`` is less than 1.
+
+        Rules: 1.4. A line that is too long fails the stream with ``BufferOverflow`` after the lines before it, and an
+        element that is not of the type of the first one with a TypeError.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just("a\nb", "c\r", "\nd").split_lines().collect()
+            ['a', 'bc', 'd']
+            >>> pyrs.just(b"x\n\ny").split_lines().collect()
+            [b'x', b'', b'y']
+        """
+        return self._then(operators.decoding.SplitLines(max_length))
+
     def materialize(self) -> Stream[Notification[T_co]]:
         """Emit each signal as a ``pyrs.Notification``, then complete.
 

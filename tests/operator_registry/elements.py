@@ -53,6 +53,23 @@ TRANSFORMING = [
     Row({"with_index": Sample(lambda s: s.with_index())}, demand="exact", slow="slows", holds="nothing"),
     Row(
         {
+            "decode": Sample(
+                lambda s: s.map(lambda n: b"%d" % n).decode(),
+                demand=lambda s: s.map(lambda n: b"%d" % n).decode(),
+            )
+        },
+        demand="exact, one more for each chunk without a complete character",
+        slow="slows",
+        holds="an incomplete character",
+    ),
+    Row(
+        {"split_lines": Sample(lambda s: s.map(lambda n: f"{n}\n").split_lines())},
+        demand="exact: a chunk when no line is left; everything, if that is demanded",
+        slow="slows",
+        holds="the lines of a chunk; **grows** without `max_length`: one line",
+    ),
+    Row(
+        {
             "materialize": Sample(
                 lambda s: s.materialize(),
                 conformance=Conformance(
@@ -110,6 +127,12 @@ FILTERING = [
         demand="exact, and `count` more the first time",
         slow="slows",
         holds="nothing",
+    ),
+    Row(
+        {"skip_last": Sample(lambda s: s.skip_last(2), conformance=Conformance(elements=lambda n: n + 2))},
+        demand="exact, and `count` more the first time",
+        slow="slows; the last ones are dropped",
+        holds="`count`",
     ),
     Row(
         {

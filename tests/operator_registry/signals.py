@@ -40,10 +40,29 @@ TIMING = [
         holds="nothing",
     ),
     Row(
+        {"throttle_latest": Sample(lambda s: s.throttle_latest(0.001), conformance=HOT)},
+        demand="everything",
+        slow="drops all but the latest",
+        holds="one",
+    ),
+    Row(
         {"debounce": Sample(lambda s: s.debounce(0.001), conformance=HOT)},
         demand="everything",
         slow="drops elements that are followed too soon",
         holds="one",
+    ),
+    Row(
+        {
+            "timestamp": Sample(
+                lambda s: s.timestamp(), conformance=Conformance(lambda s: s.timestamp().map(lambda pair: pair[1]))
+            ),
+            "elapsed": Sample(
+                lambda s: s.elapsed(), conformance=Conformance(lambda s: s.elapsed().map(lambda pair: pair[1]))
+            ),
+        },
+        demand="exact",
+        slow="slows",
+        holds="nothing",
     ),
     Row(
         {"delay": Sample(lambda s: s.delay(0.001))},
@@ -213,6 +232,12 @@ BACKPRESSURE = [
         {"on_backpressure_latest": Sample(lambda s: s.on_backpressure_latest(), conformance=HOT)},
         demand="everything",
         slow="drops all but the latest",
+        holds="one",
+    ),
+    Row(
+        {"on_backpressure_reduce": Sample(lambda s: s.on_backpressure_reduce(max), conformance=HOT)},
+        demand="everything",
+        slow="combines elements into one",
         holds="one",
     ),
     Row(

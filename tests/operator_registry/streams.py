@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyrs
-from tests.conformance.options import EMPTY, MERGED, SLOWEST, failed_stream, no_failed_stream
+from tests.conformance.options import EMPTY, MERGED, ONE_ELEMENT, SLOWEST, failed_stream, no_failed_stream
 from tests.operator_registry.row import Conformance, Row, Sample, some
 
 __all__ = ["COMBINING", "FLATTENING", "GROUPING", "SHARING"]
@@ -91,6 +91,19 @@ COMBINING = [
     ),
     Row(
         {
+            "sequence_equal": Sample(
+                lambda s: s.sequence_equal(some()),
+                conformance=Conformance(
+                    lambda s: s.sequence_equal(pyrs.empty()), most=1, elements=lambda n: 3, skips=ONE_ELEMENT
+                ),
+            )
+        },
+        demand="ahead: `prefetch` (32) of each",
+        slow="waits",
+        holds="`prefetch` of each",
+    ),
+    Row(
+        {
             "combine_latest": Sample(
                 lambda s: s.combine_latest(some()),
                 conformance=Conformance(
@@ -165,6 +178,16 @@ FLATTENING = [
         demand="ahead: `prefetch` (32); exact of the inner stream",
         slow="slows both",
         holds="`prefetch`",
+    ),
+    Row(
+        {
+            "expand": Sample(
+                lambda s: s.expand(lambda n: pyrs.empty()),
+            )
+        },
+        demand="ahead: `prefetch` (32) of one stream at a time",
+        slow="slows",
+        holds="`prefetch`; **grows**: elements to expand; depth-first: `prefetch` of each level",
     ),
     Row(
         {
@@ -279,6 +302,20 @@ GROUPING = [
         demand="ahead: `prefetch` (256)",
         slow="slows, **all windows together**",
         holds="`prefetch`, in all windows together",
+    ),
+    Row(
+        {
+            "window_when": Sample(
+                lambda s: pyrs.never().window_when(s, lambda n: pyrs.empty()),
+                demand=lambda s: s.window_when(pyrs.never(), lambda n: pyrs.never()),
+                conformance=Conformance(
+                    lambda s: pyrs.never().window_when(s, lambda n: pyrs.empty()).map(lambda window: 0)
+                ),
+            )
+        },
+        demand="ahead: `prefetch` (256); one opening for each window",
+        slow="opens no window, and drops elements outside of windows; an unread open window slows all",
+        holds="`prefetch` in each window",
     ),
     Row(
         {

@@ -12,6 +12,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.errors import BufferOverflow, NonPositiveRequest
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import notes_of
 from tests.waiting import DEADLINE
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -302,3 +303,36 @@ class TestOnBackpressure:
                 assert len(subscriber.elements) + dropped.elements == count
             subscriber.assert_rules()
         assert pool.close(DEADLINE)
+
+
+class TestReduce:
+    def test_elements_without_demand_are_combined_and_none_is_dropped(self, dropped: Any) -> None:
+        publisher, subscriber = TestPublisher[str](), TestSubscriber[str](1)
+        publisher.stream().on_backpressure_reduce(lambda a, b: a + b).subscribe(subscriber)
+        publisher.next("a", "b", "c", "d")
+        subscriber.assert_elements("a")
+        subscriber.request(2)
+        subscriber.assert_elements("a", "bcd")
+        publisher.next("e", "f", "g")
+        publisher.complete()
+        assert not subscriber.ended
+        subscriber.request(1)
+        subscriber.assert_elements("a", "bcd", "e", "fg").assert_complete()
+        assert publisher.requests == [pyrs.UNBOUNDED]
+        assert dropped.elements == 0
+
+    @pytest.mark.parametrize("result", [ZeroDivisionError("planned"), None])
+    def test_failing_function_fails_the_stream_after_the_buffered_element(self, result: Any) -> None:
+        def function(a: int, b: int) -> Any:
+            if result is not None:
+                raise result
+
+        publisher, subscriber = TestPublisher[int](), TestSubscriber[int](0)
+        publisher.stream().on_backpressure_reduce(function).subscribe(subscriber)
+        publisher.next(1, 2)
+        publisher.assert_cancelled(1)
+        subscriber.request(1)
+        subscriber.assert_elements(1)
+        error = subscriber.await_error()
+        assert type(error) is (type(result) if result is not None else pyrs.errors.NullSignal)
+        assert "in on_backpressure_reduce(function)" in notes_of(error)[0]

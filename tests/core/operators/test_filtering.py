@@ -36,6 +36,8 @@ def first_of_each(numbers: list[int], key: Callable[[int], int]) -> list[int]:
 MODELS: dict[str, tuple[Callable[[Numbers], Numbers], Callable[[list[int]], list[int]]]] = {
     "take_while": (lambda s: s.take_while(is_small), lambda x: list(itertools.takewhile(is_small, x))),
     "take_while inclusive": (lambda s: s.take_while(is_small, inclusive=True), up_to_first_large),
+    "skip_last(0)": (lambda s: s.skip_last(0), lambda x: x),
+    "skip_last(3)": (lambda s: s.skip_last(3), lambda x: x[:-3]),
     "take_last(0)": (lambda s: s.take_last(0), lambda x: []),
     "take_last(3)": (lambda s: s.take_last(3), lambda x: x[-3:]),
     "skip(0)": (lambda s: s.skip(0), lambda x: x),

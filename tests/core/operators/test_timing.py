@@ -15,12 +15,14 @@ from pyrs import schedulers
 from pyrs.errors import BufferOverflow, NonPositiveRequest, SchedulerClosed, StreamTimeout
 from pyrs.schedulers import delays, threads
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.modelling import WAYS
 
 Operate = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
 
 EVERY: dict[str, Operate] = {
     "sample(4)": lambda stream: stream.sample(4),
     "throttle(4)": lambda stream: stream.throttle(4),
+    "throttle_latest(4)": lambda stream: stream.throttle_latest(4),
     "debounce(4)": lambda stream: stream.debounce(4),
     "delay(4)": lambda stream: stream.delay(4),
     "delay_subscription(4)": lambda stream: stream.delay_subscription(4),
@@ -80,6 +82,8 @@ class TestMarbles:
             ("sample(4)", "a-bX----", "---X----"),
             ("throttle(4)", "ab--c-d--ef---|", "a---c----e----|"),
             ("throttle(4)", "ab-X", "a--X"),
+            ("throttle_latest(4)", "abc---d----e---f-g|", "a---c---d---e---f-(g|)"),
+            ("throttle_latest(4)", "ab-X", "a--X"),
             ("debounce(4)", "a-b-----c---d-----e|", "------b-----c---d--(e|)"),
             ("debounce(4)", "a-b-X-", "----X-"),
             ("delay(4)", "a-b|------", "----a-b|--"),
@@ -208,6 +212,31 @@ class TestDemand:
         _, subscriber, publisher = run_marbles(time, EVERY["throttle(4)"], "abcd-e", request=2)
         assert publisher.requests == [2, 1, 1, 1]
         subscriber.assert_elements("a", "e")
+
+    def test_throttle_latest_keeps_the_latest_element_until_it_is_demanded(self, time: schedulers.VirtualTime) -> None:
+        _, subscriber, publisher = run_marbles(time, EVERY["throttle_latest(4)"], "abcd-----e", request=1)
+        assert publisher.requests == [pyrs.UNBOUNDED]
+        subscriber.assert_elements("a")
+        subscriber.request(1)
+        subscriber.assert_elements("a", "e")
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_timestamp_and_elapsed_use_the_clock_at_subscribe_time(self, way: str) -> None:
+        time = schedulers.VirtualTime()
+        time.advance_by(3)
+        expected: list[tuple[Operate, list[tuple[float, str]]]] = [
+            (lambda stream: stream.timestamp(), [(5, "a"), (6, "b"), (7, "c")]),
+            (lambda stream: stream.elapsed(), [(2, "a"), (1, "b"), (1, "c")]),
+        ]
+        for operate, pairs in expected:
+            subscriber: TestSubscriber[Any] = TestSubscriber(0, on_element=lambda *_: time.advance_by(1))
+            begin = time.now()
+            with schedulers.use(time):
+                operate(WAYS[way]("abc")).subscribe(subscriber)
+            time.advance_by(2)
+            subscriber.request(3)
+            shift = begin - 3 if pairs[0][0] == 5 else 0
+            assert [(seconds - shift, element) for seconds, element in subscriber.elements] == pairs
 
     def test_throttle_uses_the_scheduler_at_subscribe_time(self) -> None:
         time = schedulers.VirtualTime()

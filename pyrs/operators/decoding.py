@@ -1,0 +1,274 @@
+"""decode and split_lines: text and lines from chunks of any size."""
+
+from __future__ import annotations
+
+from codecs import IncrementalDecoder, getincrementaldecoder, lookup_error
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
+
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.stage import Stage, TailRun
+from pyrs._core.validation import checked_natural
+from pyrs.errors import BufferOverflow
+
+__all__ = ["Decode", "SplitLines"]
+
+
+def checked_chunk(chunk: Any) -> bytes:
+    """Return a chunk as bytes.
+
+    Raises:
+        TypeError: the chunk is not of bytes.
+    """
+    if not isinstance(chunk, (bytes, bytearray, memoryview)):
+        raise TypeError(f"decode takes a stream of bytes, not of {type(chunk).__name__}")
+    return bytes(chunk)
+
+
+class _DecodeRun(TailRun):
+    def __init__(self, stage: Decode) -> None:
+        super().__init__()
+        self._decoder = stage.begin()
+        self._unbounded = False
+
+    def request_more(self, n: int) -> None:
+        self._unbounded = self._unbounded or n >= UNBOUNDED
+        self.request_upstream(n)
+
+    def on_next(self, element: Any) -> None:
+        text = self._decoder.decode(checked_chunk(element))
+        if text:
+            self.forward(text)
+        elif not self._unbounded:
+            self.request_upstream(1)
+
+    def on_complete(self) -> None:
+        text = self._decoder.decode(b"", True)
+        self.end_with(*([text] if text else []))
+
+
+class Decode(Stage):
+    """``decode(encoding, errors)``: the text of chunks of bytes."""
+
+    run_type = _DecodeRun
+
+    def __init__(self, encoding: str, errors: str) -> None:
+        self.encoding = encoding
+        self.errors = errors
+        self._decoder = getincrementaldecoder(encoding)
+        lookup_error(errors)
+
+    def begin(self) -> IncrementalDecoder:
+        """Return the decoder of a subscription."""
+        return self._decoder(self.errors)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._decoded(iterator, whole, whole.hold_back(False))
+
+    def _decoded(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        decoder, strict = self.begin(), self.errors == "strict"
+        for chunk in iterator:
+            try:
+                text = decoder.decode(checked_chunk(chunk))
+            except BaseException:
+                whole.raised_in(self)
+                raise
+            if text:
+                # Incomplete bytes at the end become text, or an error, which needs no demand.
+                gauge.holding = not strict and bool(decoder.getstate()[0])
+                yield text
+        whole.check_end()
+        try:
+            text = decoder.decode(b"", True)
+        except BaseException:
+            whole.raised_in(self)
+            raise
+        gauge.used_up = True
+        if text:
+            yield from whole.after_end(text)
+
+    def __repr__(self) -> str:
+        return f"decode({self.encoding!r}{'' if self.errors == 'strict' else f', errors={self.errors!r}'})"
+
+
+class _Splitter:
+    """The incomplete line of one subscription to ``split_lines``.
+
+    Attributes:
+        failure: the error after the returned lines, if there is one.
+    """
+
+    def __init__(self, max_length: int | None) -> None:
+        self._max_length = UNBOUNDED if max_length is None else max_length
+        self._kind: type[Any] | None = None
+        self._ends: tuple[Any, Any, Any] = ("\n", "\r", "\r\n")
+        self._pieces: list[Any] = []
+        self._length = 0
+        self._after_return = False  # a line feed at the start of the next chunk belongs to the last line
+        self.failure: Exception | None = None
+
+    def is_holding(self) -> bool:
+        """Return whether there is an incomplete line."""
+        return bool(self._pieces)
+
+    def add(self, chunk: Any) -> list[Any]:
+        """Add a chunk and return the lines that it completes, before ``failure`` if that is set."""
+        chunk = bytes(chunk) if isinstance(chunk, (bytearray, memoryview)) else chunk
+        if not isinstance(chunk, self._kind or (str, bytes)):
+            wanted = "str or bytes" if self._kind is None else f"{self._kind.__name__}, like the first element"
+            self.failure = TypeError(f"split_lines takes a stream of {wanted}, not of {type(chunk).__name__}")
+            return []
+        if self._kind is None:
+            self._kind = str if isinstance(chunk, str) else bytes
+            self._ends = self._ends if self._kind is str else (b"\n", b"\r", b"\r\n")
+        feed, carriage_return, both = self._ends
+        if self._after_return and chunk:
+            self._after_return = False
+            chunk = chunk[1:] if chunk[:1] == feed else chunk
+        if not chunk:
+            return []
+        self._after_return = chunk[-1:] == carriage_return
+        lines = chunk.replace(both, feed).replace(carriage_return, feed).split(feed)
+        last = lines.pop()
+        if lines:
+            lines[0] = self._joined(lines[0])
+            self.release()
+        if last:
+            self._pieces.append(last)
+            self._length += len(last)
+        longest = max(map(len, lines), default=0)
+        return lines if max(longest, self._length) <= self._max_length else self._before_overflow(lines)
+
+    def _before_overflow(self, lines: list[Any]) -> list[Any]:
+        self.release()
+        self.failure = BufferOverflow(
+            f"a line is longer than {self._max_length} {'characters' if self._kind is str else 'bytes'}: "
+            "pass a greater max_length, or None for no limit"
+        )
+        return list(takewhile(lambda line: len(line) <= self._max_length, lines))
+
+    def rest(self) -> list[Any]:
+        """Remove the incomplete line, and return it if there is one."""
+        rest = [self._joined(None)] if self._pieces else []
+        self.release()
+        return rest
+
+    def release(self) -> None:
+        """Drop the incomplete line."""
+        self._pieces, self._length = [], 0
+
+    def _joined(self, end: Any) -> Any:
+        pieces = self._pieces if end is None else [*self._pieces, end]
+        return pieces[0][:0].join(pieces)
+
+
+class _SplitLinesRun(TailRun):
+    """Emits the lines of a chunk as they are demanded, and requests a chunk when no line is left.
+
+    The requests are made outside the drain loop: a synchronous source emits inside them.
+    """
+
+    def __init__(self, stage: SplitLines) -> None:
+        super().__init__()
+        self._stage = stage
+        self._splitter = _Splitter(stage.max_length)
+        self._unbounded = False
+        self._outstanding = False  # a chunk was requested
+        self._due = 0  # the number of chunks to request; under the lock
+
+    def request_more(self, n: int) -> None:
+        if n >= UNBOUNDED:
+            with self._lock:
+                if not self._unbounded:
+                    self._unbounded, self._due = True, UNBOUNDED
+        self._wake()
+
+    def on_next(self, element: Any) -> None:
+        self._outstanding = False
+        lines = self._splitter.add(element)
+        with self._lock:
+            if self._gone:
+                self._splitter.release()  # release has run on another thread
+            else:
+                self._tail.extend(lines)
+        self._wake()
+
+    def on_complete(self) -> None:
+        failure, self._splitter.failure = self._splitter.failure, None
+        if failure is not None:
+            self._stage.blame(failure)
+        self.end_with(*self._splitter.rest(), error=failure)
+
+    def on_error(self, error: BaseException) -> None:
+        self.end_with(error=error)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                ends = self._ending and (self._illegal <= 0 or not self._tail)
+                if not ends:
+                    self._again = False
+                    if self._gone:
+                        return
+                    if not self._tail:
+                        failure, self._splitter.failure = self._splitter.failure, None
+                        if failure is not None:
+                            raise failure
+                    if self._requested <= self._emitted:
+                        return
+                    if not self._tail:
+                        if not (self._unbounded or self._outstanding or self._ending):
+                            self._outstanding, self._due = True, 1
+                        return
+                    element = self._tail.popleft()
+            if ends:
+                super()._work()
+                return
+            self._emitted += 1
+            self.emit(element)
+
+    def _after_drain(self) -> None:
+        with self._lock:
+            n, self._due = self._due, 0
+        if n:
+            self.request_upstream(n)
+
+    def release(self) -> None:
+        super().release()
+        self._splitter.release()
+
+
+class SplitLines(Stage):
+    """``split_lines(max_length)``: the lines of chunks of str or bytes."""
+
+    run_type = _SplitLinesRun
+
+    def __init__(self, max_length: int | None) -> None:
+        self.max_length = max_length if max_length is None else checked_natural(max_length, "max_length", 1)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._split(iterator, whole, whole.hold_back(False))
+
+    def _split(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        splitter = _Splitter(self.max_length)
+        for chunk in iterator:
+            lines = splitter.add(chunk)
+            failure = splitter.failure
+            left = len(lines)
+            for line in lines:
+                left -= 1
+                gauge.holding = left > 0 or splitter.is_holding()
+                gauge.used_up = not left and failure is not None
+                yield line
+            if failure is not None:
+                whole.raised_in(self)
+                raise failure
+        whole.check_end()
+        rest = splitter.rest()
+        gauge.used_up = True
+        yield from whole.after_end(*rest)
+
+    def __repr__(self) -> str:
+        return f"split_lines({'' if self.max_length is None else f'max_length={self.max_length}'})"
