@@ -280,11 +280,14 @@ class _SequenceEqualRun(_ZipRun):
     def _compare(self, rows: int) -> None:
         a, b = self._inputs
         for _ in range(rows):
+            pair = [a.elements.popleft(), b.elements.popleft()]
             try:
-                equal = self._combine(a.elements.popleft(), b.elements.popleft())
+                equal = self._combine(*pair)
             except BaseException as error:
+                self._discard_all(pair)
                 self._raised(error)
                 return
+            self._discard_all(pair)
             if not equal:
                 self._decide(False)
                 return

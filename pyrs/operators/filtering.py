@@ -272,7 +272,8 @@ class _SkipLastRun(_SkipRun):
             self.emit(last.popleft())
 
     def release(self) -> None:
-        self._last = deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
+        last, self._last = self._last, deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
+        self.discard_all(last)
 
 
 class SkipLast(_Counted):

@@ -187,8 +187,8 @@ class _ToggledDispatcher(Dispatcher):
         self._openings.cancel()
         super().downstream_cancelled()
 
-    def leave(self, part: Part) -> None:
-        super().leave(part)
+    def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
+        super().leave(part, discards)
         self.close(part)
 
     def open_for(self, opening: Any) -> None:
@@ -247,6 +247,8 @@ class _ToggledDispatcher(Dispatcher):
             windows = [window for window in self._windows if not window.closed]
             for window in windows:
                 window.dispatch(element)
+        if not windows:
+            self.discard(element)
         return windows
 
     def _open_parts(self) -> Iterable[Part]:
