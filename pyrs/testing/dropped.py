@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.display import short
@@ -15,15 +16,18 @@ __all__ = ["DroppedAssertions", "watched"]
 class DroppedAssertions:
     """The elements and errors that were dropped during a verification.
 
-    Elements are counted, not kept. The dropped-signal hooks are global: elements and errors dropped by other threads in
-    that time are included.
+    Dropped elements are counted. Discarded elements are those that operators received and neither emitted nor used, by
+    design or not, as for ``do_on_discard``; they are kept. The hooks are global: elements and errors dropped by other
+    threads in that time are included.
 
     Attributes:
         counts: the number of elements of each report, in order.
+        discarded: the discarded elements, in order.
         errors: the dropped errors, in order.
     """
 
     def __init__(self) -> None:
+        self.discarded: list[Any] = []
         self.counts: list[int] = []
         self.errors: list[BaseException] = []
 
@@ -43,6 +47,15 @@ class DroppedAssertions:
     def has_not_dropped(self) -> DroppedAssertions:
         """Assert that no element was dropped."""
         return self._assert(self.elements == 0, "no dropped element")
+
+    def has_discarded(self, *elements: Any) -> DroppedAssertions:
+        """Assert that these elements were discarded, in any order; at least one without arguments."""
+        holds = sorted(map(repr, self.discarded)) == sorted(map(repr, elements)) if elements else bool(self.discarded)
+        return self._assert(holds, f"discarded elements {short(elements)}" if elements else "some discarded elements")
+
+    def has_not_discarded(self) -> DroppedAssertions:
+        """Assert that no element was discarded."""
+        return self._assert(not self.discarded, "no discarded element")
 
     def has_dropped_errors(self, *kinds: type[BaseException]) -> DroppedAssertions:
         """Assert that errors of these types were dropped, in order; any without types."""
@@ -65,7 +78,8 @@ class DroppedAssertions:
         if not holds:
             cause = self.errors[0] if self.errors else None
             raise AssertionError(
-                f"expected {expected}: {self.elements} elements, errors {short(self.errors)}"
+                f"expected {expected}: {self.elements} elements, errors {short(self.errors)}, "
+                f"discarded {short(self.discarded)}"
             ) from cause
         return self
 
@@ -76,8 +90,10 @@ def watched() -> Iterator[DroppedAssertions]:
     dropped = DroppedAssertions()
     error_hook = hooks.set_error_hook(lambda error, where: dropped.errors.append(error))
     element_hook = hooks.set_element_hook(lambda count, where: dropped.counts.append(count))
+    discard_hook = hooks.set_discard_hook(dropped.discarded.append)
     try:
         yield dropped
     finally:
         hooks.set_error_hook(error_hook)
         hooks.set_element_hook(element_hook)
+        hooks.set_discard_hook(discard_hook)

@@ -134,3 +134,21 @@ def test_other_value_of_the_context_is_reported() -> None:
 def test_context_needs_a_variable() -> None:
     with pytest.raises(TypeError, match=r"must be a contextvars\.ContextVar, not str"):
         StepVerifier.create(pyrs.just(1)).with_context("user", "ada")  # type: ignore[arg-type]
+
+
+def test_discarded_elements_are_kept() -> None:
+    stream = pyrs.range(6).filter(lambda n: n % 2).take(2)
+    verifier = StepVerifier.create(stream).expect_next(1, 3).expect_complete()
+    dropped = verifier.verify_then_assert_that().has_discarded().has_discarded(2, 0).has_not_dropped()
+    assert dropped.discarded == [0, 2]
+    with pytest.raises(AssertionError, match=r"expected discarded elements \(0,\): .*, discarded \[0, 2\]"):
+        dropped.has_discarded(0)
+    with pytest.raises(AssertionError, match="expected no discarded element"):
+        dropped.has_not_discarded()
+
+
+def test_no_discarded_element() -> None:
+    dropped = StepVerifier.create(pyrs.just(1)).expect_next(1).expect_complete().verify_then_assert_that()
+    dropped.has_not_discarded()
+    with pytest.raises(AssertionError, match="expected some discarded elements"):
+        dropped.has_discarded()
