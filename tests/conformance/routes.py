@@ -101,7 +101,7 @@ def _tck_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
     return opens
 
 
-PYTHON = Route("python", "Python port", _port, 8)
+PYTHON = Route("python", "Python port", _port, 10)
 JAVA_ROUTES = (
     Route("jpype-rs", "Official TCK, JPype, org.reactivestreams", _tck("reactive-streams", in_spark=False), 12),
     Route("jpype-flow", "Official TCK, JPype, Flow", _tck("flow", in_spark=False), 8),

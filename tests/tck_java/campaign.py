@@ -1,7 +1,7 @@
 """Run the official TCK on every faulty implementation, and store which test rejects each one.
 
 ``python -m tests.tck_java.campaign`` writes tests/tck_java/measured.json, from which ``python -m tests.tck.mutants``
-takes the last column of docs/mutants.md. It takes about ten minutes. Implementations that have a verdict already are
+takes the last column of docs/mutants.md. It takes a few minutes. Implementations that have a verdict already are
 not run again, unless ``--again`` is given.
 """
 
@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,34 +49,33 @@ def main() -> int:
     known: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     verdicts: dict[str, str] = known.get("rejected_by", {})
     referee = JavaReferee()
+    left = [
+        (kind, make, [case.test for case in cases if case.make is make])
+        for kind, cases in mutants.CASES.items()
+        for make in {case.make: None for case in cases if isinstance(case.make, type)}
+        if make.__name__ not in EXCLUDED and make is not KINDS[kind][2]
+        if arguments.again or f"{kind}/{make.__name__}" not in verdicts
+    ]
+    for kind in KINDS:
+        statuses(referee, kind)
     with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
-        for kind, cases in mutants.CASES.items():
-            names = {case.make: None for case in cases if isinstance(case.make, type)}
-            for make in names:
-                key = f"{kind}/{make.__name__}"
-                if make.__name__ in EXCLUDED or make is KINDS[kind][2] or (key in verdicts and not arguments.again):
-                    continue
-                verdicts[key] = rejecting(referee, pool, kind, make, [c.test for c in cases if c.make is make])
-                print(f"{key}: {verdicts[key] or 'accepted'}", flush=True)
-                content = {"commit": current_commit(), "rejected_by": dict(sorted(verdicts.items()))}
-                FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        found = {pool.submit(rejecting, referee, *each): f"{each[0]}/{each[1].__name__}" for each in left}
+        for future in as_completed(found):
+            verdicts[found[future]] = future.result()
+            print(f"{found[future]}: {future.result() or 'accepted'}", flush=True)
+            content = {"commit": current_commit(), "rejected_by": dict(sorted(verdicts.items()))}
+            FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
-def rejecting(referee: JavaReferee, pool: ThreadPoolExecutor, kind: str, make: Any, first: list[str]) -> str:
+def rejecting(referee: JavaReferee, kind: str, make: Any, first: list[str]) -> str:
     """Return a test that rejects an implementation twice, or an empty string."""
-    judge, table, _ = KINDS[kind]
-    names = [name for name, what in table.items() if what is not Kind.UNTESTED]
+    judge = KINDS[kind][0]
     usual = statuses(referee, kind)
-
-    def rejects(name: str) -> bool:
-        return all(_status(judge, make, name, referee.judge) is not usual[name] for _ in range(2))
-
     likely = [name for name in first if name in usual]
-    for group in (likely, [name for name in names if name not in likely]):
-        found = [name for name, is_rejected in zip(group, pool.map(rejects, group), strict=True) if is_rejected]
-        if found:
-            return found[0]
+    for name in (*likely, *(name for name in usual if name not in likely)):
+        if all(_status(judge, make, name, referee.judge) is not usual[name] for _ in range(2)):
+            return name
     return ""
 
 
