@@ -149,6 +149,7 @@ _FOR_EVER: Skips = {
     "beyond_spec206": _NEVER_CANCELS,
 }
 _DROPS: Skips = {"beyond_spec211": "it drops elements that follow too soon"}
+_PASSED_ON = "its Subscriber has the methods of the next one, which checks this"
 _NO_WINNER = "a stream that ends before its first element does not win"
 
 _FOLDS = ("to_list", "to_set", "to_dict", "count", "any", "all", "reduce", "last", "first", "element_at")
@@ -200,6 +201,7 @@ _INPUTS: dict[str, Input] = {
     "on_error_map": Input(lambda s: s.on_error_map(lambda error: error)),
     "on_error_return": Input(lambda s: s.on_error_return(0, kind=KeyError)),
     "log": Input(lambda s: s.log(logger=SILENT)),
+    "do_on_discard": Input(skips=dict.fromkeys(("required_spec205", "required_spec213", "beyond_spec205"), _PASSED_ON)),
     "subscribe_on": Input(
         skips={"beyond_spec206": "cancel does not wait for a request on the scheduler's thread, which may emit"}
     ),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.tck import judge, verify
+from pyrs.tck import TestEnvironment, Verdict, judge, verify
 from tests.conformance.entry import Entry, processor
 from tests.conformance.operator_inputs import OPERATOR_INPUTS, Input, input_entry
 from tests.conformance.routes import PYTHON
@@ -144,6 +145,40 @@ def test_a_report_of_the_guard_is_a_problem_of_the_row() -> None:
     assert result.problems(entry) == [
         "void the run: strict reported: Subscriber TakesNoElement: on_next raised ValueError('no element') (rule 2.13)"
     ]
+
+
+RULES_OF_A_SUBSCRIBER = (
+    "required_exercise",
+    "required_spec201",
+    "required_spec203",
+    "required_spec205",
+    "required_spec213",
+)
+# All signals are sent on the test's thread, or arrive; no timeout expires.
+OVERLAPPING = TestEnvironment(timeout=20, no_signals_timeout=0.02, hook_timeout=30, deadline=60)
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, list[Future[Verdict]]]:
+    """Judge the main rules of every row at the same time."""
+    with ThreadPoolExecutor(16, "judging") as pool:
+        return {
+            entry.name: [
+                pool.submit(judge, type(entry.name, (entry.verification,), {"environment": OVERLAPPING}), name)
+                for name in entry.verification.test_names()
+                if name.startswith(RULES_OF_A_SUBSCRIBER)
+            ]
+            for entry in OPERATOR_INPUTS
+        }
+
+
+@pytest.mark.parametrize("entry", OPERATOR_INPUTS, ids=lambda entry: entry.name)
+def test_the_subscriber_of_an_operator_keeps_the_rules(
+    entry: Entry, verdicts: dict[str, list[Future[Verdict]]]
+) -> None:
+    found = [future.result() for future in verdicts[entry.name]]
+    assert [(each.name, each.reason) for each in found if each.status.value == "failed"] == []
+    assert any(each.status.value == "passed" for each in found)
 
 
 def test_each_operator_of_the_registry_has_a_row() -> None:
