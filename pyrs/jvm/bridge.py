@@ -19,6 +19,7 @@ from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.control import Control, Gateway
 from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
+from pyrs.jvm.kinds import STREAM_KINDS, check_convertible, converted, publisher_of
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
@@ -26,7 +27,7 @@ from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.session import Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Maybe, Stream
 
 _log = logging.getLogger("pyrs.jvm")
 _numbers = itertools.count(1)
@@ -156,7 +157,9 @@ class Bridge:
         | Publisher (org.reactivestreams or Flow) | ``pyrs.Stream`` |
         | Subscriber | a ``pyrs.Subscriber`` |
         | Processor | a ``pyrs.Stream`` that is also a Subscriber |
-        | CompletionStage | a ``pyrs.jvm.JavaFuture``: awaitable, and a stream of one element |
+        | CompletionStage | a ``pyrs.jvm.JavaFuture``: a ``pyrs.Maybe`` |
+        | Reactor's Mono, RxJava's Maybe and Completable, Mutiny's Uni, Helidon's Single | ``pyrs.Maybe`` |
+        | RxJava's Single | ``pyrs.Single`` |
         | a result of ``to_jvm`` | the Python object itself |
 
         Demand: nothing is requested in Java before the first request of the Subscriber. Then the link prefetches a
@@ -191,7 +194,7 @@ class Bridge:
             ours = self._control.unwrap(java_object)
             if ours:
                 return self._session.handles.local(ours)
-        made = java_object.source if type(java_object) is Stream else java_object
+        made = java_object.source if type(java_object) in STREAM_KINDS else java_object
         if isinstance(made, (JavaPublisher, JavaSubscriber, JavaFuture)):
             made = made.java_object  # java_handle ignores a stand-in of another bridge or of an ended link
         reference = self._references.java_handle(made)
@@ -200,11 +203,14 @@ class Bridge:
             advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")
             raise TypeError(f"from_jvm takes an object of the JVM, not {name}: {advice}")
         kind = reference._kind
-        if kind == Kind.PUBLISHER:
-            if hot is None:
-                made = java_object.source if isinstance(java_object, Stream) else java_object
-                hot = made.hot if isinstance(made, JavaPublisher) else reference._hot
-            return Stream(JavaPublisher(reference, exact=exact, convert=convert, hot=hot))
+        if kind in (Kind.PUBLISHER, Kind.OBJECT):
+            stream_type, publisher = publisher_of(self, reference)
+            if publisher is not None:
+                if hot is None:
+                    made = java_object.source if isinstance(java_object, Stream) else java_object
+                    hot = made.hot if isinstance(made, JavaPublisher) else reference._hot
+                source = JavaPublisher(reference, exact=exact, convert=convert, hot=hot, publisher=publisher)
+                return stream_type(source)
         if kind == Kind.SUBSCRIBER:
             return JavaSubscriber(reference, exact=exact)
         if kind == Kind.PROCESSOR:
@@ -213,7 +219,8 @@ class Bridge:
             return JavaFuture(reference, convert=convert)
         raise TypeError(
             "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
-            f"or CompletionStage; {reference.getClass().getName()} is none of them"
+            "CompletionStage, or a type of Reactor, RxJava or Mutiny such as Mono, Single and Uni; "
+            f"{reference.getClass().getName()} is none of them"
         )
 
     def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
@@ -238,7 +245,13 @@ class Bridge:
     # From Python to the JVM.
 
     def to_jvm(
-        self, python_object: Any, *, element_type: str | None = None, convert: object = None, exact: bool = False
+        self,
+        python_object: Any,
+        *,
+        java_type: str | None = None,
+        element_type: str | None = None,
+        convert: object = None,
+        exact: bool = False,
     ) -> Any:
         """Make a Java object of a Python Publisher, Subscriber or Processor.
 
@@ -249,19 +262,32 @@ class Bridge:
 
         Args:
             python_object: The Publisher, Subscriber or Processor.
+            java_type: For a Publisher: the class of the result, by default a Publisher. For a ``Maybe`` or a ``Single``
+                it is ``"reactor.core.publisher.Mono"``, ``"io.reactivex.rxjava3.core.Maybe"`` or ``Completable``,
+                ``"io.smallrye.mutiny.Uni"``, or ``"java.util.concurrent.CompletionStage"``, which is subscribed to at
+                once; for a ``Single`` also ``"io.reactivex.rxjava3.core.Single"``. For any Publisher it is
+                ``"reactor.core.publisher.Flux"``, ``"io.reactivex.rxjava3.core.Flowable"`` or
+                ``"io.smallrye.mutiny.Multi"``.
             element_type: The Java class of the elements, such as ``"java.lang.Integer"`` or ``"java.nio.ByteBuffer"``.
                 An element that does not fit ends the stream with an error that names both types.
             convert: For a Subscriber: the conversion of foreign types (see ``from_jvm``).
             exact: Forward demand one to one.
 
         Raises:
-            TypeError: The object is none of these.
+            TypeError: The object is none of these, or is no Maybe or Single as ``java_type`` requires.
+            ValueError: ``java_type`` is not one of these classes.
+            JavaError: The JVM does not have the class ``java_type``.
             LinkClosed: The bridge is closed.
         """
         self._check_open()
-        _check_options(exact=exact, element_type=element_type)
+        _check_options(exact=exact, element_type=element_type, java_type=java_type)
         options = {"element_type": element_type, "convert": convert, "exact": exact or None}
-        return self._gateway.shield(lambda: self._hand_over(python_object, options))
+        if java_type is not None:
+            check_convertible(python_object, java_type)
+            if isinstance(python_object, JavaFuture):
+                python_object = Maybe(python_object.source).checkpoint()  # a CompletionStage is no Publisher in Java
+        made = self._gateway.shield(lambda: self._hand_over(python_object, options))
+        return made if java_type is None else converted(self, made, java_type)
 
     def _hand_over(self, python_object: Any, options: Mapping[str, object]) -> Any:
         theirs = self._references.java_handle(python_object)
@@ -462,13 +488,18 @@ class StageFunction:
 
 
 def _check_options(
-    *, exact: object = False, hot: object = None, element_type: object = None, interface: object = None
+    *,
+    exact: object = False,
+    hot: object = None,
+    element_type: object = None,
+    interface: object = None,
+    java_type: object = None,
 ) -> None:
     if not isinstance(exact, bool):
         raise TypeError(f"exact must be True or False, not {exact!r}")
     if hot is not None and not isinstance(hot, bool):
         raise TypeError(f"hot must be True, False or None, not {hot!r}")
-    for parameter, name in (("element_type", element_type), ("interface", interface)):
+    for parameter, name in (("element_type", element_type), ("interface", interface), ("java_type", java_type)):
         if name is not None and not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a Java class, such as 'java.lang.Integer', not {name!r}")
 

@@ -25,7 +25,7 @@ from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
 from pyrs.jvm.values.references import Exports, Imports
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
     from pyrs.jvm.gateways.control import Control, Gateway
@@ -36,6 +36,7 @@ class LinkReferences(Exports, Imports):
     """The references in values that cross one link."""
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
+        self.single_types: Any = None  # the JavaClass of kinds.py, found on first use
         self.session = session
         self.gateway = gateway
         self.control = control
@@ -69,7 +70,7 @@ class LinkReferences(Exports, Imports):
         Raises:
             ConversionError: The object is in another JVM, or its link has ended.
         """
-        if isinstance(value, Stream) and type(value) is Stream:
+        if type(value) in (Stream, Maybe, Single) and isinstance(value, Stream):
             value = value.source
         if isinstance(value, (JavaPublisher, JavaSubscriber, JavaProcessor, JavaFuture)):
             # A stand-in of another bridge is a Python Publisher or Subscriber for this one, and keeps its options.

@@ -170,9 +170,16 @@ class JavaPublisher(Publisher[Any]):
     carries_context = True
 
     def __init__(
-        self, java_object: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False
+        self,
+        java_object: JavaObject,
+        *,
+        exact: bool = False,
+        convert: object = None,
+        hot: bool = False,
+        publisher: JavaObject | None = None,
     ) -> None:
         self.java_object = java_object
+        self._publisher = java_object if publisher is None else publisher  # of a java_object that is none, as a Uni
         self.exact = exact
         self.convert = convert
         self.hot = hot
@@ -191,8 +198,8 @@ class JavaPublisher(Publisher[Any]):
         if self.exact:
             options["exact"] = True
         # The stream does not hold the JavaObject, which must live until SUBSCRIBE is sent: this frame holds it.
-        self.java_object._link.session.subscribe(
-            self.java_object._handle, subscriber, exact=self.exact, options=options, confirm=self.hot
+        self._publisher._link.session.subscribe(
+            self._publisher._handle, subscriber, exact=self.exact, options=options, confirm=self.hot
         )
 
     def __repr__(self) -> str:

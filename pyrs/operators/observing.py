@@ -15,7 +15,7 @@ from pyrs._core.display import name_of, short
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer
 from pyrs._core.operator import Operator
-from pyrs._core.sites import add_note
+from pyrs._core.sites import add_note, blame
 from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber, Subscription
@@ -152,7 +152,7 @@ class _DiscardingSubscriber(Subscriber[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: DoOnDiscard) -> None:
         self._subscriber = subscriber
-        self.discards = (operator.attempt, *hooks.discards_of(subscriber))
+        self.discards = (operator.receive, *hooks.discards_of(subscriber))
         # Looked up once: a method of this class would cost a frame for each element.
         self.on_next = subscriber.on_next  # type: ignore[method-assign]
         self.on_error = subscriber.on_error  # type: ignore[method-assign]
@@ -185,8 +185,9 @@ class DoOnDiscard(Operator[Any]):
     """``do_on_discard(function)``: calls the function with each element that operators before it drop."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object]) -> None:
-        self.function = checked_callable(function, "function")
+        checked_callable(function, "function")
         super().__init__(source, f"do_on_discard({name_of(function)})")
+        self.receive = _Receiver(self, function)
         self.carries_context = getattr(source, "carries_context", False)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
@@ -194,12 +195,19 @@ class DoOnDiscard(Operator[Any]):
         wrapper = _DiscardingConsumer if isinstance(subscriber, IteratorConsumer) else _DiscardingSubscriber
         attach(self.source, wrapper(subscriber, self))
 
-    def attempt(self, element: Any) -> None:
-        """Call the function, and note on its exception where it was assembled."""
+
+class _Receiver:
+    """Calls the function. It holds no source, since the bridge keeps it until the elements in flight have arrived."""
+
+    def __init__(self, operator: DoOnDiscard, function: Callable[[Any], object]) -> None:
+        self._function = function
+        self._place = operator.call, operator.site
+
+    def __call__(self, element: Any) -> None:
         try:
-            self.function(element)
+            self._function(element)
         except Exception as error:
-            self.blame(error)
+            blame(error, *self._place)
             raise
 
 

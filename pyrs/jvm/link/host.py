@@ -13,6 +13,9 @@ from pyrs.jvm.link.handles import Handles
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import Outbox
 
+_LATE_STREAMS = 1_024
+"""Cancelled streams whose elements in flight are discarded; those of an earlier stream are only released."""
+
 _MAIN = threading.main_thread().ident
 
 
@@ -42,6 +45,8 @@ class StreamHost:
         self.open = True
         self.streams: dict[int, Any] = {}
         """The live streams: ``InboundStream`` and ``OutboundStream``, whose modules import this one."""
+        self.late: dict[int, Any] = {}
+        """Cancelled streams with functions for discarded elements, while granted elements may arrive."""
         self.elements_in = 0
         self.elements_out = 0
         self.dropped = 0
@@ -81,6 +86,10 @@ class StreamHost:
         """Remove a consumer end from the table."""
         if self.streams.pop(stream.id, None) is None:
             return
+        if cancelled and stream.discards_late():
+            self.late[stream.id] = stream
+            if len(self.late) > _LATE_STREAMS:
+                self.late.pop(next(iter(tuple(self.late))), None)
         self.elements_in += stream.window.delivered
         self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
         if dropped:

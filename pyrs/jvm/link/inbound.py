@@ -65,6 +65,7 @@ class InboundStream(DrainLoop, Subscription):
         "_subscriber",
         "_terminal",
         "_unreadable",
+        "discards",
         "id",
         "window",
     )
@@ -81,6 +82,7 @@ class InboundStream(DrainLoop, Subscription):
     ) -> None:
         super().__init__(session.execute)
         self._context = context
+        self.discards = hooks.discards_of(subscriber)
         self.id = identifier
         self.window = Window(max_prefetch, exact=exact)
         self._session = session
@@ -172,7 +174,8 @@ class InboundStream(DrainLoop, Subscription):
         """Process NEXT, or NEXT_HOME, which returns objects of this side."""
         elements = batch_size(body)
         if self._terminal is not None or self._cancelled:
-            self._session.codec.discard(body)
+            self._received += elements
+            self._drop_later(body, home)
             return
         self._received += elements
         if self._received > self.window.granted:
@@ -189,8 +192,37 @@ class InboundStream(DrainLoop, Subscription):
         self._batches.append(body)
         if self._ended or self._unreadable:
             # The drain loop ended the stream after the check above, and will not empty the queue again.
-            self._drop_batches()
+            self._execute(self._drop_batches)
         self.schedule()
+
+    def discards_late(self) -> bool:
+        """Return whether elements may still arrive for a function or the hook for discarded elements."""
+        return hooks.is_discarding(self.discards) and self._received < self.window.granted
+
+    def _drop_later(self, body: bytes, home: bool) -> None:
+        """Drop a batch that arrived after the end of the stream."""
+        if not hooks.is_discarding(self.discards):
+            self._session.codec.discard(body)
+            return
+        if home:
+            body = Returning(body)
+            body.pins = self._session.codec.home_handles(body)
+            self._session.handles.pin(body.pins)
+        self._execute(partial(self._drop_batch, body))
+
+    def _execute(self, task: Callable[[], object]) -> None:
+        """Run a task on a worker if it runs functions for discarded elements, else here."""
+        if hooks.is_discarding(self.discards):
+
+            def run() -> None:
+                self._in_context(task)
+
+            try:
+                self._session.execute(run)
+                return
+            except RuntimeError:  # the link has ended, and so do its workers
+                pass
+        task()
 
     def _violated(self, violation: SpecViolation) -> None:
         self._session.send_cancel(self)
@@ -368,8 +400,11 @@ class InboundStream(DrainLoop, Subscription):
         self._ended = True
         self._confirmed.put(None)
         self._subscriber = None
-        dropped, self._current = len(self._current), []
-        self._session.ended_inbound(self, dropped + self._drop_batches(), cancelled=self._cancelled)
+        current, self._current = self._current, []
+        dropped = len(current) + self._drop_batches()
+        if current:
+            self._in_context(partial(hooks.discard_all, self.discards, deque(current)))
+        self._session.ended_inbound(self, dropped, cancelled=self._cancelled)
 
     def _drop_batches(self) -> int:
         dropped = 0
@@ -379,10 +414,19 @@ class InboundStream(DrainLoop, Subscription):
             except IndexError:  # the drain loop and the reader may both empty the queue
                 break
             dropped += batch_size(body)
-            self._session.codec.discard(body)
-            if type(body) is Returning:
-                self._session.release(self._session.handles.unpin(body.pins))
+            self._drop_batch(body)
         return dropped
+
+    def _drop_batch(self, body: bytes) -> None:
+        """Give back the references of a batch, or decode and discard its elements."""
+        if hooks.is_discarding(self.discards):
+            # Not the decoder of the drain loop, which may be in use.
+            elements, _ = self._session.codec.batch_decoder()(body)
+            hooks.discard_all(self.discards, deque(elements))
+        else:
+            self._session.codec.discard(body)
+        if type(body) is Returning:
+            self._session.release(self._session.handles.unpin(body.pins))
 
     def cancel_once(self) -> bool:
         """Return True for the first call: CANCEL is sent once."""

@@ -100,6 +100,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
             return
+        taken = False
         try:
             if self._terminal is not None or self._cancelled:
                 hooks.on_next_dropped(1, f"stream {self.id} is over", cancelled=self._cancelled)
@@ -111,6 +112,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 return
             self._emitted += 1
             self._batches.add(element)
+            taken = True
         except ConversionError as error:
             self._fail(error)
             return
@@ -119,6 +121,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             raise
         finally:
             self._gate.release()
+            if not taken and element is not None:
+                hooks.discard((), element)
             if self._cancelled:
                 self._forward_pending()
         if self._emitted == self._granted or self._emitted % MAX_ELEMENTS == 0:

@@ -179,7 +179,7 @@ class Session(StreamHost):
             else:
                 self._unknown(identifier, stream)
                 batch_size(body)  # raises for a malformed body
-                self.codec.discard(body)
+                self._late_batch(identifier, body, home=kind == FrameType.NEXT_HOME)
         elif kind == FrameType.REQUEST:
             if len(body) != CREDIT.size:
                 raise ProtocolError(f"malformed REQUEST: {len(body)} bytes where 8 are due")
@@ -235,6 +235,16 @@ class Session(StreamHost):
             self.on_goaway(entries[0], entries[1])
         else:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
+
+    def _late_batch(self, identifier: int, body: bytes, *, home: bool) -> None:
+        """Drop the elements of a finished stream."""
+        late = self.late.get(identifier)
+        if late is None:
+            self.codec.discard(body)
+            return
+        late.arrived(body, home=home)
+        if not late.discards_late():
+            self.late.pop(identifier, None)
 
     def _unknown(self, identifier: int, stream: object) -> None:
         """Drop a frame for a finished stream; refuse the wrong direction of a live one."""

@@ -10,6 +10,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
@@ -45,6 +46,9 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private final Window window;
     private final ValueDecoder decoder;
     private final IntegerBoxing boxes;
+    /** Receives the dropped elements; null if their references are only released. */
+    private final Consumer<Object> discards;
+
     private final Queue<ReceivedBatch> batches = new ConcurrentLinkedQueue<>();
     private final AtomicLong requests = new AtomicLong();
     private final AtomicLong illegalRequest = new AtomicLong(NONE);
@@ -55,8 +59,8 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private volatile boolean started;
     private volatile boolean cancelled;
     private volatile boolean ended;
-    /** Used by the reader only. */
-    private long received;
+    /** Written by the reader only. */
+    private volatile long received;
     /** The elements of the current batch that are not delivered. Used by the drain loop only, like the fields below. */
     private int left;
 
@@ -72,6 +76,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         this.window = new Window(options.maxPrefetch(session.maxPrefetch()), options.exact());
         this.decoder = new ValueDecoder(session.handles(), options.elementType());
         this.boxes = options.boxes();
+        this.discards = ReactorDiscards.of(downstream);
     }
 
     // Called by user threads.
@@ -126,7 +131,12 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     void receiveBatch(byte[] body, boolean home) {
         int elements = Frames.batchSize(body);
         if (terminal.get() != null || cancelled) {
-            session.discard(body);
+            received += elements;
+            if (discards == null || terminal.get() != null) {
+                session.discard(body);
+            } else {
+                queueBatch(body, home); // the drain loop passes the elements to the functions for dropped elements
+            }
             return;
         }
         received += elements;
@@ -138,11 +148,15 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
                     + " elements where " + window.granted() + " were granted"));
             return;
         }
+        queueBatch(body, home);
+    }
+
+    private void queueBatch(byte[] body, boolean home) {
         // The drain loop decodes the batch later, after a RELEASE of its handles may have been processed.
         long[] pinned = home ? ValueDecoder.homeHandles(body) : NO_PINS;
         session.handles().pin(pinned);
         batches.add(new ReceivedBatch(body, pinned));
-        // If the drain loop has ended the stream since the check above, this run drops the batch.
+        // If the drain loop has ended the stream in the meantime, this run drops the batch.
         schedule();
     }
 
@@ -336,7 +350,8 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     }
 
     private int dropBatches() {
-        int dropped = left;
+        int dropped = discardElements();
+        dropped += left;
         left = 0;
         try {
             decoder.releaseRest(session::recordRelease);
@@ -352,6 +367,25 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             unpin();
         }
         return dropped;
+    }
+
+    /** Decodes the dropped elements for the functions that receive them, and returns their number. */
+    private int discardElements() {
+        int count = 0;
+        while (discards != null && !unreadable && (left > 0 || openBatch())) {
+            Object element = next();
+            if (element == null) {
+                break; // the others are only released
+            }
+            count++;
+            discards.accept(element);
+        }
+        return count;
+    }
+
+    /** Returns whether elements may still arrive for a function for discarded elements. */
+    boolean discardsLate() {
+        return cancelled && discards != null && received < window.granted();
     }
 
     private void unpin() {

@@ -12,6 +12,7 @@ import io.pyrs.value.Conversion;
 import io.pyrs.value.ConversionException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -35,6 +36,14 @@ public final class Session {
     private final ClassLoader loader;
     private final int maxPrefetch;
     private final Map<Long, DrainLoop> streams = new ConcurrentHashMap<>();
+    /** The last cancelled streams with functions for discarded elements, since elements in flight may arrive. */
+    private final Map<Long, InboundStream> lateStreams = Collections.synchronizedMap(new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, InboundStream> eldest) {
+            return size() > 1_024;
+        }
+    });
+
     private final AtomicLong nextStream;
     private final AtomicLong streamsTotal = new AtomicLong();
     private final LongAdder elementsOut = new LongAdder();
@@ -218,8 +227,23 @@ public final class Session {
 
     void ended(InboundStream stream) {
         if (streams.remove(stream.id()) != null) {
+            if (stream.discardsLate()) {
+                lateStreams.put(stream.id(), stream);
+            }
             elementsIn.add(stream.delivered());
             largestInFlight.accumulateAndGet(stream.largestInFlight(), Math::max);
+        }
+    }
+
+    private void receiveLate(Frame message) {
+        InboundStream late = lateStreams.get(message.id);
+        if (late == null) {
+            codec.discard(message.body);
+            return;
+        }
+        late.receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
+        if (!late.discardsLate()) {
+            lateStreams.remove(message.id);
         }
     }
 
@@ -252,7 +276,7 @@ public final class Session {
                     ((InboundStream) stream).receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
                 } else {
                     Frames.batchSize(message.body);
-                    codec.discard(message.body);
+                    receiveLate(message);
                 }
                 break;
             case REQUEST:

@@ -1,0 +1,75 @@
+"""Streams of at most one element in the libraries of both sides: Mono, Single, Uni and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyrs.jvm.java_objects import JavaObject, Kind
+from pyrs.stream.stream import Maybe, Single, Stream
+
+if TYPE_CHECKING:
+    from pyrs.jvm.bridge import Bridge
+
+__all__ = ["STREAM_KINDS", "check_convertible", "converted", "publisher_of"]
+
+STREAM_KINDS: tuple[type[Stream[Any]], ...] = (Stream, Maybe, Single)
+
+_HELPER = "io.pyrs.invoke.SingleTypes"
+_RXJAVA = "io.reactivex.rxjava3.core"
+
+# The conversion of a Java Publisher to each class: its Python kind, and the call.
+_CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[Bridge, str, Any], Any]]] = {
+    "reactor.core.publisher.Flux": (Stream, lambda bridge, name, source: bridge.java_class(name).from_(source)),
+    "reactor.core.publisher.Mono": (Maybe, lambda bridge, name, source: bridge.java_class(name).fromDirect(source)),
+    **{
+        f"{_RXJAVA}.{name}": (kind, lambda bridge, name, source: bridge.java_class(name).fromPublisher(source))
+        for name, kind in (("Flowable", Stream), ("Single", Single), ("Maybe", Maybe), ("Completable", Maybe))
+    },
+    **{
+        f"io.smallrye.mutiny.{name}": (
+            kind,
+            lambda bridge, name, source: bridge.java_class(name).createFrom().publisher(source),
+        )
+        for name, kind in (("Multi", Stream), ("Uni", Maybe))
+    },
+    **{
+        f"java.util.concurrent.{name}": (Maybe, lambda bridge, _, source: bridge.java_class(_HELPER).toFuture(source))
+        for name in ("CompletionStage", "CompletableFuture")
+    },
+}
+
+
+def publisher_of(bridge: Bridge, reference: JavaObject) -> tuple[type[Stream[Any]], JavaObject | None]:
+    """Return the kind of a Java object as a stream, and its Publisher; None if it has none."""
+    references = bridge._references
+    if references.single_types is None:
+        references.single_types = bridge.java_class(_HELPER)
+    name, _, method = references.single_types.of(reference).partition(" ")
+    kind = Single if name == "single" else Maybe if name else Stream
+    if method:
+        return kind, getattr(reference, method)()
+    return kind, reference if reference._kind == Kind.PUBLISHER else None
+
+
+def check_convertible(python_object: object, java_type: str) -> None:
+    """Check that the Python object may become an object of this Java class."""
+    if java_type not in _CONVERSIONS:
+        raise ValueError(f"java_type must be one of {', '.join(_CONVERSIONS)}, not {java_type!r}")
+    kind, _ = _CONVERSIONS[java_type]
+    if kind is Stream and callable(getattr(python_object, "subscribe", None)):
+        return
+    if not isinstance(python_object, kind):
+        advice = " (stream.first() makes a Single of a stream)" if isinstance(python_object, Stream) else ""
+        raise TypeError(f"java_type={java_type!r} takes a {kind.__name__}, not {type(python_object).__name__}{advice}")
+
+
+def converted(bridge: Bridge, java_object: Any, java_type: str) -> Any:
+    """Return the gateway's object of this Java class for a Java Publisher, which may be one already."""
+    wanted = bridge.java_class(java_type)
+    if wanted.class_.isInstance(java_object):
+        return java_object
+    reference = bridge._references.java_handle(java_object)
+    assert reference is not None
+    _, publisher = publisher_of(bridge, reference)
+    return _CONVERSIONS[java_type][1](bridge, java_type, publisher or reference).java

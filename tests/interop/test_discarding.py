@@ -1,0 +1,126 @@
+"""Elements in flight that a cancel drops: each reaches the function for discarded elements, and no reference leaks."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.jvm import Bridge
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE
+from tests.waiting import collected, eventually
+
+POOL = 64
+
+
+def cancelled_at_random(
+    bridge: Bridge, pool: Any, plan: random.Random, released: list[Any], delivered: list[Any]
+) -> None:
+    """Subscribe to a Flux over the pool, and cancel after some elements or from another thread."""
+    stop = plan.randrange(POOL)
+
+    def received(subscriber: TestSubscriber[Any], element: Any) -> None:
+        delivered.append(element)
+        if len(delivered) - before > stop:
+            subscriber.cancel()
+
+    before = len(delivered)
+    subscriber: TestSubscriber[Any] = TestSubscriber(on_element=received, timeout=DEADLINE)
+    flux = bridge.java_class("reactor.core.publisher.Flux").fromIterable(pool)
+    bridge.from_jvm(flux).prefetch(8).do_on_discard(released.append).subscribe(subscriber)
+    subscriber.request(plan.choice([1, 8, POOL]))
+    if plan.random() < 0.5:
+        threading.Event().wait(plan.random() * 0.001)
+    subscriber.cancel()
+
+
+@pytest.mark.parametrize("times", [1_000, pytest.param(100_000, marks=pytest.mark.campaign)])
+def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: int) -> None:
+    pool = bridge.java_class("java.util.ArrayList")()
+    for _ in range(POOL):
+        pool.add(bridge.java_class("java.lang.Object")())
+    plan = random.Random(times)
+    released: list[Any] = []
+    delivered: list[Any] = []
+    cancelled_at_random(bridge, pool, plan, released, delivered)  # the bridge keeps the classes that it uses
+    eventually(lambda: bridge.stats()["streams_live"] == 0)
+    released.clear()
+    delivered.clear()
+    settled(bridge)
+    base = handles(bridge)
+    for number in range(times):
+        cancelled_at_random(bridge, pool, plan, released, delivered)
+        if number % 1_000 == 0:
+            released.clear()
+            delivered.clear()
+    eventually(lambda: bridge.stats()["streams_live"] == 0)
+    released.clear()
+    delivered.clear()
+    collected(lambda: handles(bridge) <= base, lambda: f"{handles(bridge)} handles, {base} before")
+
+
+def handles(bridge: Bridge) -> int:
+    """Return the number of Java objects that Python refers to."""
+    return int(str(bridge.jvm_stats()["handles_owned"]))
+
+
+def settled(bridge: Bridge) -> None:
+    """Wait until no handle is given back any more."""
+    numbers = [-1]
+
+    def same() -> bool:
+        numbers.append(handles(bridge))
+        return numbers[-1] == numbers[-2]
+
+    collected(same)
+
+
+def test_each_received_element_is_delivered_or_discarded_once(bridge: Bridge) -> None:
+    for seed in range(30):
+        plan = random.Random(seed)
+        discarded: list[int] = []
+        stop = plan.choice([0, 1, 5, 100, 300])
+
+        def received(subscriber: TestSubscriber[Any], element: Any, stop: int = stop) -> None:
+            if len(subscriber.elements) > stop:
+                subscriber.cancel()
+
+        subscriber: TestSubscriber[Any] = TestSubscriber(on_element=received, timeout=DEADLINE)
+        flux = bridge.java_class("reactor.core.publisher.Flux").range(0, 1_000)
+        bridge.from_jvm(flux).do_on_discard(discarded.append).subscribe(subscriber)
+        subscriber.request(plan.choice([1, 16, 1_000]))
+        subscriber.cancel()
+
+        def each_once(subscriber: TestSubscriber[Any] = subscriber, discarded: list[int] = discarded) -> bool:
+            found = Counter([*subscriber.elements, *discarded])
+            return sorted(found) == list(range(len(found))) and set(found.values()) <= {1}
+
+        eventually(each_once, lambda discarded=discarded: f"discarded {discarded}")  # type: ignore[misc]
+
+
+def test_hook_of_reactor_receives_what_a_cancel_in_java_drops(bridge: Bridge) -> None:
+    discarded = bridge.java_class("java.util.concurrent.ConcurrentLinkedQueue")()
+    add = bridge.to_jvm_callable(discarded.add, "java.util.function.Consumer")
+    flux = bridge.java_class("reactor.core.publisher.Flux").from_(bridge.to_jvm(pyrs.range(1_000)))
+    object_class = bridge.java_class("java.lang.Object").class_
+    first = bridge.value_of(flux.doOnDiscard(object_class, add).blockFirst())
+    assert first == 0
+    eventually(lambda: 1 in bridge.value_of(discarded), lambda: str(bridge.value_of(discarded)))
+
+
+def test_element_that_arrives_after_the_cancel_is_discarded(bridge: Bridge) -> None:
+    discarded: list[int] = []
+    subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
+    sink = bridge.java_class("reactor.core.publisher.Sinks").many().unicast().onBackpressureBuffer()
+    bridge.from_jvm(sink.asFlux()).do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    for number in range(5):
+        sink.tryEmitNext(number)
+    subscriber.await_count(1)
+    subscriber.cancel()
+    eventually(lambda: sorted(discarded) == [1, 2, 3, 4], lambda: str(discarded))

@@ -1,0 +1,121 @@
+"""Mono, Single, Maybe, Completable and CompletionStage as Maybe and Single, in both directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge
+from tests.interop.harness import DEADLINE, Java
+
+RX = "io.reactivex.rxjava3.core"
+MONO = "reactor.core.publisher.Mono"
+STAGE = "java.util.concurrent.CompletionStage"
+
+
+@pytest.mark.parametrize(
+    ("java_type", "method", "arguments", "kind", "result"),
+    [
+        (MONO, "just", [5], pyrs.Maybe, 5),
+        (MONO, "empty", [], pyrs.Maybe, None),
+        (f"{RX}.Single", "just", [5], pyrs.Single, 5),
+        (f"{RX}.Maybe", "just", [5], pyrs.Maybe, 5),
+        (f"{RX}.Maybe", "empty", [], pyrs.Maybe, None),
+        (f"{RX}.Completable", "complete", [], pyrs.Maybe, None),
+        ("java.util.concurrent.CompletableFuture", "completedFuture", [5], pyrs.Maybe, 5),
+    ],
+)
+def test_from_jvm_returns_the_kind(
+    bridge: Bridge, java_type: str, method: str, arguments: list[Any], kind: type[Any], result: Any
+) -> None:
+    java_object = getattr(bridge.java_class(java_type), method)(*arguments)
+    stream = bridge.from_jvm(java_object)
+    assert isinstance(stream, kind) and isinstance(stream, pyrs.Single) == (kind is pyrs.Single)
+    assert stream.block(DEADLINE) == result
+    assert stream.map(lambda n: n + 1).block(DEADLINE) == (None if result is None else result + 1)
+    assert bridge._references.java_handle(stream) == java_object  # to_jvm returns the original
+
+
+@pytest.mark.parametrize("java_type", [MONO, f"{RX}.Single", f"{RX}.Maybe", f"{RX}.Completable"])
+def test_from_jvm_forwards_the_error(bridge: Bridge, java_type: str) -> None:
+    failed = bridge.java_class(java_type).error(bridge.java_class("java.lang.IllegalStateException")("planned"))
+    with pytest.raises(JavaError, match="planned"):
+        bridge.from_jvm(failed).block(DEADLINE)
+
+
+def test_from_jvm_of_a_flux_is_a_stream(bridge: Bridge) -> None:
+    stream = bridge.from_jvm(bridge.java_class("reactor.core.publisher.Flux").range(1, 3))
+    assert type(stream) is pyrs.Stream and stream.collect() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("java_type", "read"),
+    [
+        (MONO, lambda one: one.block()),
+        (f"{RX}.Single", lambda one: one.blockingGet()),
+        (f"{RX}.Maybe", lambda one: one.blockingGet()),
+        (STAGE, lambda one: one.toCompletableFuture().get()),
+    ],
+)
+def test_to_jvm_converts_a_single(bridge: Bridge, java_type: str, read: Any) -> None:
+    made = bridge._references.java_handle(bridge.to_jvm(pyrs.range(5).count(), java_type=java_type))
+    assert made is not None and bridge.java_class(java_type).class_.isInstance(made)
+    assert read(made) == 5
+
+
+@pytest.mark.parametrize("java_type", [MONO, f"{RX}.Maybe"])
+def test_to_jvm_converts_an_empty_maybe(bridge: Bridge, java_type: str) -> None:
+    made: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.empty(), java_type=java_type))
+    assert (made.block() if java_type == MONO else made.blockingGet()) is None
+
+
+def test_to_jvm_completable_and_failures(bridge: Bridge) -> None:
+    completable: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just(1), java_type=f"{RX}.Completable"))
+    assert completable.blockingAwait() is None
+    mono: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just("x").map(int), java_type=MONO))
+    with pytest.raises(ValueError, match="invalid literal"):
+        mono.block()
+
+
+@pytest.mark.parametrize("java_type", ["reactor.core.publisher.Flux", f"{RX}.Flowable"])
+def test_to_jvm_converts_a_stream(bridge: Bridge, java_type: str) -> None:
+    made: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.range(5), java_type=java_type))
+    count = made.count()
+    assert (count.block() if java_type.endswith("Flux") else count.blockingGet()) == 5
+
+
+def test_to_jvm_converts_between_the_libraries(bridge: Bridge) -> None:
+    single = bridge.from_jvm(bridge.java_class(f"{RX}.Single").just(7))
+    mono: Any = bridge._references.java_handle(bridge.to_jvm(single, java_type=MONO))
+    assert mono.block() == 7
+    stage = bridge.from_jvm(bridge.java_class("java.util.concurrent.CompletableFuture").completedFuture(8))
+    mono = bridge._references.java_handle(bridge.to_jvm(stage, java_type=MONO))
+    assert mono.block() == 8
+    again: Any = bridge._references.java_handle(bridge.to_jvm(bridge.from_jvm(mono), java_type=MONO))
+    assert again == mono
+
+
+def test_cancelled_future_cancels_the_stream(bridge: Bridge) -> None:
+    cancelled: list[bool] = []
+    never = pyrs.Maybe(pyrs.never().do_on_cancel(lambda: cancelled.append(True)))
+    future: Any = bridge._references.java_handle(bridge.to_jvm(never, java_type=STAGE))
+    assert future.cancel(True)
+    from tests.waiting import eventually
+
+    eventually(lambda: cancelled)
+
+
+def test_to_jvm_rejects_other_types(bridge: Bridge, java: Java) -> None:
+    with pytest.raises(TypeError, match=r"takes a Maybe, not Stream .stream\.first"):
+        bridge.to_jvm(pyrs.range(3), java_type=MONO)
+    with pytest.raises(TypeError, match="takes a Single, not Maybe"):
+        bridge.to_jvm(pyrs.empty(), java_type=f"{RX}.Single")
+    with pytest.raises(ValueError, match="java_type must be one of"):
+        bridge.to_jvm(pyrs.just(3), java_type="java.lang.String")
+    with pytest.raises(TypeError, match="java_type must be the name"):
+        bridge.to_jvm(pyrs.just(3), java_type=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="StringBuilder is none of them"):
+        bridge.from_jvm(bridge.java_class("java.lang.StringBuilder")())
