@@ -34,7 +34,7 @@ def one(bridge: Bridge, uni: JavaObject) -> Any:
 
     In asyncio use ``await bridge.from_jvm(...)``.
     """
-    return bridge.from_jvm(uni.subscribeAsCompletionStage()).result(timeout_seconds=30)
+    return bridge.from_jvm(uni).block(timeout=30)
 
 
 def as_multi(bridge: Bridge, publisher: pyrs.Publisher[Any]) -> JavaObject:

@@ -39,7 +39,7 @@ def cancelled_at_random(
     subscriber.cancel()
 
 
-@pytest.mark.parametrize("times", [1_000, pytest.param(100_000, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("times", [300, pytest.param(100_000, marks=pytest.mark.campaign)])
 def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: int) -> None:
     pool = bridge.java_class("java.util.ArrayList")()
     for _ in range(POOL):
@@ -111,16 +111,3 @@ def test_hook_of_reactor_receives_what_a_cancel_in_java_drops(bridge: Bridge) ->
     first = bridge.value_of(flux.doOnDiscard(object_class, add).blockFirst())
     assert first == 0
     eventually(lambda: 1 in bridge.value_of(discarded), lambda: str(bridge.value_of(discarded)))
-
-
-def test_element_that_arrives_after_the_cancel_is_discarded(bridge: Bridge) -> None:
-    discarded: list[int] = []
-    subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
-    sink = bridge.java_class("reactor.core.publisher.Sinks").many().unicast().onBackpressureBuffer()
-    bridge.from_jvm(sink.asFlux()).do_on_discard(discarded.append).subscribe(subscriber)
-    subscriber.request(1)
-    for number in range(5):
-        sink.tryEmitNext(number)
-    subscriber.await_count(1)
-    subscriber.cancel()
-    eventually(lambda: sorted(discarded) == [1, 2, 3, 4], lambda: str(discarded))

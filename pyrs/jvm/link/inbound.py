@@ -199,7 +199,7 @@ class InboundStream(DrainLoop, Subscription):
         """Return whether elements may still arrive for a function or the hook for discarded elements."""
         return hooks.is_discarding(self.discards) and self._received < self.window.granted
 
-    def _drop_later(self, body: bytes, home: bool) -> None:
+    def _drop_later(self, body: Body, home: bool) -> None:
         """Drop a batch that arrived after the end of the stream."""
         if not hooks.is_discarding(self.discards):
             self._session.codec.discard(body)
@@ -417,7 +417,7 @@ class InboundStream(DrainLoop, Subscription):
             self._drop_batch(body)
         return dropped
 
-    def _drop_batch(self, body: bytes) -> None:
+    def _drop_batch(self, body: Body) -> None:
         """Give back the references of a batch, or decode and discard its elements."""
         if hooks.is_discarding(self.discards):
             # Not the decoder of the drain loop, which may be in use.

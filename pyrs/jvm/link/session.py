@@ -236,7 +236,7 @@ class Session(StreamHost):
         else:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
 
-    def _late_batch(self, identifier: int, body: bytes, *, home: bool) -> None:
+    def _late_batch(self, identifier: int, body: Body, *, home: bool) -> None:
         """Drop the elements of a finished stream."""
         late = self.late.get(identifier)
         if late is None:

@@ -32,8 +32,8 @@ SYSTEM = System(
     name="SmallRye Mutiny",
     packages=("io.smallrye.reactive:mutiny:3.0.1",),
     component="the library itself",
-    source="`Multi` (a `Flow.Publisher`); `Uni` by `subscribeAsCompletionStage` or `toMulti`",
-    sink="`Multi.createFrom().publisher`",
+    source="`Multi` (a `Flow.Publisher`); `Uni` as a `Maybe`",
+    sink="`Multi.createFrom().publisher`; a `Maybe` as a `Uni`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
     cancel="`Subscription.cancel()`: `onCancellation()`",
@@ -70,6 +70,10 @@ class TestMultiIntoPython:
         uni = bridge.java_class("io.smallrye.mutiny.Uni").createFrom()
         assert recipe.one(bridge, uni.item("one")) == "one"
         assert recipe.one(bridge, uni.nullItem()) is None
+        made = bridge.java_class("io.smallrye.mutiny.Uni").createFrom().item("two")
+        assert isinstance(bridge.from_jvm(made), pyrs.Maybe)
+        back: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just(3), java_type="io.smallrye.mutiny.Uni"))
+        assert back.subscribeAsCompletionStage().get() == 3
         assert bridge.from_jvm(uni.item("one").toMulti()).collect(timeout=DEADLINE) == ["one"]
         with pytest.raises(JavaError, match="no such row"):
             recipe.one(bridge, uni.failure(bridge.java_class("java.lang.IllegalStateException")("no such row")))
