@@ -35,6 +35,8 @@ _NEXT = "exact; the remaining demand goes to the next"
 
 # By the name of the operator, if it shares a class with others, else by the name of the class.
 _TRAITS: Final = {
+    "Decode": Trait("exact, one more for each chunk without a complete character", "an incomplete character"),
+    "SplitLines": Trait("exact: a chunk when no line is left; everything, if that is demanded", "{lines}"),
     "AsyncMap": Trait("ahead: {concurrency}", "{concurrency}", "an asyncio loop"),
     "Scan": Trait("exact; an initial value uses one", "one value"),
     "Handle": Trait(_REPLACES),
@@ -44,6 +46,7 @@ _TRAITS: Final = {
     "Distinct": Trait(_REPLACES, "grows: each key"),
     "DistinctUntilChanged": Trait(_REPLACES, "one key"),
     "Skip": Trait("exact, and {count} more the first time"),
+    "SkipLast": Trait("exact, and {count} more the first time", "{count}"),
     "SkipWhile": Trait(_REPLACES),
     "Take": Trait("exact, never more than {count}"),
     "TakeLast": Trait(_ALL, "{count}"),
@@ -68,6 +71,7 @@ _TRAITS: Final = {
     "Then": Trait("everything, with the first demand; exact of the other"),
     "StartWith": Trait("exact, once its own elements are consumed", "its own elements"),
     "Zip": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
+    "SequenceEqual": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
     "CombineLatest": Trait("ahead: {prefetch} of each", "{prefetch} of each, and the latest"),
     "WithLatestFrom": Trait(f"{_REPLACES}; everything of the other", "one of the other"),
     "TakeUntil": Trait("exact; one of the other"),
@@ -76,6 +80,7 @@ _TRAITS: Final = {
     "FlatMapSequential": Trait(
         "ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}"
     ),
+    "Expand": Trait("ahead: {prefetch} of one stream at a time", "{prefetch}; grows: elements to expand"),
     "ConcatMap": Trait("ahead: {prefetch}; exact of the inner stream", "{prefetch}"),
     "FilterWhen": Trait("ahead: {prefetch}", "{prefetch}"),
     "DelayUntil": Trait("ahead: {prefetch}", "{prefetch}"),
@@ -87,10 +92,12 @@ _TRAITS: Final = {
     "BufferWhen": Trait("ahead: {prefetch}; one opening for each list", "grows: the open lists"),
     "WindowCount": Trait("{count} for each window", "{count} for each unread window"),
     "WindowTime": Trait("the remaining capacity of the open window: {capacity}", "{capacity}", "{scheduler}"),
+    "WindowWhen": Trait("ahead: {prefetch}; one opening for each window", "{prefetch} in each window"),
     "WindowBy": Trait("ahead: {prefetch}", "{prefetch}, in all windows together"),
     "GroupBy": Trait("ahead: {prefetch}", "{prefetch}, in all groups together"),
     "Sample": Trait("everything", "one", "{scheduler}"),
     "Throttle": Trait(_REPLACES),
+    "ThrottleLatest": Trait("everything", "one", "{scheduler}"),
     "Debounce": Trait("everything", "one", "{scheduler}"),
     "Delay": Trait("exact, at most {prefetch} at a time", "{prefetch}", "{scheduler}"),
     "DelaySubscription": Trait("exact, after the delay", "nothing", "{scheduler}"),
@@ -104,6 +111,7 @@ _TRAITS: Final = {
     "SubscribeOn": Trait("exact", "nothing", "{scheduler}"),
     "LimitRate": Trait("ahead: {high}", "{high}"),
     "BackpressureBuffer": Trait("everything", "{capacity}"),
+    "BackpressureReduce": Trait("everything", "one"),
     "BackpressureDrop": Trait("everything"),
     "BackpressureError": Trait("everything"),
     "Publish": Trait("ahead: {prefetch}", "{prefetch}"),
@@ -140,6 +148,8 @@ class _Attributes(dict[str, Any]):
             return "the scheduler of subscribe" if scheduler is None else scheduler_name(scheduler)
         if name == "capacity" and not hasattr(subject, "capacity"):  # buffers by time
             return str(min(subject.prefetch, subject.count or UNBOUNDED))
+        if name == "lines":
+            return "the lines of a chunk" + ("; grows: one line" if subject.max_length is None else "")
         if name == "history":
             return str(max(subject.limit, subject.prefetch))
         value = getattr(subject, name)

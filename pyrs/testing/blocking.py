@@ -65,11 +65,11 @@ def detect_blocking(seconds: float = 0.05, *, computing: float | None = None) ->
     Examples:
         >>> import asyncio, time
         >>> async def blocks():
-        ...     time.sleep(0.5)
+        ...     time.sleep(1.5)
         >>> with detect_blocking() as reports:
         ...     asyncio.run(blocks())
         ...     print(reports.pop().stack.splitlines()[-1].strip())
-        time.sleep(0.5)
+        time.sleep(1.5)
     """
     watchdog = _Watchdog(
         checked_seconds(seconds, "seconds"), None if computing is None else checked_seconds(computing, "computing")

@@ -15,11 +15,6 @@ from tests.operator_registry.row import Sample, some
 
 SAMPLES = [(row, name, sample) for row in ROWS.values() for name, sample in row.samples.items()]
 
-PENDING = {
-    *("expand", "skip_last", "sequence_equal", "timestamp", "elapsed", "throttle_latest", "on_backpressure_reduce"),
-    *("decode", "split_lines", "parallel", "window_when"),
-}
-
 
 def kind_of_demand(text: str) -> str:
     found = re.match(r"exact|ahead|everything|of the shared", text)
@@ -40,8 +35,6 @@ def step_of(sample: Sample) -> Step:
 def test_step_agrees_with_the_registry(row: Row, name: str, sample: Sample) -> None:
     if name == "transform":
         pytest.skip("its function returns the operators")
-    if name.partition("(")[0] in PENDING:
-        pytest.skip("has no trait yet")
     step = step_of(sample)
     assert kind_of_demand(step.demand) == kind_of_demand(row.demand), step
     assert kind_of_buffer(step.holds) == kind_of_buffer(row.holds), step
