@@ -32,7 +32,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     * ``_begin()``: subscribe the inputs, by default ``_input`` to the operator's source. Runs once, after
       ``on_subscribe``, outside the drain loop: what a synchronous source emits there is forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
-      when ``_live`` is false.
+      when ``_interrupted`` is set: the stream is over, or an illegal request waits for its answer (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
 

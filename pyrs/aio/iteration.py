@@ -22,7 +22,8 @@ from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
 from pyrs.aio.waking import Waker, current_waker, is_trio
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal, SpecViolation
+from pyrs.errors import NullSignal, SpecViolation, TooManyElements
+from pyrs.operators.terminal import second_element
 
 __all__ = ["elements", "for_each", "single"]
 
@@ -225,9 +226,14 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
                     fold.blame(error)
                     raise
         return result()
+    found: list[Any] = []
     async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once
-        async for only in arriving:
-            return only
+        async for element in arriving:
+            if found:
+                raise TooManyElements(second_element(optional))
+            found.append(element)
+    if found:
+        return found[0]
     if optional:
         return None
     raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")

@@ -154,7 +154,7 @@ class _ZipRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         inputs = self._inputs
-        while self._live:
+        while not self._interrupted:
             rows = self._demand()
             for each in inputs:
                 ended = each.ended  # read before the queue, which then has all elements before the end
@@ -170,7 +170,7 @@ class _ZipRun(Coordinator[Any]):
     def _emit_rows(self, rows: int) -> None:
         takes = [each.elements.popleft for each in self._inputs]
         done = 0
-        while done < rows and self._live:
+        while done < rows and not self._interrupted:
             done += 1
             elements = [take() for take in takes]
             try:
@@ -199,7 +199,7 @@ class _MergeComparingRun(_ZipRun):
         self._keys: list[Any] = [MISSING] * len(self._inputs)  # the keys of the first elements
 
     def _advance(self) -> None:
-        while self._live:
+        while not self._interrupted:
             for each in self._inputs:
                 ended = each.ended  # read before the queue, which then has all elements before the end
                 if each.elements:
@@ -266,7 +266,7 @@ class _SequenceEqualRun(_ZipRun):
 
     def _advance(self) -> None:
         a, b = self._inputs
-        while self._live and self._equal is None:
+        while self._equal is None and not self._interrupted:
             ended = [each.ended for each in self._inputs]  # read before the queues, which then have all elements
             rows = min(len(a.elements), len(b.elements))
             if not rows:

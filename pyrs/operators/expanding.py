@@ -33,7 +33,7 @@ class _ExpandRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         path = self._path
-        while self._live:
+        while not self._interrupted:
             active = path[-1]
             ended = active.ended  # read before the queue, which then has all elements before the end
             if active.elements:

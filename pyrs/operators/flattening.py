@@ -242,7 +242,7 @@ class _SwitchMapRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         outer = self._outer
-        while self._live:
+        while not self._interrupted:
             all_came = outer.ended  # read before the element, which is then the last one
             if outer.newest:
                 self._switch_for(outer.newest.popleft())

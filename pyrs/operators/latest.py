@@ -52,7 +52,7 @@ class _CombineLatestRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         queue, latest = self.queue, self._latest
-        while queue and self._live and not self._beginning:
+        while queue and not (self._interrupted or self._beginning):
             each, element = queue[0]
             if element is _ENDED:
                 queue.popleft()

@@ -126,7 +126,7 @@ class _FlatMapRun(Coordinator[Any]):
     def _advance(self) -> None:
         ready, held = self._ready, self._without_demand
         all_begun = self._outer.ended  # read before the inner streams, which are then complete
-        while self._live:
+        while not self._interrupted:
             demand = self._demand()
             if held and demand:
                 inner = held.popleft()
@@ -147,7 +147,7 @@ class _FlatMapRun(Coordinator[Any]):
                     self._failed(inner.error)
                 if self._outer.bounded:
                     self._outer.request(1)
-        if self._live and all_begun:
+        if all_begun and not self._interrupted:
             self._outer_ended()
 
     def _outer_ended(self) -> None:
@@ -193,14 +193,14 @@ class _SequentialRun(_FlatMapRun):
     def _advance(self) -> None:
         order = self._order
         all_begun = self._outer.ended  # read before the inner streams, which are then complete
-        while order and self._live:
+        while order and not self._interrupted:
             inner = order[0]
             ended = inner.ended  # read before its elements, which are then complete
             if inner.has_elements():
                 demand = self._demand()
                 if not demand:
                     return
-                inner.emit_up_to(demand)
+                inner.emit_up_to(min(demand, self._prefetch))
             elif ended:
                 order.popleft()
                 if inner.error is not None:
@@ -209,7 +209,7 @@ class _SequentialRun(_FlatMapRun):
                     self._outer.request(1)
             else:
                 return
-        if self._live and all_begun:
+        if all_begun and not self._interrupted:
             self._outer_ended()
 
 

@@ -18,7 +18,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import raise_again
 from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal, SpecViolation
+from pyrs.errors import NullSignal, SpecViolation, TooManyElements
 
 __all__ = ["collect", "for_each", "single", "to_iterable"]
 
@@ -49,12 +49,19 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
 def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
     """Implement ``Maybe.block`` and, if the element is not optional, ``Single.block``."""
     elements = collect(source, timeout)
-    if optional and not elements:
+    if len(elements) > 1:
+        raise TooManyElements(second_element(optional))
+    if elements:
+        return elements[0]
+    if optional:
         return None
-    if len(elements) != 1:
-        rule = "a Maybe must emit at most one element" if optional else "a Single must emit exactly one element"
-        raise SpecViolation(f"{rule}, and emitted {len(elements)}", party="Publisher")
-    return elements[0]
+    raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
+
+
+def second_element(optional: bool) -> str:
+    """Return the message for a Maybe, or a Single, that emitted a second element."""
+    kind = "a Maybe must emit at most one element" if optional else "a Single must emit exactly one element"
+    return f"{kind}, and emitted a second one; use concat_map, or Stream(single), for several elements"
 
 
 def _checked(timeout: float | None) -> float | None:

@@ -11,6 +11,7 @@ import pytest
 import pyrs
 from pyrs import Maybe, Single, SpecViolation, Stream, schedulers
 from pyrs.adapters.futures import to_future
+from pyrs.errors import TooManyElements
 from tests.waiting import DEADLINE
 
 
@@ -135,10 +136,17 @@ def test_single_without_an_element_is_a_violation() -> None:
             run()
 
 
-@pytest.mark.parametrize(("kind", "rule"), [(Single, "exactly one element, and emitted 3"), (Maybe, "at most one")])
-def test_block_rejects_several_elements(kind: type[Maybe[int]], rule: str) -> None:
-    with pytest.raises(SpecViolation, match=rule):
-        kind(pyrs.range(3)).block()
+@pytest.mark.parametrize(("kind", "rule"), [(Single, "exactly one element"), (Maybe, "at most one element")])
+@pytest.mark.parametrize("source", [pyrs.range(3), pyrs.just(1).flat_map(lambda n: pyrs.range(3))])
+def test_second_element_fails_block_and_await(kind: type[Maybe[int]], rule: str, source: pyrs.Stream[int]) -> None:
+    several = kind(source)
+
+    async def main() -> None:
+        await several
+
+    for run in (several.block, lambda: asyncio.run(main())):
+        with pytest.raises(TooManyElements, match=f"must emit {rule}, and emitted a second one"):
+            run()
 
 
 def test_future_of_a_maybe_has_the_element_or_none() -> None:
