@@ -18,7 +18,8 @@ import pytest
 
 import pyrs
 from tests.interop.systems.recipes import RECIPES, code_of, output_of
-from tests.project.examples import jvm_examples, plain_examples
+from tests.project.examples import comments_of, jvm_examples, plain_examples
+from tests.project.test_readme import marked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -176,6 +177,38 @@ def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) 
     (tmp_path / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
     (tmp_path / "paste.py").write_text(PASTE, encoding="utf-8")
     assert run(installed, "paste.py", where=tmp_path).endswith("[]\n")
+
+
+@pytest.fixture(scope="module")
+def with_spark(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that contains the wheel and PySpark only."""
+    folder = tmp_path_factory.mktemp("with_spark")
+    run(sys.executable, "-m", "venv", folder / "venv", where=folder)
+    python = folder / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[spark]", where=folder)
+    return python
+
+
+def shown_by(code: str) -> list[str]:
+    """Return the comments after the print statements of an example."""
+    lines = code.splitlines()
+    return [text for line, text in sorted(comments_of(code).items()) if lines[line - 1].strip().startswith("print(")]
+
+
+@pytest.mark.campaign
+def test_examples_of_a_driver_run_from_the_installed_wheel(with_spark: Path, tmp_path: Path) -> None:
+    """The Spark blocks of README and of the quick start, each in a driver of its own, outside of the checkout."""
+    blocks = [(marked("example"), marked("output").splitlines())]
+    for page in ("README.md", "docs/quickstart.md"):
+        for example in jvm_examples(page):
+            if "SparkSession" in example.code:
+                blocks.append((example.code, shown_by(example.code)))
+    assert len(blocks) > 1
+    for number, (code, output) in enumerate(blocks):
+        program = tmp_path / f"example_{number}.py"
+        program.write_text(code, encoding="utf-8")
+        printed = run(with_spark, program, where=tmp_path).splitlines()
+        assert [line for line in printed if line in output] == output, printed
 
 
 @pytest.mark.parametrize("name", ["helidon", "mutiny", "reactor", "rxjava", "h2"])
