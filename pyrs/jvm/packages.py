@@ -41,7 +41,7 @@ _UNREACHABLE = re.compile(
 _CHANGES = ' changingPattern=".*-SNAPSHOT" changingMatcher="regexp" checkmodified="true"'
 _DAY = 24 * 60 * 60.0
 _AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
-_FORM = "group:artifact:version, group:artifact:version:classifier, or either with @jar behind it"
+_FORM = "group:artifact:version, group:artifact:version:classifier, or either followed by @jar"
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _VERSION = r"[A-Za-z0-9_+(\[\]][A-Za-z0-9_.+,()\[\]-]*"  # ranges, too
 _COORDINATE = re.compile(f"({_WORD}):({_WORD}):({_VERSION})(?::({_WORD}))?(@jar)?")

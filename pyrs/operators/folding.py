@@ -191,7 +191,8 @@ class Last(FoldStage):
 
 
 def _nothing(stage: Stage) -> Any:
-    raise NoElement(f"{stage!r}: the stream completed before that element")
+    by_index = isinstance(stage, ElementAt) and not isinstance(stage, First)
+    raise NoElement(f"{stage!r}: the stream completed {'before that' if by_index else 'without an'} element")
 
 
 def _shown(default: Any) -> str:

@@ -40,7 +40,7 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     kind = type(iterable)
     by_number = hasattr(kind, "__getitem__") and not hasattr(kind, "__iter__") and not issubclass(kind, Publisher)
     if getattr(kind, "__iter__", None) is None and not by_number:
-        raise TypeError(f"iterable must be iterable, not {kind.__name__}{_what_else(iterable)}")
+        raise TypeError(f"iterable must be an iterable, not {kind.__name__}{_what_else(iterable)}")
     return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})", assembly_site()))
 
 
@@ -100,6 +100,11 @@ def empty() -> Maybe[NoReturn]:
     return Maybe(IterablePublisher((), (), "empty()"))
 
 
+def _described(value: object) -> str:
+    """Return the type of a value for a message, with advice for a class."""
+    return type(value).__name__ + (f": create an instance, {value.__name__}(...)" if isinstance(value, type) else "")
+
+
 def error(exception: BaseException) -> Single[NoReturn]:
     """Return a stream that fails at once with this exception, without demand (§2.10).
 
@@ -113,7 +118,7 @@ def error(exception: BaseException) -> Single[NoReturn]:
         ValueError: no
     """
     if not isinstance(exception, BaseException):
-        raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
+        raise TypeError(f"exception must be an exception, not {_described(exception)}")
     return Single(_ErrorPublisher(exception))
 
 

@@ -234,6 +234,10 @@ class TestClasses:
         held = bridge.java_class("java.util.ArrayList")()
         with pytest.raises(JavaError, match=r"no public method get for \(str\); available: \(int\)"):
             held.get("x")
+        with pytest.raises(JavaError, match=r"no public method get for \(int beyond 32 bits\); available: \(int\)"):
+            held.get(2**40)
+        with pytest.raises(JavaError, match=r"no public method get for \(int beyond 64 bits\); available: \(int\)"):
+            held.get(2**70)
         with pytest.raises(JavaError, match=r"for \(a Python object\).*to_jvm_callable"):
             held.forEach(lambda each: each)
 

@@ -83,7 +83,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
     "an object whose __iter__ is None": (
         lambda: pyrs.from_iterable(NotIterable()),
         TypeError,
-        "must be iterable, not NotIterable",
+        "must be an iterable, not NotIterable",
     ),  # type: ignore[arg-type]
     "reduce from None": (lambda: numbers.reduce(add, None), pyrs.NullSignal, "initial must not be None"),
     "asyncio() without a running loop": (

@@ -127,9 +127,10 @@ def test_stream_of_a_stream_has_the_same_source() -> None:
         (lambda: pyrs.range(3).for_each("x"), TypeError, "action must be callable"),  # type: ignore[arg-type]
         (lambda: pyrs.range(3).to_iterable(prefetch=0), ValueError, "prefetch must be at least 1"),
         (lambda: pyrs.range(3).iterate(prefetch=0), ValueError, "prefetch must be at least 1"),
-        (lambda: pyrs.from_iterable(5), TypeError, "iterable must be iterable, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.from_iterable(5), TypeError, "iterable must be an iterable, not int"),  # type: ignore[arg-type]
         (lambda: pyrs.just(1, None), pyrs.NullSignal, "None is not an element"),
         (lambda: pyrs.error("no"), TypeError, "exception must be an exception, not str"),  # type: ignore[arg-type]
+        (lambda: pyrs.error(ValueError), TypeError, r"not type: create an instance, ValueError\(...\)"),  # type: ignore[arg-type]
         (lambda: pyrs.Stream([1]), TypeError, "source must be a Publisher: list has no subscribe"),  # type: ignore[arg-type]
         (lambda: pyrs.range(3).subscribe(print), TypeError, "has no on_subscribe"),  # type: ignore[call-overload]
         (lambda: pyrs.range(3).subscribe(on_next=1), TypeError, "on_next must be callable"),  # type: ignore[call-overload]

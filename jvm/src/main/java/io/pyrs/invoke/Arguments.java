@@ -56,11 +56,21 @@ final class Arguments {
 
     /** Lists the Python types of the arguments, for messages. */
     static String describe(Object[] arguments) {
-        return Arrays.stream(arguments)
-                .map(each -> each == null
-                        ? "None"
-                        : each instanceof PeerProxy ? "a Python object" : ElementType.pythonName(each))
-                .collect(Collectors.joining(", ", "(", ")"));
+        return Arrays.stream(arguments).map(Arguments::describe).collect(Collectors.joining(", ", "(", ")"));
+    }
+
+    private static String describe(Object argument) {
+        if (argument == null) {
+            return "None";
+        }
+        if (argument instanceof PeerProxy) {
+            return "a Python object";
+        }
+        if (argument instanceof BigInteger) {
+            return "int beyond 64 bits";
+        }
+        boolean isLong = argument instanceof Long && ((Long) argument).intValue() != (Long) argument;
+        return isLong ? "int beyond 32 bits" : ElementType.pythonName(argument);
     }
 
     /** Suggests a remedy for an argument that no Java method accepts, for messages. */
