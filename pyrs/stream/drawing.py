@@ -1,14 +1,11 @@
-"""Draw an ``Explanation`` as SVG."""
+"""Draw the steps of an ``Explanation`` as SVG."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from pyrs.stream.traits import short_site
-
-if TYPE_CHECKING:
-    from pyrs.stream.explaining import Explanation
+from pyrs.stream.traits import Step, short_site
 
 __all__ = ["drawn"]
 
@@ -21,9 +18,8 @@ _THREADS = ("#e0f2f1", "#fff3e0", "#e8eaf6", "#fce4ec", "#f1f8e9")
 """The colours of the boxes: a new one after each change of thread."""
 
 
-def drawn(explanation: Explanation) -> str:
+def drawn(steps: Sequence[Step]) -> str:
     """Return one SVG element, without scripts and external files."""
-    steps = explanation.steps
     deepest = max((len(step.branch) for step in steps), default=0)
     width_of_box = max((len(step.call) for step in steps), default=10) * _CHARACTER + 20
     right = _LEFT + deepest * _INDENT + width_of_box + 24

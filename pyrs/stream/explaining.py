@@ -4,48 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyrs._core.display import clipped
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
-from pyrs.stream.traits import Trait, short_site, trait_of
+from pyrs.stream.traits import Step, Trait, short_site, trait_of
 
 __all__ = ["Explanation", "Step", "explained"]
 
 _WIDEST_CALL = 60
 _STATE = re.compile(r"<(\w+\([^<>]*\)): [^<>]*>")
 """The repr of a scheduler: its call is shown, its state is not."""
-
-
-class Step(NamedTuple):
-    """One operator of a stream, or its source.
-
-    Attributes:
-        call: the user's call, such as ``map(str)``.
-        site: the line of user code that assembled it, if it is known.
-        demand: the elements that it requests from upstream.
-        holds: the maximum number of elements that it buffers.
-        thread: the thread of its signals, if it is another one than upstream's; otherwise an empty string.
-        branch: the position among the inputs of each combining operator downstream; empty for the main chain.
-    """
-
-    call: str
-    site: Site | None
-    demand: str
-    holds: str
-    thread: str
-    branch: tuple[int, ...] = ()
-
-    @property
-    def bounds(self) -> bool:
-        """True if upstream receives bounded demand even if downstream requests everything."""
-        return self.demand.startswith(("ahead", "exact, at most", "exact, never more", "exact: one", "two", "the rem"))
-
-    @property
-    def buffers(self) -> bool:
-        """True if it buffers elements."""
-        return self.holds != "nothing"
 
 
 class Explanation:
@@ -104,7 +74,7 @@ class Explanation:
         """Return the drawing: a box for each operator, a bar for each buffer, a line for each change of thread."""
         from pyrs.stream.drawing import drawn
 
-        return drawn(self)
+        return drawn(self.steps)
 
     def _repr_html_(self) -> str:
         return self.svg()

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.sites import Site
 
-__all__ = ["Trait", "short_site", "trait_of"]
+__all__ = ["Step", "Trait", "short_site", "trait_of"]
 
 
 class Trait(NamedTuple):
@@ -27,6 +27,36 @@ class Trait(NamedTuple):
     demand: str = "exact"
     holds: str = "nothing"
     thread: str = ""
+
+
+class Step(NamedTuple):
+    """One operator of a stream, or its source.
+
+    Attributes:
+        call: the user's call, such as ``map(str)``.
+        site: the line of user code that assembled it, if it is known.
+        demand: the elements that it requests from upstream.
+        holds: the maximum number of elements that it buffers.
+        thread: the thread of its signals, if it is another one than upstream's; otherwise an empty string.
+        branch: the position among the inputs of each combining operator downstream; empty for the main chain.
+    """
+
+    call: str
+    site: Site | None
+    demand: str
+    holds: str
+    thread: str
+    branch: tuple[int, ...] = ()
+
+    @property
+    def bounds(self) -> bool:
+        """True if upstream receives bounded demand even if downstream requests everything."""
+        return self.demand.startswith(("ahead", "exact, at most", "exact, never more", "exact: one", "two", "the rem"))
+
+    @property
+    def buffers(self) -> bool:
+        """True if it buffers elements."""
+        return self.holds != "nothing"
 
 
 _REPLACES = "exact, one more for each dropped element"
