@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pyrs.jvm.java_objects import JavaObject, Kind
 from pyrs.stream.stream import Maybe, Single, Stream
-
-if TYPE_CHECKING:
-    from pyrs.jvm.bridge import Bridge
 
 __all__ = ["STREAM_KINDS", "check_convertible", "converted", "publisher_of"]
 
 STREAM_KINDS: tuple[type[Stream[Any]], ...] = (Stream, Maybe, Single)
 
+
+class _Bridge(Protocol):
+    """The part of ``Bridge`` that this module uses; that module imports this one."""
+
+    _references: Any
+
+    def java_class(self, name: str) -> Any: ...
+
+
 _HELPER = "io.pyrs.invoke.SingleTypes"
 _RXJAVA = "io.reactivex.rxjava3.core"
 
 # The conversion of a Java Publisher to each class: its Python kind, and the call.
-_CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[Bridge, str, Any], Any]]] = {
+_CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[_Bridge, str, Any], Any]]] = {
     "reactor.core.publisher.Flux": (Stream, lambda bridge, name, source: bridge.java_class(name).from_(source)),
     "reactor.core.publisher.Mono": (Maybe, lambda bridge, name, source: bridge.java_class(name).fromDirect(source)),
     **{
@@ -40,7 +46,7 @@ _CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[Bridge, str, Any], An
 }
 
 
-def publisher_of(bridge: Bridge, reference: JavaObject) -> tuple[type[Stream[Any]], JavaObject | None]:
+def publisher_of(bridge: _Bridge, reference: JavaObject) -> tuple[type[Stream[Any]], JavaObject | None]:
     """Return the kind of a Java object as a stream, and its Publisher; None if it has none."""
     references = bridge._references
     if references.single_types is None:
@@ -64,7 +70,7 @@ def check_convertible(python_object: object, java_type: str) -> None:
         raise TypeError(f"java_type={java_type!r} takes a {kind.__name__}, not {type(python_object).__name__}{advice}")
 
 
-def converted(bridge: Bridge, java_object: Any, java_type: str) -> Any:
+def converted(bridge: _Bridge, java_object: Any, java_type: str) -> Any:
     """Return the gateway's object of this Java class for a Java Publisher, which may be one already."""
     wanted = bridge.java_class(java_type)
     if wanted.class_.isInstance(java_object):
