@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
@@ -19,12 +20,14 @@ from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, GoAway
 from pyrs.jvm.link.handshake import Dialler
 from pyrs.jvm.link.interfaces import Codec
+from pyrs.jvm.link.outbox import MAX_UNSENT
 from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
 _HOUSEKEEPING_SECONDS = LIMITS["release.interval_ms"] / 1_000
 _ATTENDING_SECONDS = 0.005
 _MANY_RELEASED = LIMITS["release.pending"]
+_MAX_RELEASED = LIMITS["release.unsent"]
 _HANDSHAKE_SECONDS = LIMITS["handshake.dialler_ms"] / 1_000
 _GOODBYE_SECONDS = LIMITS["close.python_ms"] / 1_000
 _CONFIRM_SECONDS = LIMITS["subscribed.timeout_ms"] / 1_000
@@ -69,6 +72,7 @@ class LinkConnection:
         )
         self.session.codec = make_codec(self.session)
         self.session.on_goaway = self._goaway
+        self.session.outbox.overflowed = partial(self._overflowed, f"{MAX_UNSENT:,} frames", "link.unsent")
         self._goaway_text = ""
         self._reader = threading.Thread(target=self._read, args=(early,), name=f"pyrs-{name}-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name=f"pyrs-{name}-writer", daemon=True)
@@ -158,6 +162,8 @@ class LinkConnection:
                     receive(message)
                 if session.handles.waiting > _MANY_RELEASED:
                     self._wake()
+                    if session.handles.waiting > _MAX_RELEASED:
+                        self._overflowed(f"{_MAX_RELEASED:,} handles", "release.unsent")
             why = session.broken(self._goaway_text or "the JVM closed the connection or has ended")
         except ProtocolError as error:
             why = session.broken(str(error))
@@ -181,6 +187,11 @@ class LinkConnection:
         self._goaway_text = f"the JVM said goodbye: {text} (code {code})"
         if code != GoAway.CLOSING:
             _log.error("%s", self._goaway_text)
+
+    def _overflowed(self, waiting: str, limit: str) -> None:
+        """End the link: the peer sends what needs answers, and does not read them."""
+        self._goaway_text = f"the JVM does not read the link: {waiting} wait for it, which is the limit ({limit})"
+        self._shut()
 
     # The end.
 

@@ -19,6 +19,8 @@ MAX_LENGTH = LIMITS["frame.length"]
 UNPROVEN_MAX_LENGTH = LIMITS["frame.unproven_length"]
 MAX_BODY = LIMITS["frame.body"]
 MAX_MESSAGE = LIMITS["message.bytes"]
+MAX_UNFINISHED = LIMITS["message.unfinished"]
+MAX_UNFINISHED_BYTES = LIMITS["message.unfinished_mib"] << 20
 _READ_AT_ONCE = 256 * 1_024
 _ID_AND_TYPE = 9
 
@@ -60,6 +62,7 @@ class GoAway(IntEnum):
     VERSION = 3
 
 
+_UNFINISHED = " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time"
 _FRAGMENTABLE = frozenset({FrameType.NEXT, FrameType.NEXT_HOME, FrameType.ERROR, FrameType.CALL, FrameType.RETURN})
 _HANDSHAKE = frozenset({FrameType.HELLO, FrameType.PROOF, FrameType.GOAWAY})
 _KNOWN = frozenset(int(kind) for kind in FrameType)
@@ -150,7 +153,8 @@ class FrameDecoder:
     """Decodes the bytes of a connection, however split, into complete messages.
 
     A reader receives into ``space()`` and passes the number of bytes to ``received``, so that the bytes of a fragment
-    are copied once. Memory is bounded by one read and one frame, and by 1 GiB for each fragmented message.
+    are copied once. Memory is bounded by one read and one frame, and by ``message.unfinished`` and
+    ``message.unfinished_mib`` for fragments.
     """
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
@@ -158,6 +162,7 @@ class FrameDecoder:
         self._buffer = memoryview(bytearray(_READ_AT_ONCE + 4 + MAX_LENGTH))
         self._end = 0  # of the bytes of the incomplete frame, which are at the start of the buffer
         self._parts: dict[tuple[int, int], bytearray] = {}
+        self._unfinished = 0
 
     @property
     def pending(self) -> int:
@@ -229,11 +234,21 @@ class FrameDecoder:
         if parts is None:
             if not more:
                 return Frame(kind, identifier, bytes(body))
+            if len(self._parts) >= MAX_UNFINISHED:
+                raise ProtocolError(
+                    f"malformed frame: {MAX_UNFINISHED:,} unfinished messages are the limit{_UNFINISHED}"
+                )
             parts = self._parts[kind, identifier] = bytearray()
         if len(parts) + len(body) > MAX_MESSAGE:
             raise ProtocolError(f"malformed frame: a {FrameType(kind).name} of more than {MAX_MESSAGE} bytes")
+        self._unfinished += len(body)
+        if self._unfinished > MAX_UNFINISHED_BYTES:
+            raise ProtocolError(
+                f"malformed frame: {MAX_UNFINISHED_BYTES:,} bytes of unfinished messages are the limit{_UNFINISHED}"
+            )
         parts += body
         if more:
             return None
         del self._parts[kind, identifier]
+        self._unfinished -= len(parts)
         return Frame(kind, identifier, parts)

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from pyrs.errors import ProtocolError
+from pyrs.errors import ConversionError, ProtocolError
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import RELEASED, FrameType, frame
 
 _FRAME_ENTRIES = LIMITS["release.entries"]
+MAX_HANDLES = LIMITS["link.handles"]
 
 
 class MissingHandle(ProtocolError, LookupError):
@@ -56,10 +57,19 @@ class Handles:
         self.give_back: Callable[[int], None] = self._given_back.append
 
     def own(self, target: object, kind: int) -> int:
-        """Return the handle of ``target``, counted as sent once more."""
+        """Return the handle of ``target``, counted as sent once more.
+
+        Raises:
+            ConversionError: The peer refers to as many objects as a link allows.
+        """
         with self._lock:
             owned = self._by_identity.get(id(target))
             if owned is None:
+                if len(self._by_handle) >= MAX_HANDLES:
+                    raise ConversionError(
+                        f"the JVM refers to {MAX_HANDLES:,} objects of Python, the limit of a link (link.handles): "
+                        "release some of them in Java, or send values instead of references"
+                    )
                 self._last += 1
                 owned = Owned(self._last, target, kind)
                 self._by_identity[id(target)] = owned

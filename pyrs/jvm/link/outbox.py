@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import MAX_BODY
 
 _MAIN = threading.main_thread().ident
 _WRITE_AT_ONCE = 4 * MAX_BODY
+MAX_UNSENT = LIMITS["link.unsent"]
 
 
 class FrameSource(Protocol):
@@ -43,8 +45,8 @@ def on_event_loop() -> bool:
 class Outbox:
     """The queue of control frames, and of the sources that are ready in turn.
 
-    The queues have no bound of their own: a source holds no more than the credit of its stream, and a control frame is
-    the answer to a frame or a call.
+    A source holds no more than the credit of its stream. ``overflowed`` is called when more than ``link.unsent``
+    control frames wait: the peer sends frames that need an answer, and does not read.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Outbox:
         self._watched: set[FrameSource] = set()
         self._writing = threading.Lock()
         self.closed = False
+        self.overflowed: Callable[[], object] = lambda: None
         self.attended = False
         """True while the writer thread polls every few milliseconds."""
         self.bytes_out = 0
@@ -67,6 +70,8 @@ class Outbox:
         """Queue a control frame; ``flush`` sends it."""
         if not self.closed:
             self._control.append(data)
+            if len(self._control) > MAX_UNSENT:
+                self.overflowed()
 
     def ready(self, source: FrameSource) -> None:
         """Queue a source for its turn; ``flush`` or ``nudge`` sends it."""
@@ -178,13 +183,19 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN with its references; its fragments take turns with the streams."""
+    """A CALL or RETURN with its references; its fragments take turns with the streams.
 
-    __slots__ = ("_carried", "_fragments", "queued")
+    ``written`` is called by the writer after the last fragment.
+    """
 
-    def __init__(self, fragments: Iterator[bytes], carried: list[object]) -> None:
+    __slots__ = ("_carried", "_fragments", "_written", "queued")
+
+    def __init__(
+        self, fragments: Iterator[bytes], carried: list[object], written: Callable[[], object] = lambda: None
+    ) -> None:
         self._fragments = fragments
         self._carried = carried
+        self._written = written
         self.queued = False
 
     def take(self) -> tuple[bytes, bool]:
@@ -195,5 +206,6 @@ class Message:
         part = next(self._fragments, None)
         if part is None:
             self._carried = []
+            self._written()
             return b"", False
         return part, True

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from pyrs._core.context import capture
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
+from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.context import outgoing, received
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import (
     CREDIT,
     MAX_BODY,
@@ -38,6 +40,9 @@ from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 _log = logging.getLogger("pyrs.jvm")
 NOBODY = 0
 """The handle of no object. A CALL to it is the barrier."""
+MAX_STREAMS = LIMITS["link.streams"]
+MAX_CALLS = LIMITS["call.pending"]
+MAX_CALL_BYTES = LIMITS["call.pending_mib"] << 20
 
 
 class Session(StreamHost):
@@ -72,6 +77,9 @@ class Session(StreamHost):
         self._call_ids = count(1)
         self._parity = first_stream % 2
         self._calls: dict[int, SimpleQueue[list[Any] | BaseException]] = {}
+        # The calls of the peer and the bytes of their bodies; the reader counts them, and the writer those it answered.
+        self._calls_in = self._call_bytes_in = 0
+        self._calls_answered = self._call_bytes_answered = 0
         self.on_goaway: Callable[[int, str], object] = lambda code, message: None
         self.streams_total = 0
 
@@ -115,8 +123,10 @@ class Session(StreamHost):
             raise
 
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
-        """Queue SUBSCRIBE. Options that do not fit into it end the stream instead (§1.9)."""
+        """Queue SUBSCRIBE. Options that do not fit into it, or a stream too many, end the stream instead (§1.9)."""
         try:
+            if len(self.streams) > MAX_STREAMS:
+                raise too_many_streams()
             if entries := outgoing():
                 options = {**options, "context": entries}
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
@@ -125,7 +135,7 @@ class Session(StreamHost):
                     f"the options of a subscription take {len(body)} bytes, and {MAX_BODY} is the limit: name fewer "
                     "classes in convert, and shorten registered context variables"
                 )
-        except ConversionError as error:
+        except JvmError as error:
             stream.terminated(error)
             return False
         self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
@@ -135,6 +145,8 @@ class Session(StreamHost):
         """Open a stream to the peer's Subscriber, to be subscribed to a Python Publisher."""
         if not self.open:
             raise self.why_over()
+        if len(self.streams) >= MAX_STREAMS:
+            raise too_many_streams()
         stream = OutboundStream(self, next(self._stream_ids))
         try:
             self._register(stream)
@@ -287,7 +299,15 @@ class Session(StreamHost):
             raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
         return handle, options, unreadable
 
+    def _answer_now(self, data: bytes) -> None:
+        """Queue a control frame from the reader, which must not write: the peer may not read."""
+        self.outbox.control(data)
+        self.outbox.nudge()
+
     def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]) -> None:
+        if len(self.streams) >= MAX_STREAMS:
+            self._answer_now(frame(FrameType.ERROR, identifier, self.codec.encode_error(too_many_streams())))
+            return
         context = received(options)
         stream = OutboundStream(self, identifier, context)
         self._register(stream)
@@ -316,8 +336,8 @@ class Session(StreamHost):
 
     def _on_subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, exact: bool) -> None:
         subscriber = self.handles.claim_subscriber(handle)
-        if subscriber is None:
-            self.execute(lambda: self.send(frame(FrameType.CANCEL, identifier)))
+        if subscriber is None or len(self.streams) >= MAX_STREAMS:
+            self._answer_now(frame(FrameType.CANCEL, identifier))
             return
         stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=exact)
         self._register(stream)
@@ -380,6 +400,13 @@ class Session(StreamHost):
         if type(handle) is not int or not isinstance(arguments, list):
             raise ProtocolError("malformed CALL: its body is not a handle and arguments")
 
+        size = len(body)
+        calls, size_of_calls = self._calls_in - self._calls_answered, self._call_bytes_in - self._call_bytes_answered
+        if calls >= MAX_CALLS or size_of_calls + size > MAX_CALL_BYTES:
+            self._answer_now(frame(FrameType.RETURN, identifier, self.codec.encode_failure(too_many_calls(calls))))
+            return
+        self._calls_in += 1
+        self._call_bytes_in += size
         target: Any = self.handles.find(handle)
 
         def answer() -> None:
@@ -395,10 +422,15 @@ class Session(StreamHost):
                 body, carried = self._encode_message([True, result])
             except BaseException as error:
                 body, carried = self.codec.encode_failure(error), []
-            self.outbox.ready(Message(Fragments(FrameType.RETURN, identifier, body), carried))
+            fragments = Fragments(FrameType.RETURN, identifier, body)
+            self.outbox.ready(Message(fragments, carried, partial(self._answered, size)))
             self.outbox.flush()
 
         self.execute(answer)
+
+    def _answered(self, size: int) -> None:
+        self._calls_answered += 1
+        self._call_bytes_answered += size
 
     # The end.
 
@@ -422,3 +454,19 @@ class Session(StreamHost):
     def broken(self, why: str) -> LinkBroken:
         """Return the error of a link that the other side ended."""
         return LinkBroken(f"the link to the JVM is broken: {why}{self.recovery}")
+
+
+def too_many_streams() -> JvmError:
+    """Return the error of a stream beyond ``link.streams``."""
+    return JvmError(
+        f"the link has {MAX_STREAMS:,} live streams, its limit (link.streams): cancel some of them, merge streams "
+        "before they cross, or open another bridge"
+    )
+
+
+def too_many_calls(calls: int) -> JvmError:
+    """Return the error of a call beyond ``call.pending`` or ``call.pending_mib``."""
+    return JvmError(
+        f"{calls:,} calls to Python are not answered yet, and {MAX_CALLS:,} calls with {MAX_CALL_BYTES:,} bytes of "
+        "arguments are the limit of a link (call.pending, call.pending_mib): wait for answers before further calls"
+    )

@@ -30,6 +30,8 @@ import java.util.function.Function;
 public final class Connection {
     private static final int READ_AT_ONCE = 256 * 1024;
     private static final int MANY_RELEASED = Limits.of("release.pending");
+    private static final int MAX_RELEASED = Limits.of("release.unsent");
+    private static final int MAX_UNSENT = Limits.of("link.unsent");
     private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(Limits.of("release.interval_ms"));
     private static final long GOAWAY_MILLIS = Limits.of("close.java_ms");
 
@@ -86,7 +88,7 @@ public final class Connection {
         this.housekeeping = housekeeping;
         this.ended = ended;
         this.workers = new WorkerPool(name, loader, maxThreads);
-        this.outbox = new Outbox(new ToSocket(), this::wake);
+        this.outbox = new Outbox(new ToSocket(), this::wake, () -> overflowed(MAX_UNSENT + " frames", "link.unsent"));
         this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis);
         this.listener = new Listener(name, token, new Opening());
     }
@@ -186,6 +188,9 @@ public final class Connection {
                 }
                 if (session.handles().pendingReleases() > MANY_RELEASED) {
                     wake();
+                    if (session.handles().pendingReleases() > MAX_RELEASED) {
+                        overflowed(MAX_RELEASED + " handles", "release.unsent");
+                    }
                 }
             }
             why = new LinkBrokenException("the link to Python is broken: "
@@ -195,7 +200,8 @@ public final class Connection {
             Log.warning("the link to Python ends", malformed);
             sendGoAway(GoAwayReason.MALFORMED, malformed.getMessage());
         } catch (IOException broken) {
-            why = new LinkBrokenException("the link to Python is broken: " + broken.getMessage());
+            why = new LinkBrokenException(
+                    "the link to Python is broken: " + (goAwayMessage == null ? broken.getMessage() : goAwayMessage));
         } catch (Throwable error) {
             why = new LinkBrokenException("the link to Python is broken: its reader failed: " + error);
             Log.warning("the link's reader failed", error);
@@ -224,6 +230,16 @@ public final class Connection {
     }
 
     // Termination.
+
+    /** Ends the link, since the peer sends frames that need answers and does not read these. */
+    private void overflowed(String waiting, String limit) {
+        goAwayMessage =
+                "Python does not read the link: " + waiting + " wait for it, which is the limit (" + limit + ")";
+        SocketSink target = sink;
+        if (target != null) {
+            target.close();
+        }
+    }
 
     private static LinkClosedException closed() {
         return new LinkClosedException("the bridge was closed");

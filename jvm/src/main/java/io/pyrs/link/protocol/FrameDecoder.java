@@ -13,14 +13,24 @@ import java.util.Map;
 /**
  * Decodes the bytes of a connection to complete messages, independent of the boundaries between reads.
  *
- * <p>Lengths are checked before memory is allocated. Memory is bounded by one frame, and by 1 GiB for each fragmented
- * message. Not thread-safe: only the reader uses it.
+ * <p>Lengths are checked before memory is allocated. Memory is bounded by one frame, and by the limits
+ * message.unfinished and message.unfinished_mib for fragments. Not thread-safe: only the reader uses it.
  */
 public final class FrameDecoder {
+    private static final String ADVICE =
+            " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time";
+
+    /** What the array of a fragment takes besides its bytes; a peer may send fragments of one byte. */
+    static final long FRAGMENT_BYTES = 32;
+
+    private final int maxUnfinished;
+    private final long maxUnfinishedBytes;
     private byte[] buffer = new byte[4096];
     private int start;
     private int end;
     private int maxLength;
+    private int unfinished;
+    private long unfinishedBytes;
     /** The fragments received so far, by type and id: fragments of different messages may interleave. */
     private final Map<FrameType, Map<Long, Fragments>> fragments = new EnumMap<>(FrameType.class);
 
@@ -32,6 +42,10 @@ public final class FrameDecoder {
         private void add(byte[] part) {
             parts.add(part);
             size += part.length;
+        }
+
+        private long memory() {
+            return size + FRAGMENT_BYTES * parts.size();
         }
 
         private byte[] join() {
@@ -46,7 +60,13 @@ public final class FrameDecoder {
     }
 
     public FrameDecoder(int maxLength) {
+        this(maxLength, Frames.MAX_UNFINISHED, Frames.MAX_UNFINISHED_BYTES);
+    }
+
+    FrameDecoder(int maxLength, int maxUnfinished, long maxUnfinishedBytes) {
         this.maxLength = maxLength;
+        this.maxUnfinished = maxUnfinished;
+        this.maxUnfinishedBytes = maxUnfinishedBytes;
     }
 
     public void setMaxLength(int maxLength) {
@@ -151,13 +171,25 @@ public final class FrameDecoder {
             throw new ProtocolException(
                     "malformed frame: a " + type + " of more than " + Frames.MAX_MESSAGE + " bytes");
         }
+        unfinishedBytes += length + FRAGMENT_BYTES;
+        if (unfinishedBytes > maxUnfinishedBytes) {
+            throw new ProtocolException(
+                    "malformed frame: " + maxUnfinishedBytes + " bytes of unfinished messages are the limit" + ADVICE);
+        }
         if (earlier == null) {
+            if (unfinished >= maxUnfinished) {
+                throw new ProtocolException(
+                        "malformed frame: " + maxUnfinished + " unfinished messages are the limit" + ADVICE);
+            }
+            unfinished++;
             earlier = new Fragments();
             fragments.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
         }
         earlier.add(body);
         if (!more) {
             fragments.get(type).remove(id);
+            unfinished--;
+            unfinishedBytes -= earlier.memory();
             messages.add(new Frame(type, id, earlier.join()));
         }
     }

@@ -16,6 +16,8 @@ public final class Frames {
     public static final int UNPROVEN_MAX_LENGTH = Limits.of("frame.unproven_length");
     public static final int MAX_BODY = Limits.of("frame.body");
     public static final int MAX_MESSAGE = Limits.of("message.bytes");
+    public static final int MAX_UNFINISHED = Limits.of("message.unfinished");
+    public static final long MAX_UNFINISHED_BYTES = (long) Limits.of("message.unfinished_mib") << 20;
     public static final byte[] NOTHING = {};
 
     private Frames() {}

@@ -1,9 +1,12 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Limits;
 import io.pyrs.invoke.Invocation;
 import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.ProtocolException;
 import io.pyrs.value.Conversion;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -11,14 +14,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** CALL and RETURN in both directions. Local calls have a deadline; calls of the peer run on the worker pool. */
 final class Calls {
     static final long BARRIER = 0;
+    private static final int MAX_PENDING = Limits.of("call.pending");
+    private static final long MAX_PENDING_BYTES = (long) Limits.of("call.pending_mib") << 20;
 
     private final Session session;
     private final long deadlineMillis;
+    private final AtomicInteger pending = new AtomicInteger();
+    private final AtomicLong pendingBytes = new AtomicLong();
     private final AtomicLong lastId = new AtomicLong();
     private final Map<Long, CompletableFuture<Codec.Entries>> waiting = new ConcurrentHashMap<>();
 
@@ -74,19 +82,33 @@ final class Calls {
         if (!(body.get(0) instanceof Long) || noForm == null && !(body.get(1) instanceof List)) {
             throw new ProtocolException("malformed CALL: its body is not a handle and arguments");
         }
+        int size = message.body.length;
+        if (pending.get() >= MAX_PENDING || pendingBytes.get() + size > MAX_PENDING_BYTES) {
+            Object error = session.codec().wireError(tooMany(pending.get()));
+            session.outbox().control(session.codec().frame(FrameType.RETURN, message.id, Arrays.asList(false, error)));
+            session.outbox().nudge();
+            return;
+        }
+        pending.incrementAndGet();
+        pendingBytes.addAndGet(size);
         if (noForm != null) {
-            session.executor().execute(() -> reply(session.codec().failure(message.id, noForm)));
+            session.executor().execute(() -> reply(session.codec().failure(message.id, noForm), size));
             return;
         }
         long handle = (Long) body.get(0);
         List<?> arguments = (List<?>) body.get(1);
         // Looked up before the task runs, since RELEASE may be the next frame.
         Object target = handle == BARRIER ? null : session.handles().find(handle);
-        session.executor().execute(() -> answer(message.id, handle, target, arguments));
+        session.executor().execute(() -> reply(answer(message.id, handle, target, arguments), size));
     }
 
-    private void answer(long id, long handle, Object target, List<?> arguments) {
-        OutgoingMessage answer;
+    private static IllegalStateException tooMany(int pending) {
+        return new IllegalStateException(pending + " calls to the JVM are not answered yet, and " + MAX_PENDING
+                + " calls with " + MAX_PENDING_BYTES + " bytes of arguments are the limit of a link (call.pending,"
+                + " call.pending_mib): wait for answers before further calls");
+    }
+
+    private OutgoingMessage answer(long id, long handle, Object target, List<?> arguments) {
         try {
             Object result;
             if (handle == BARRIER) {
@@ -96,15 +118,17 @@ final class Calls {
             } else {
                 result = Invocation.callFunction(target, arguments.toArray());
             }
-            answer = session.codec().success(id, result);
+            return session.codec().success(id, result);
         } catch (Throwable error) {
-            answer = session.codec().failure(id, error);
+            return session.codec().failure(id, error);
         }
-        reply(answer);
     }
 
-    private void reply(OutgoingMessage answer) {
-        session.outbox().ready(answer);
+    private void reply(OutgoingMessage answer, int size) {
+        session.outbox().ready(answer.whenWritten(() -> {
+            pending.decrementAndGet();
+            pendingBytes.addAndGet(-size);
+        }));
         session.outbox().flush();
     }
 

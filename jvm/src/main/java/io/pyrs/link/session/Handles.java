@@ -7,6 +7,7 @@ import io.pyrs.PeerReference;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
 import io.pyrs.link.session.ExportTable.Owned;
+import io.pyrs.value.ConversionException;
 import io.pyrs.value.References;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
@@ -32,6 +33,7 @@ public final class Handles implements References {
     });
     private static final int ENTRY = 12;
     private static final int FRAME_ENTRIES = Limits.of("release.entries");
+    private static final int MAX_HANDLES = Limits.of("link.handles");
 
     /** The mirror of an object of the peer, and the number of times that its handle was received. */
     private static final class HeldMirror {
@@ -46,6 +48,7 @@ public final class Handles implements References {
     }
 
     private final Function<PeerReference, Object> mirrorFactory;
+    private final int maxHandles;
     private final ExportTable table = new ExportTable();
     private final Map<Long, HeldMirror> held = new HashMap<>();
     private ByteBuffer pendingReleases = ByteBuffer.allocate(64 * ENTRY);
@@ -53,7 +56,12 @@ public final class Handles implements References {
     private boolean closed;
 
     public Handles(Function<PeerReference, Object> mirrorFactory) {
+        this(mirrorFactory, MAX_HANDLES);
+    }
+
+    Handles(Function<PeerReference, Object> mirrorFactory, int maxHandles) {
         this.mirrorFactory = mirrorFactory;
+        this.maxHandles = maxHandles;
     }
 
     // Local objects.
@@ -64,6 +72,11 @@ public final class Handles implements References {
             return 1; // the link is closed, so the handle is never used
         }
         Owned owned = table.findOrAdd(value);
+        if (table.size() > maxHandles) {
+            table.remove(owned); // it is the new one
+            throw new ConversionException("Python refers to " + maxHandles + " objects of the JVM, the limit of a link"
+                    + " (link.handles): release some of them in Python, or convert to values instead of references");
+        }
         owned.count++;
         return owned.handle;
     }

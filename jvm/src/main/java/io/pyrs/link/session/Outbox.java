@@ -1,20 +1,23 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Limits;
 import io.pyrs.link.protocol.Frames;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The queue of frames to be written, and the election of the thread that writes them.
  *
  * <p>One thread at a time has the role of the writer: a thread that finds it free writes the queued frames, the others
  * leave theirs in the queue. Control frames go first and in order, then each ready source writes one frame in turn. The
- * queue has no bound of its own: the credit of its stream bounds a source, and control frames are responses.
+ * credit of its stream bounds a source; link.unsent bounds the control frames, which answer a peer that may not read.
  */
 public final class Outbox {
     private static final int WRITE_AT_ONCE = 4 * Frames.MAX_BODY;
     private static final int MAX_CALLER_ROUNDS = 4;
+    private static final int MAX_UNSENT = Limits.of("link.unsent");
 
     /** The destination of the bytes. Called by one thread at a time; must not throw. */
     public interface Sink {
@@ -37,6 +40,9 @@ public final class Outbox {
 
     private final Sink sink;
     private final Runnable wake;
+    private final int maxUnsent;
+    private final Runnable overflowed;
+    private final AtomicInteger unsent = new AtomicInteger();
     private final Queue<byte[]> control = new ConcurrentLinkedQueue<>();
     private final Queue<Source> ready = new ConcurrentLinkedQueue<>();
     private final AtomicBoolean writing = new AtomicBoolean();
@@ -50,14 +56,30 @@ public final class Outbox {
      * @param wake makes the writer thread call {@link #write} soon
      */
     public Outbox(Sink sink, Runnable wake) {
+        this(sink, wake, () -> {});
+    }
+
+    /**
+     * @param overflowed called when too many control frames wait, since the peer does not read
+     */
+    public Outbox(Sink sink, Runnable wake, Runnable overflowed) {
+        this(sink, wake, overflowed, MAX_UNSENT);
+    }
+
+    Outbox(Sink sink, Runnable wake, Runnable overflowed, int maxUnsent) {
         this.sink = sink;
         this.wake = wake;
+        this.overflowed = overflowed;
+        this.maxUnsent = maxUnsent;
     }
 
     /** Queues a control frame; {@link #flush} or {@link #nudge} sends it. */
     public void control(byte[] frame) {
         if (!closed) {
             control.add(frame);
+            if (unsent.incrementAndGet() > maxUnsent) {
+                overflowed.run();
+            }
         }
     }
 
@@ -119,6 +141,7 @@ public final class Outbox {
         while (bytesOut < limit && !closed) {
             byte[] frame = control.poll();
             if (frame != null) {
+                unsent.decrementAndGet();
                 writeFrame(frame, 0, frame.length);
                 continue;
             }

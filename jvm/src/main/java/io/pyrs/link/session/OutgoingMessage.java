@@ -10,6 +10,7 @@ final class OutgoingMessage extends Outbox.Source {
     private final byte[] bytes;
     private int offset = Frames.HEADER;
     private CollectedReferences references;
+    private Runnable written = () -> {};
 
     /**
      * @param bytes the body, after {@link Frames#HEADER} unused bytes for the header
@@ -20,6 +21,12 @@ final class OutgoingMessage extends Outbox.Source {
         this.id = id;
         this.bytes = bytes;
         this.references = references;
+    }
+
+    /** Sets what the writer runs after the last fragment. */
+    OutgoingMessage whenWritten(Runnable action) {
+        written = action;
+        return this;
     }
 
     @Override
@@ -37,6 +44,7 @@ final class OutgoingMessage extends Outbox.Source {
         offset += size;
         if (!more) {
             references = null;
+            written.run();
         }
         return more;
     }

@@ -1,5 +1,6 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Limits;
 import io.pyrs.LinkClosedException;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
@@ -27,6 +28,8 @@ import java.util.function.Function;
  * replay conversations on it with a direct executor.
  */
 public final class Session {
+    private static final int MAX_STREAMS = Limits.of("link.streams");
+
     private final Executor executor;
     private final Outbox outbox;
     private final Handles handles;
@@ -92,7 +95,9 @@ public final class Session {
     public void subscribe(PeerReference publisher, Object subscriber, StreamOptions options) {
         InboundStream stream = new InboundStream(this, nextStream(), Families.subscriber(subscriber), options);
         register(stream.id(), stream);
-        if (closeReason == null) {
+        if (closeReason == null && streams.size() > MAX_STREAMS) {
+            stream.receiveTerminal(tooManyStreams()); // rule 1.9, as below
+        } else if (closeReason == null) {
             try {
                 Map<String, Object> wire = options.wire();
                 Map<String, String> context = ReactorContexts.of(subscriber);
@@ -115,6 +120,9 @@ public final class Session {
     /** Opens a stream to a Subscriber of the peer, and returns the Subscriber that forwards to it. */
     public OutboundStream openTo(PeerReference subscriber, StreamOptions options) {
         ensureOpen();
+        if (streams.size() >= MAX_STREAMS) {
+            throw tooManyStreams();
+        }
         OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
         register(stream.id(), stream);
         outbox.control(codec.frame(
@@ -363,7 +371,19 @@ public final class Session {
         }
     }
 
+    private static IllegalStateException tooManyStreams() {
+        return new IllegalStateException("the link has " + MAX_STREAMS + " live streams, its limit (link.streams):"
+                + " cancel some of them, merge streams before they cross, or open another bridge");
+    }
+
     private void subscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
+        if (streams.size() >= MAX_STREAMS) {
+            byte[] error = codec.encodeError(tooManyStreams());
+            Frames.writeHeader(error, 0, FrameType.ERROR, false, id, error.length - Frames.HEADER);
+            outbox.control(error);
+            outbox.nudge();
+            return;
+        }
         Conversion conversion = Conversion.AUTO;
         Throwable unknown = noForm;
         try {
@@ -395,7 +415,7 @@ public final class Session {
 
     private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
         Object subscriber = handles.claimSubscriber(handle);
-        if (subscriber == null) {
+        if (subscriber == null || streams.size() >= MAX_STREAMS) {
             outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
             outbox.nudge();
             return;

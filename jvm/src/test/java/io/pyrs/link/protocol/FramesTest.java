@@ -48,6 +48,33 @@ public class FramesTest {
         }
     }
 
+    private static List<Frame> feed(FrameDecoder decoder, int type, long id, int length) {
+        byte[] bytes = new byte[Frames.HEADER + length];
+        Frames.writeHeader(bytes, 0, FrameType.ofCode(type & ~Frames.MORE), (type & Frames.MORE) != 0, id, length);
+        return decoder.feed(bytes, 0, bytes.length);
+    }
+
+    @Test
+    public void fragmentsOfUnfinishedMessagesAreBounded() {
+        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH, 2, 100 + 3 * FrameDecoder.FRAGMENT_BYTES);
+        int next = FrameType.NEXT.code();
+        for (int round = 0; round < 3; round++) { // finished messages do not count
+            feed(decoder, next | Frames.MORE, 1, 50);
+            feed(decoder, next | Frames.MORE, 2, 40);
+            assertEquals(feed(decoder, next, 1, 10).get(0).body.length, 60);
+            assertEquals(feed(decoder, next, 2, 0).get(0).body.length, 40);
+        }
+        feed(decoder, next | Frames.MORE, 1, 50);
+        feed(decoder, next | Frames.MORE, 2, 40);
+        ProtocolException bytes = expectThrows(ProtocolException.class, () -> feed(decoder, next | Frames.MORE, 1, 11));
+        assertTrue(bytes.getMessage().contains("message.unfinished_mib"), bytes.getMessage());
+        FrameDecoder other = new FrameDecoder(Frames.MAX_LENGTH, 2, 1_000);
+        feed(other, next | Frames.MORE, 1, 1);
+        feed(other, next | Frames.MORE, 2, 1);
+        ProtocolException count = expectThrows(ProtocolException.class, () -> feed(other, next | Frames.MORE, 3, 1));
+        assertTrue(count.getMessage().startsWith("malformed frame: 2 unfinished"), count.getMessage());
+    }
+
     @Test
     public void randomBytesNeverHangAndBufferAtMostOneFrame() {
         Random random = new Random(42);
