@@ -78,19 +78,32 @@ class Bridge:
     def _open(self) -> None:
         token = secrets.token_bytes(TOKEN_BYTES)
         options = {**self._limits, "call_timeout_ms": self._call_timeout_ms, "name": self.name}
-        self._control: Control = self._gateway.open(token, options)
+        control = self._gateway.open(token, options)
+        made: list[LinkReferences] = []
+
+        def codec(session: Session) -> Codec:
+            if self._reconnects:
+                session.recovery = (
+                    "; its streams, calls and Java objects are over, and the next use of the bridge opens a new link"
+                )
+            made.append(LinkReferences(session, self._gateway, control))
+            return LinkCodec(made[0])
+
         try:
             connection = LinkConnection(
-                self._control.port(),
+                control.port(),
                 token,
-                self._make_codec,
+                codec,
                 thread_ends=self._gateway.detach_thread,
                 name=self.name,
                 **self._limits,
             )
         except BaseException:
-            self._control.close()
+            control.close()
             raise
+        # Not before the link is open: another thread would use the references of a link that fails to open.
+        self._references = made[0]
+        self._control: Control = control
         self._session = connection.session
         self._connection = connection
         if self._abandoned:  # the caller was interrupted and cannot close it, or ``close`` did not see it
@@ -100,12 +113,6 @@ class Bridge:
         atexit.unregister(close_all)
         atexit.register(close_all)
         _log.info("%s is open: %s", self.name, self._gateway.describe())
-
-    def _make_codec(self, session: Session) -> Codec:
-        if self._reconnects:
-            session.recovery = "; this stream is over, and a new stream of the bridge opens a new link"
-        self._references = LinkReferences(session, self._gateway, self._control)
-        return LinkCodec(self._references)
 
     def _check_open(self) -> None:
         """Open a new link if the old one broke and ``reconnect`` is set."""
@@ -190,14 +197,15 @@ class Bridge:
         return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
 
     def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
+        references = self._references  # of one link, while another thread may open the next one
         if self._gateway.is_java_object(java_object):
-            ours = self._control.unwrap(java_object)
+            ours = references.control.unwrap(java_object)
             if ours:
-                return self._session.handles.local(ours)
+                return references.local(ours)
         made = java_object.source if type(java_object) in STREAM_KINDS else java_object
         if isinstance(made, (JavaPublisher, JavaSubscriber, JavaFuture)):
             made = made.java_object  # java_handle ignores a stand-in of another bridge or of an ended link
-        reference = self._references.java_handle(made)
+        reference = references.java_handle(made)
         if reference is None:
             name = type(java_object).__qualname__
             advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")
@@ -476,10 +484,12 @@ class StageFunction:
         self._exact = exact
         self._convert = convert
 
-    def __call__(self, upstream: Any) -> Any:
-        """Assemble the stage over one upstream."""
+    def __call__(self, upstream: Any, hot: bool = False) -> Any:
+        """Assemble the stage over one upstream. Java passes ``hot`` for a hot Publisher."""
         if isinstance(upstream, Stream) and isinstance(upstream.source, JavaPublisher):
             upstream.source.exact = self._exact
+            if hot:
+                upstream.source.hot = True
             upstream.source.convert = self._convert
         result = self._function(upstream)
         if callable(getattr(result, "subscribe", None)):

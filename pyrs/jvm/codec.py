@@ -20,6 +20,7 @@ from pyrs.jvm.java_objects import (
     java_object_class,
 )
 from pyrs.jvm.link.frames import Body
+from pyrs.jvm.link.handles import MissingHandle
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
@@ -127,7 +128,12 @@ class LinkReferences(Exports, Imports):
         return JavaFuture(reference)
 
     def local(self, handle: int) -> object:
-        return self.session.handles.local(handle)
+        try:
+            return self.session.handles.local(handle)
+        except MissingHandle:
+            if self.session.open:
+                raise
+            raise self.session.why_over() from None  # the end of the link has cleared the table
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
         """Run an operation in Java by name.

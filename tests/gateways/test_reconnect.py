@@ -14,11 +14,13 @@ import pytest
 import pyrs
 from pyrs import jvm
 from pyrs.errors import ConversionError, JvmUnavailable, LinkBroken, LinkClosed
+from pyrs.jvm.java_objects import Operation
+from pyrs.jvm.link import connection
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, eventually
 
 pyspark = pytest.importorskip("pyspark")
-NEW_LINK = "this stream is over, and a new stream of the bridge opens a new link"
+NEW_LINK = "its streams, calls and Java objects are over, and the next use of the bridge opens a new link"
 
 
 def launched() -> Any:
@@ -102,6 +104,51 @@ def test_stand_ins_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
         for stand_in in stand_ins:
             with pytest.raises(ConversionError, match="belongs to a link that has ended"):
                 bridge.from_jvm(stand_in)
+
+
+def test_a_mirror_that_meets_the_end_of_the_link_says_that_it_broke(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        mirror = bridge.to_jvm(pyrs.just(1))
+        control = bridge._references.control
+        unwrap = control.unwrap
+
+        def unwrap_and_cut(value: object) -> int:
+            handle = unwrap(value)
+            cut(bridge)
+            bridge.java_class("java.lang.String")  # as another thread, which opens the next link
+            return handle
+
+        monkeypatch.setattr(control, "unwrap", unwrap_and_cut)
+        with pytest.raises(LinkBroken, match="the next use of the bridge opens a new link"):
+            bridge.from_jvm(mirror)
+
+
+def test_a_call_that_java_receives_after_the_end_says_that_the_link_broke(gateway: Any) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        held = bridge.java_class("java.util.ArrayList")()
+        references = held._link
+        cut(bridge)
+        eventually(lambda: not references.control.is_open(), "Java did not notice the end of the connection")
+        with pytest.raises(LinkBroken, match="the bridge to Python has ended"):
+            references._command([int(Operation.METHOD), held, "size"], references)
+
+
+def test_a_link_that_does_not_open_leaves_the_bridge_usable(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        cut(bridge)
+        before = bridge._references
+
+        def refused(port: int, token: bytes) -> Any:
+            raise LinkBroken("not now")
+
+        monkeypatch.setattr(connection, "_dial", refused)
+        with pytest.raises(LinkBroken, match="not now"):
+            bridge.java_class("java.lang.String")
+        assert bridge._references is before
+        monkeypatch.undo()
+        assert bridge.java_class("java.lang.Integer").parseInt("7") == 7
 
 
 def test_threads_share_one_new_link(gateway: Any) -> None:

@@ -37,6 +37,17 @@ def test_submission_publisher(bridge: Bridge, java: Java, declared: bool | None)
         assert received.await_complete() == [n]
 
 
+def test_submission_publisher_behind_a_stage(bridge: Bridge, java: Java) -> None:
+    stage = bridge.to_jvm_stage(lambda upstream: upstream.map(lambda n: n + 1))
+    for n in range(ROUNDS // 4):
+        publisher = java.new(SUBMISSIONS)
+        received = TestSubscriber(None, timeout=DEADLINE)
+        bridge.from_jvm(java.call(stage, "apply", publisher)).subscribe(received)
+        assert java.call(publisher, "submit", n) >= 0
+        java.call(publisher, "close")
+        assert received.await_complete() == [n + 1]
+
+
 def test_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
     double = java.static("interop.Functions", "doubleInteger")
     for n in range(ROUNDS):

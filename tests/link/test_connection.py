@@ -176,6 +176,15 @@ def test_a_malformed_frame_ends_the_link_with_a_clear_error(peer: Peer, garbage:
     connection.close()
 
 
+def test_idle_workers_end_with_a_broken_link(peer: Peer) -> None:
+    connection = peer.connect()
+    connection.executor._idle_seconds = 10 * DEADLINE
+    connection.session.execute(lambda: None)
+    eventually(lambda: connection.executor.threads == 1)
+    peer.socket.shutdown(socket.SHUT_RDWR)
+    eventually(lambda: connection.executor.threads == 0, "an idle worker of a broken link is left")
+
+
 def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
     peer = Peer()
     with pytest.raises(LinkBroken, match="closed the link while it was being opened"):

@@ -205,6 +205,7 @@ class LinkConnection:
         with suppress(OSError):
             self._socket.close()
         self._posted.put(None)
+        self.executor.shutdown(0.0)  # idle threads end now; nobody closes a link that ``reconnect`` replaces
         self._ended.put(True)
         _live.discard(self)
 

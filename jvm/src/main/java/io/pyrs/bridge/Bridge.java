@@ -180,6 +180,7 @@ public final class Bridge {
 
     /** Executes a command; see {@link Commands}. */
     public byte[] command(long request, byte[] command) throws Exception {
+        session().ensureOpen(); // its handles are gone: an error about one of them would hide the reason
         return calls.once(request, () -> session().commands().run(command)).bytes;
     }
 

@@ -2,6 +2,7 @@ package io.pyrs.mirror;
 
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
+import io.pyrs.invoke.HotPublishers;
 import io.pyrs.invoke.Invocation;
 import io.pyrs.link.session.Families;
 import io.pyrs.link.session.Session;
@@ -51,7 +52,11 @@ public final class PythonStage extends PythonFunction {
             }
         }
         try {
-            return fit(sendCall(arguments, Conversion.AUTO), resultOptions, method.getReturnType());
+            Object[] sent = arguments;
+            if (held != 0 && arguments.length == 1 && HotPublishers.isHot(arguments[0])) {
+                sent = new Object[] {arguments[0], true};
+            }
+            return fit(sendCall(sent, Conversion.AUTO), resultOptions, method.getReturnType());
         } finally {
             if (held != 0) {
                 session.disown(held);

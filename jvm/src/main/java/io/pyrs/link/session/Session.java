@@ -188,7 +188,8 @@ public final class Session {
         return closeReason == null;
     }
 
-    void ensureOpen() {
+    /** Throws LinkClosedException after the end of the link. */
+    public void ensureOpen() {
         RuntimeException reason = closeReason;
         if (reason != null) {
             throw new LinkClosedException("the bridge to Python has ended: " + reason.getMessage(), reason);
