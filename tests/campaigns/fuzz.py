@@ -1,16 +1,19 @@
-"""Fuzz both halves of the link."""
+"""Fuzz both halves of the link: with random frames, and with inputs that coverage feedback selects."""
 
 from __future__ import annotations
 
 import logging
 
-from tests.campaigns import fuzz_java, fuzz_python
+from tests.campaigns import fuzz_java, fuzz_python, guided
 
-SHARE_OF_JAVA = 0.6
+SHARE_OF_GUIDED = 0.35
+SHARE_OF_PYTHON = 0.25
+INPUTS_PER_FRAME = 0.1
+"""The inputs of the guided fuzzers for each frame of ``--frames``; an input has about ten."""
 
 
 def run(seed: int, minutes: float, frames: int | None) -> None:
-    """Fuzz the Python half and then the Java half, for the given time together or with ``frames`` frames each.
+    """Run the random and the guided fuzzers of both halves, for the given time in total or with ``frames`` frames each.
 
     Raises:
         Violation: an invariant does not hold.
@@ -18,7 +21,13 @@ def run(seed: int, minutes: float, frames: int | None) -> None:
     logging.disable(logging.CRITICAL)  # each refused frame is logged
     seconds = minutes * 60
     try:
-        fuzz_python.fuzz(seed, None if frames else seconds * (1 - SHARE_OF_JAVA), frames)
-        fuzz_java.fuzz(seed, None if frames else seconds * SHARE_OF_JAVA, frames)
+        if frames:
+            fuzz_python.fuzz(seed, None, frames)
+            guided.fuzz(seed, None, round(frames * INPUTS_PER_FRAME) or 1)
+            fuzz_java.fuzz(seed, None, frames)
+        else:
+            fuzz_python.fuzz(seed, seconds * SHARE_OF_PYTHON, None)
+            guided.fuzz(seed, seconds * SHARE_OF_GUIDED, None)
+            fuzz_java.fuzz(seed, seconds * (1 - SHARE_OF_PYTHON - SHARE_OF_GUIDED), None)
     finally:
         logging.disable(logging.NOTSET)

@@ -17,7 +17,7 @@ import resource
 import time
 import traceback
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 from random import Random
@@ -148,14 +148,18 @@ class Conversation:
     def run(self) -> bool:
         """Send frames until the link ends. Return whether every frame was accepted."""
         self.data = b"".join(self.peer.any_frame() for _ in range(self.random.randrange(1, FRAMES_EACH)))
+        return self.receive(pieces(self.random, self.data), legal=not self.peer.hostility)
+
+    def receive(self, reads: Iterable[bytes], *, legal: bool = False) -> bool:
+        """Receive reads of a socket until one is refused, and end the link. Return whether all were accepted."""
         refused: PyrsError | None = None
-        for piece in pieces(self.random, self.data):
+        for piece in reads:
             try:
                 self.read(piece)
             except ProtocolError as error:
                 refused = error
                 break
-        if refused is not None and not self.peer.hostility:
+        if refused is not None and legal:
             raise Violation(f"legal frames were refused: {refused}")
         self.end(refused)
         return refused is None
@@ -248,6 +252,16 @@ def measured_memory(conversation: Conversation) -> Iterator[None]:
         raise Violation(f"{peak} bytes were allocated for {len(conversation.data)} bytes, {allowed} are allowed")
 
 
+def check_dropped(error: BaseException, where: str) -> None:
+    """Check that a dropped error is the peer's and not internal.
+
+    Raises:
+        Violation: it is internal.
+    """
+    if not isinstance(error, (PyrsError, ValueError)):
+        raise Violation(f"an internal error was dropped: {error!r}, {where}") from error
+
+
 def converse(seed: str, *, measured: bool = False) -> Conversation:
     """Run one conversation, and save its bytes if it violates an invariant.
 
@@ -264,8 +278,7 @@ def converse(seed: str, *, measured: bool = False) -> Conversation:
         else:
             conversation.run()
         for error, where in dropped:
-            if not isinstance(error, (PyrsError, ValueError)):
-                raise Violation(f"an internal error was dropped: {error!r}, {where}") from error
+            check_dropped(error, where)
     except Exception as error:
         path = save(f"python-{seed.replace('/', '-')}.bin", conversation.data)
         details = "".join(traceback.format_exception(error))

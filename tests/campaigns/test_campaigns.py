@@ -13,10 +13,10 @@ import pytest
 
 from pyrs.errors import ProtocolError
 from pyrs.jvm.link.frames import FrameDecoder, FrameType, frame
-from tests.campaigns import fuzz_python
+from tests.campaigns import fuzz_inputs, fuzz_python
 from tests.campaigns.__main__ import CAMPAIGNS, main
 from tests.campaigns.fuzz_java import Dialled, JavaFuzz
-from tests.campaigns.fuzz_python import FuzzSession
+from tests.campaigns.fuzz_python import Conversation, FuzzSession
 
 CORPUS = json.loads((Path(__file__).parent / "corpus.json").read_text(encoding="utf-8"))
 FRAMES = 20_000
@@ -54,6 +54,21 @@ def test_java_accepts_or_refuses(java: JavaFuzz, entry: dict[str, Any]) -> None:
     finally:
         control.close()
     java.check()
+
+
+def test_the_python_half_withstands_the_guided_corpus() -> None:
+    inputs = fuzz_inputs.committed()
+    assert inputs
+    for data in inputs:
+        Conversation("guided").receive(fuzz_inputs.reads_of(data))
+
+
+def test_an_input_of_the_guided_fuzzers_stands_for_the_bytes_of_a_connection() -> None:
+    short, other_id = frame(FrameType.NEXT, 3, b"\x91\x01"), frame(FrameType.CALL, 1 << 40, b"\x92\x00\x90")
+    for data in (short, short + other_id, frame(FrameType.CANCEL, 1_000), b"\0\0", b""):
+        assert b"".join(fuzz_inputs.reads_of(fuzz_inputs.input_of(data))) == data
+    in_pieces = bytes((fuzz_inputs.RAW | 1 << 1,)) + bytes(20)
+    assert [len(read) for read in fuzz_inputs.reads_of(in_pieces)] == [8, 8, 4]
 
 
 def test_the_python_half_withstands_some_frames() -> None:

@@ -1,0 +1,173 @@
+"""Fuzz with coverage feedback: Jazzer on the Java half, atheris on the Python half.
+
+Both are libFuzzer: it keeps an input that reaches a new branch, and mutates the inputs that it keeps. Both halves share
+the form of the inputs and the corpus (``fuzz_inputs``). ``python -m tests.campaigns.guided RUNS`` extends the corpus.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyrs.jvm.gateways.jars import packaged_jars
+from tests.campaigns.fuzz_inputs import CORPUS, committed, write_seeds
+from tests.campaigns.races import command
+from tests.campaigns.reporting import FOUND, Violation, say
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+JAZZER = HERE / "jazzer"
+ATHERIS = "atheris==3.0.0"
+ATHERIS_FOLDER = ROOT / "build" / "atheris"
+GENERATED = 5_000
+"""Random conversations from which the corpus is made."""
+COMMITTED_LENGTH = 512
+LENGTH = 4_096
+"""The most bytes of an input."""
+OPTIONS = (f"-max_len={LENGTH}", "-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1")
+GRACE_SECONDS = 240
+"""The time that a fuzzer may take to start and to end."""
+STATUS = re.compile(r"#(\d+)\s+(?:INITED|DONE)\s+cov: (\d+) ft: (\d+) corp: (\d+)")
+# Jazzer's detectors report that a peer names a class which Java then loads. An authenticated peer may do so.
+DETECTORS = ("ReflectiveCall", "RegexInjection", "Deserialization")
+
+
+def python_command() -> list[str] | None:
+    """Return the command of the Python half, None if atheris has no wheel for this Python."""
+    if not (ATHERIS_FOLDER / "atheris").is_dir():
+        install = ("install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:")
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", *install, "--target", str(ATHERIS_FOLDER), ATHERIS],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            say(f"guided fuzz of the Python half: skipped, {ATHERIS} does not install: {done.stderr[-300:].strip()}")
+            return None
+    return [sys.executable, "-m", "tests.campaigns.fuzz_atheris"]
+
+
+def java_command(classes: Path) -> list[str]:
+    """Compile the target, and return the command of the Java half. Gradle fetches Jazzer once."""
+    if not any((JAZZER / "lib").glob("jazzer-*.jar")):
+        command("gradle", "--console=plain", "--no-daemon", "-q", "-p", str(JAZZER), folder=JAZZER)
+    jars = packaged_jars()
+    path = f"{jars.pyrs}:{jars.reactive_streams}"
+    command("javac", "-nowarn", "-d", str(classes), "-cp", path, str(JAZZER / "java" / "FrameFuzz.java"), folder=JAZZER)
+    return [
+        "java",
+        "-Xmx512m",
+        "-XX:+EnableDynamicAgentLoading",
+        "-cp",
+        f"{JAZZER / 'lib'}/*:{classes}:{path}",
+        "com.code_intelligence.jazzer.Jazzer",
+        "--target_class=io.pyrs.link.session.FrameFuzz",
+        "--instrumentation_includes=io.pyrs.**",
+        "--custom_hook_includes=io.pyrs.**",
+        f"--disabled_hooks={':'.join(f'com.code_intelligence.jazzer.sanitizers.{name}' for name in DETECTORS)}",
+        "--keep_going=1",
+    ]
+
+
+def run(half: str, program: Sequence[str], seed: int, seconds: float | None, inputs: int | None) -> None:
+    """Run one fuzzer from the seeds, for a time or for a number of inputs.
+
+    Raises:
+        Violation: an input violates an invariant; it is saved.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_seeds(folder / "seeds", seed)
+        (folder / "new").mkdir()
+        # The runs of libFuzzer include the seeds.
+        seeds = len(list((folder / "seeds").iterdir()))
+        limit = f"-runs={seeds + inputs}" if inputs else f"-max_total_time={max(1, round(seconds or 0))}"
+        said = fuzzer(
+            program, [*OPTIONS, limit, f"-seed={seed % 2**31 or 1}", folder / "new", folder / "seeds"], seconds
+        )
+    start, *_, end = STATUS.findall(said)
+    say(
+        f"guided fuzz of the {half} half: {int(end[0]):,} inputs, from {start[1]} to {end[1]} branches and from "
+        f"{start[2]} to {end[2]} features: no violation"
+    )
+
+
+def fuzzer(program: Sequence[str], arguments: Sequence[object], seconds: float | None) -> str:
+    """Run libFuzzer and return its output.
+
+    Raises:
+        Violation: it found an input, or it did not run.
+    """
+    FOUND.mkdir(parents=True, exist_ok=True)
+    words = [*program, f"-artifact_prefix={FOUND}/guided-", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ATHERIS_FOLDER}", "PYTHONHASHSEED": "0"}
+    limit = None if seconds is None else seconds + GRACE_SECONDS
+    try:
+        done = subprocess.run(
+            words,
+            cwd=FOUND,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        raise Violation(f"the fuzzer did not end within {limit:g} s: {' '.join(words)}") from None
+    if done.returncode or not STATUS.search(done.stderr):
+        raise Violation(
+            f"{' '.join(words)} ended with {done.returncode}; replay: the same command with the path of the saved "
+            f"input\n{done.stdout[-1_000:]}{done.stderr[-5_000:]}"
+        )
+    return done.stderr
+
+
+def fuzz(seed: int, seconds: float | None, inputs: int | None) -> None:
+    """Fuzz both halves.
+
+    Raises:
+        Violation: an invariant does not hold.
+    """
+    share = None if seconds is None else seconds / 2
+    program = python_command()
+    if program is not None:
+        run("Python", program, seed, share, inputs)
+    with tempfile.TemporaryDirectory() as name:
+        run("Java", java_command(Path(name)), seed, share, inputs)
+
+
+def extend_corpus(inputs: int) -> None:
+    """Fuzz both halves, and add the inputs that reach a branch which the generated conversations do not reach."""
+    kept = dict.fromkeys(each.hex() for each in committed())
+    seed = secrets.randbelow(2**31)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "classes").mkdir()
+        write_seeds(folder / "seeds", seed, GENERATED)
+        for number, program in enumerate((python_command(), java_command(folder / "classes"))):
+            if program is None:
+                continue
+            new = folder / f"new-{number}"
+            new.mkdir()
+            said = fuzzer(
+                program, [*OPTIONS, f"-runs={GENERATED + inputs}", f"-seed={seed or 1}", new, folder / "seeds"], None
+            )
+            found = [file.read_bytes() for file in new.iterdir()]
+            kept.update(dict.fromkeys(each.hex() for each in found if len(each) <= COMMITTED_LENGTH))
+            first, *_, last = STATUS.findall(said)
+            say(f"half {number}: from {first[1]} to {last[1]} branches, from {first[2]} to {last[2]} features")
+    lines = sorted(kept, key=lambda line: (len(line), line))
+    CORPUS.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    say(f"{len(lines)} inputs in {CORPUS}")
+
+
+if __name__ == "__main__":
+    extend_corpus(int(sys.argv[1]))
