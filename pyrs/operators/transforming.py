@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrs._core.demand import non_positive
 from pyrs._core.display import name_of, short
-from pyrs._core.fusion import Chain, Gauge, null_element
+from pyrs._core.fusion import Chain, Gauge, checked_result, null_element
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import (
     DROP,
@@ -199,7 +199,8 @@ class _HandleRun(DroppingRun):
 
     def on_next(self, element: Any) -> None:
         sink = self._sink
-        self._function(element, sink)
+        if (returned := self._function(element, sink)) is not None:
+            checked_result(returned)
         result, sink._result = sink._result, DROP
         if result is DROP:
             self.discard(element)
@@ -226,7 +227,8 @@ class Handle(Stage):
         function, sink = self.function, HandleSink()
         for element in iterator:
             try:
-                function(element, sink)
+                if (returned := function(element, sink)) is not None:
+                    checked_result(returned)
             except BaseException:
                 whole.raised_in(self)
                 raise

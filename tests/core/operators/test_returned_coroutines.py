@@ -195,3 +195,10 @@ def test_function_marked_with_the_asyncio_marker_is_awaited() -> None:
     if marked._is_coroutine is None:  # type: ignore[attr-defined]
         pytest.skip("this Python has no such marker")
     assert pyrs.range(3).map(marked).collect(timeout=DEADLINE) == [0, 2, 4]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_handle_rejects_a_returned_coroutine(source: str) -> None:
+    with pytest.raises(TypeError, match="the function returned a coroutine, and nothing awaits it here") as raised:
+        SOURCES[source](1, 2).handle(lambda n, sink: double(n)).collect(timeout=DEADLINE)
+    assert "in handle(" in notes_of(raised.value)[0]
