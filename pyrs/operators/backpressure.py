@@ -97,13 +97,13 @@ class _UndemandedRun(StageRun):
     def request(self, n: int) -> None:
         if n > 0:
             with self._lock:
-                self._requested += n  # 3.8
+                self._requested += n  # demand adds up (§3.8)
         else:
-            self.request_upstream(n)  # 3.9
+            self.request_upstream(n)  # the source answers it (§3.9)
 
     def on_next(self, element: Any) -> None:
         if self._requested == self._emitted:
-            self._drops.add(element)  # 1.1
+            self._drops.add(element)  # it was not demanded (§1.1)
             self.discard(element)
             return
         self._emitted += 1

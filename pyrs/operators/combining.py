@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import eq, gt, lt
 from typing import Any, ClassVar
 
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import clipped, listed, name_of
+from pyrs._core.display import clipped, listed, name_of, short
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -28,6 +28,7 @@ __all__ = [
     "as_tuple",
     "call_text",
     "checked_sources",
+    "converted_sources",
 ]
 
 
@@ -41,6 +42,26 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
         TypeError: a source is not a Publisher.
     """
     return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
+
+
+def converted_sources(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
+    """Return the sources, with iterables as Publishers of their elements.
+
+    Raises:
+        TypeError: a source is neither a Publisher nor an iterable, or it is a str or bytes.
+    """
+    return tuple(_converted(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
+
+
+def _converted(source: Any, parameter: str) -> Publisher[Any]:
+    if isinstance(source, (str, bytes)):
+        raise TypeError(
+            f"{parameter} must be a Publisher or an iterable of elements, not {type(source).__name__}; "
+            "pyrs.just makes a stream of it, and pyrs.from_iterable one of its parts"
+        )
+    if isinstance(source, Iterable) and not isinstance(source, type) and not hasattr(source, "subscribe"):
+        return IterablePublisher(source, (), f"from_iterable({short(source)})")
+    return checked_publisher(source, parameter)
 
 
 def call_text(

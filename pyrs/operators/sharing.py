@@ -388,13 +388,13 @@ class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._discard(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        self._subscription = None  # 2.4
+        self._subscription = None  # nothing is called on it from now on (§2.4)
         if self._illegal is None or self.period.connection.hub._ended:
             self._present = False  # the connection has terminated, so nothing is counted
         self._fail(error)  # after an illegal request (3.9) the connection continues without this Subscriber
 
     def on_complete(self) -> None:
-        self._subscription = None  # 2.4
+        self._subscription = None  # nothing is called on it from now on (§2.4)
         self._present = False
         self._complete()
 

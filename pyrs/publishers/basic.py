@@ -40,11 +40,11 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     kind = type(iterable)
     by_number = hasattr(kind, "__getitem__") and not hasattr(kind, "__iter__") and not issubclass(kind, Publisher)
     if getattr(kind, "__iter__", None) is None and not by_number:
-        raise TypeError(f"iterable must be an iterable, not {kind.__name__}{_what_else(iterable)}")
+        raise TypeError(f"iterable must be an iterable, not {kind.__name__}{_advice_for(iterable)}")
     return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})", assembly_site()))
 
 
-def _what_else(source: object) -> str:
+def _advice_for(source: object) -> str:
     """Return advice for a source that is not an iterable."""
     if callable(getattr(source, "subscribe", None)):
         return ", which is a Publisher: use Stream(publisher)"

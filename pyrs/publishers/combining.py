@@ -22,10 +22,10 @@ R = TypeVar("R")
 
 
 def _listed(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
-    """Return the sources, passed as arguments or as one iterable."""
+    """Return the sources, passed as arguments or as one iterable. With several, an iterable is one of elements."""
     if len(sources) == 1 and not hasattr(sources[0], "subscribe") and isinstance(sources[0], Iterable):
         return tuple(sources[0])
-    return sources
+    return combining.converted_sources(sources)
 
 
 @overload

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from pyrs import operators
 from pyrs._core.validation import checked_natural
@@ -22,6 +22,9 @@ C = TypeVar("C")
 D = TypeVar("D")
 R = TypeVar("R")
 
+Source: TypeAlias = "Publisher[R] | Iterable[R]"
+"""A Publisher, or an iterable of elements that is not a str or bytes."""
+
 
 class Combining(Family[T_co]):
     """Operators that combine several streams into one."""
@@ -29,9 +32,12 @@ class Combining(Family[T_co]):
     def _and(self, others: tuple[Publisher[Any], ...]) -> tuple[Publisher[Any], ...]:
         return (self.source, *operators.combining.checked_sources(others, "others"))
 
+    def _and_iterables(self, others: tuple[Source[Any], ...]) -> tuple[Publisher[Any], ...]:
+        return (self.source, *operators.combining.converted_sources(others, "others"))
+
     def merge(
         self,
-        *others: Publisher[R],
+        *others: Source[R],
         concurrency: int | None = None,
         prefetch: int = 256,
         delay_errors: bool = False,
@@ -54,14 +60,14 @@ class Combining(Family[T_co]):
         thread.
 
         Args:
-            others: the other Publishers.
+            others: the other Publishers, or iterables of elements.
             concurrency: the maximum number of sources subscribed at the same time; None for no limit.
             prefetch: the maximum number of buffered elements per source.
             delay_errors: whether the remaining sources run to their end before an error is emitted. Later errors are
                 reported to the dropped-errors hook.
 
         Raises:
-            TypeError: one of the others is not a Publisher.
+            TypeError: one of the others is neither a Publisher nor an iterable, or is a str or bytes.
             ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
         Examples:
@@ -72,9 +78,9 @@ class Combining(Family[T_co]):
         if concurrency is not None:
             concurrency = checked_natural(concurrency, "concurrency", 1)
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(operators.merging.Merge(self._and(others), concurrency, prefetch, delay_errors))
+        return self._over(operators.merging.Merge(self._and_iterables(others), concurrency, prefetch, delay_errors))
 
-    def concat(self, *others: Publisher[R]) -> Stream[T_co | R]:
+    def concat(self, *others: Source[R]) -> Stream[T_co | R]:
         """Emit this stream, then each of the other streams, sequentially.
 
             ---1---2---|
@@ -85,15 +91,18 @@ class Combining(Family[T_co]):
         Each source is subscribed to when the previous one has completed, and receives the remaining demand. Buffers and
         drops nothing. An error fails the stream; the sources after it are not subscribed to.
 
+        Args:
+            others: the other Publishers, or iterables of elements.
+
         Raises:
-            TypeError: one of the others is not a Publisher.
+            TypeError: one of the others is neither a Publisher nor an iterable, or is a str or bytes.
 
         Examples:
             >>> import pyrs
-            >>> pyrs.just(1, 2).concat(pyrs.just(3)).collect()
-            [1, 2, 3]
+            >>> pyrs.just(1, 2).concat(pyrs.just(3), [4, 5]).collect()
+            [1, 2, 3, 4, 5]
         """
-        return self._over(operators.combining.Concat(self._and(others)))
+        return self._over(operators.combining.Concat(self._and_iterables(others)))
 
     @overload
     def then(self, other: Single[R]) -> Single[R]: ...
@@ -208,24 +217,22 @@ class Combining(Family[T_co]):
         return self._over(operators.racing.FirstWithValue(self._and(others)))
 
     @overload
-    def zip(self, b: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
+    def zip(self, b: Source[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
     @overload
-    def zip(self, b: Publisher[A], c: Publisher[B], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A, B]]: ...
+    def zip(self, b: Source[A], c: Source[B], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A, B]]: ...
     @overload
     def zip(
-        self, b: Publisher[A], c: Publisher[B], d: Publisher[C], /, *, prefetch: int = 32
+        self, b: Source[A], c: Source[B], d: Source[C], /, *, prefetch: int = 32
     ) -> Stream[tuple[T_co, A, B, C]]: ...
     @overload
     def zip(
-        self, b: Publisher[A], c: Publisher[B], d: Publisher[C], e: Publisher[D], /, *, prefetch: int = 32
+        self, b: Source[A], c: Source[B], d: Source[C], e: Source[D], /, *, prefetch: int = 32
     ) -> Stream[tuple[T_co, A, B, C, D]]: ...
     @overload
-    def zip(self, *others: Publisher[Any], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
+    def zip(self, *others: Source[Any], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
     @overload
-    def zip(self, *others: Publisher[Any], combine: Callable[..., R], prefetch: int = 32) -> Stream[R]: ...
-    def zip(
-        self, *others: Publisher[Any], combine: Callable[..., Any] | None = None, prefetch: int = 32
-    ) -> Stream[Any]:
+    def zip(self, *others: Source[Any], combine: Callable[..., R], prefetch: int = 32) -> Stream[R]: ...
+    def zip(self, *others: Source[Any], combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
         """Combine the n-th elements of all streams.
 
             ---1------2---3----|
@@ -239,20 +246,25 @@ class Combining(Family[T_co]):
         of a source is emitted after its elements.
 
         Args:
-            others: the other Publishers.
+            others: the other Publishers, or iterables of elements.
             combine: called with one element of each source; None for a tuple.
             prefetch: the maximum number of buffered elements per source.
 
         Raises:
-            TypeError: one of the others is not a Publisher, or ``combine`` is not callable.
+            TypeError: one of the others is neither a Publisher nor an iterable, or is a str or bytes, or ``combine`` is
+                not callable.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2, 3).zip(pyrs.just("a", "b")).collect()
             [(1, 'a'), (2, 'b')]
+            >>> pyrs.just("a", "b").zip([10, 20, 30]).collect()
+            [('a', 10), ('b', 20)]
         """
-        return self._over(operators.combining.Zip(self._and(others), combine, checked_natural(prefetch, "prefetch", 1)))
+        return self._over(
+            operators.combining.Zip(self._and_iterables(others), combine, checked_natural(prefetch, "prefetch", 1))
+        )
 
     def sequence_equal(
         self, other: Publisher[A], comparer: Callable[[T_co, A], object] | None = None, *, prefetch: int = 32

@@ -199,6 +199,35 @@ assert_type(numbers.combine_latest(words, words, numbers), Stream[tuple[int, str
 assert_type(pyrs.zip(numbers, words, words, numbers), Stream[tuple[int, str, str, int]])
 assert_type(pyrs.combine_latest(numbers, words, words, words, words), Stream[tuple[int, str, str, str, str]])
 
+# Text, trees, times and windows, through fifteen operators.
+chunks = pyrs.just(b"1\n2", b"3\n")
+assert_type(
+    chunks.decode()
+    .split_lines(max_length=100)
+    .map(int)
+    .expand(lambda n: pyrs.just(n // 2) if n else pyrs.empty())
+    .skip_last(1)
+    .timestamp()
+    .map(lambda pair: pair[1])
+    .elapsed()
+    .filter(lambda pair: pair[0] < 1)
+    .map(lambda pair: pair[1])
+    .throttle_latest(1)
+    .on_backpressure_reduce(max)
+    .window_when(words, lambda word: pyrs.timer(len(word)))
+    .concat_map(lambda window: window.to_list())
+    .zip(["a", "b"]),
+    Stream[tuple[list[int], str]],
+)
+assert_type(chunks.split_lines(), Stream[bytes])
+assert_type(numbers.expand(lambda n: pyrs.just(str(n))), Stream[int | str])
+assert_type(numbers.sequence_equal(words, lambda n, word: n == len(word)), Single[bool])
+assert_type(numbers.timestamp(), Stream[tuple[float, int]])
+assert_type(numbers.merge(["a"]), Stream[int | str])
+assert_type(numbers.concat(["a"]), Stream[int | str])
+assert_type(numbers.zip(["a"], {b""}), Stream[tuple[int, str, bytes]])
+assert_type(one.zip(["a"]), Maybe[tuple[int, str]])
+
 # A stream without elements takes the element type of its context.
 assert_type(pyrs.empty().switch_if_empty(numbers), Stream[int])
 assert_type(pyrs.never().merge(words), Stream[str])
@@ -252,6 +281,8 @@ numbers.map(str.upper)  # type: ignore[arg-type]
 words.filter(abs)  # type: ignore[arg-type]
 words.scan(lambda n, word: n + 1, "")  # type: ignore[operator]
 words.dematerialize()  # type: ignore[misc]
+words.decode()  # type: ignore[misc]
+numbers.split_lines()  # type: ignore[misc]
 words.transform(len)  # type: ignore[arg-type]
 words.buffer()  # type: ignore[call-overload]
 words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
