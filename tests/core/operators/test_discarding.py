@@ -219,7 +219,7 @@ CONSUMED = {
 CALLS = {**{name: sample.apply for name, sample in SAMPLES.items()}, **OTHER_CALLS, **MORE_CALLS}
 
 
-FACTOR = 20 if os.environ.get("PYRS_CAMPAIGN") else 1
+FACTOR = 10 if os.environ.get("PYRS_CAMPAIGN") else 1
 PLANS = {"synchronous": 15, "threaded": 4}
 """The numbers of random plans."""
 
@@ -250,7 +250,7 @@ def check(name: str, source: Source, stream: pyrs.Stream[Any], plan: random.Rand
     def message() -> str:
         return f"emitted {source.emitted}, delivered {recorder.all_delivered()}, discarded {discarded}"
 
-    eventually(settled, message, 5.0)
+    eventually(settled, message)
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
