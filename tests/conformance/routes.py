@@ -27,7 +27,7 @@ __all__ = [
 
 Verify = Callable[[type[Verification]], Report]
 
-SLOTS = 28
+SLOTS = 36
 """The sum of the slots of the routes that run at the same time. A verification mostly waits, so two cores suffice."""
 
 
@@ -103,7 +103,7 @@ def _tck_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
 
 PYTHON = Route("python", "Python port", _port, 10)
 JAVA_ROUTES = (
-    Route("jpype-rs", "Official TCK, JPype, org.reactivestreams", _tck("reactive-streams", in_spark=False), 12),
+    Route("jpype-rs", "Official TCK, JPype, org.reactivestreams", _tck("reactive-streams", in_spark=False), 20),
     Route("jpype-flow", "Official TCK, JPype, Flow", _tck("flow", in_spark=False), 8),
     Route("py4j-rs", "Official TCK, Spark's Py4J, org.reactivestreams", _tck("reactive-streams", in_spark=True), 2, 3),
     Route("py4j-flow", "Official TCK, Spark's Py4J, Flow", _tck("flow", in_spark=True), 2, 3),

@@ -134,7 +134,8 @@ class WrapsDemand(RightPublisher):
             super().drain()
 
         def emit(self, subscriber: Subscriber[Any]) -> None:
-            self.signed -= 1
+            if self.demand and not self.illegal and self.sent != self.elements:
+                self.signed -= 1
             super().emit(subscriber)
 
 

@@ -55,10 +55,11 @@ class CallAfterEnd(Keeps):
 
     send: Send
     method = "request"
+    after_error = False
     ended = False
 
     def emit(self, subscriber: Subscriber[Any]) -> None:
-        ends = self.illegal or self.sent == self.elements
+        ends = self.illegal if self.after_error else self.sent == self.elements and not self.illegal
         super().emit(subscriber)
         self.ended = self.ended or ends
 
@@ -102,7 +103,7 @@ ENDS = [
         Family(
             f"{method.capitalize()}After{end}Sends{name}",
             f"Signals {signal} for a {method} after {'on_error' if failed else 'on_complete'}",
-            _methods(CallAfterEnd, send=send, method=method),
+            _methods(CallAfterEnd, send=send, method=method, after_error=failed),
             tests.AFTER_ERROR if failed else tests.AFTER_COMPLETE,
             LATE,
             threaded=False,
