@@ -13,7 +13,7 @@ import pyrs
 from pyrs import jvm
 from pyrs.jvm import Bridge, JavaObject
 
-PACKAGES = ["io.smallrye.reactive:mutiny:3.0.1"]
+PACKAGES = ["io.smallrye.reactive:mutiny:3.3.0"]
 
 
 def squares() -> list[int]:

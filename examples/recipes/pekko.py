@@ -12,7 +12,7 @@ import pyrs
 from pyrs import jvm
 from pyrs.jvm import Bridge, JavaObject
 
-PACKAGES = ["org.apache.pekko:pekko-stream_2.13:1.1.3"]
+PACKAGES = ["org.apache.pekko:pekko-stream_2.13:1.7.0"]
 
 SETTINGS = "pekko.daemonic = on, pekko.loglevel = WARNING"
 

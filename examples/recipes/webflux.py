@@ -13,8 +13,8 @@ from pyrs import jvm
 from pyrs.jvm import Bridge, JavaObject
 
 PACKAGES = [
-    "org.springframework:spring-webflux:7.0.1",
-    "org.springframework:spring-context:7.0.1",
+    "org.springframework:spring-webflux:7.0.10",
+    "org.springframework:spring-context:7.0.10",
     "io.projectreactor.netty:reactor-netty-http:1.3.1",
 ]
 

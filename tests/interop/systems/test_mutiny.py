@@ -30,7 +30,7 @@ from tests.interop.systems.system import System
 
 SYSTEM = System(
     name="SmallRye Mutiny",
-    packages=("io.smallrye.reactive:mutiny:3.0.1",),
+    packages=("io.smallrye.reactive:mutiny:3.3.0",),
     component="the library itself",
     source="`Multi` (a `Flow.Publisher`); `Uni` as a `Maybe`",
     sink="`Multi.createFrom().publisher`; a `Maybe` as a `Uni`",

@@ -7,7 +7,7 @@ from tests.interop.systems.system import System
 
 SYSTEM = System(
     name="Pekko Streams",
-    packages=("org.apache.pekko:pekko-stream_2.13:1.1.3",),
+    packages=("org.apache.pekko:pekko-stream_2.13:1.7.0",),
     component="the library itself",
     source="a `Source` run with `Sink.asPublisher`, of any elements in the value table",
     sink="`Source.fromPublisher`; a Python stage, or a Processor by `Flow.fromProcessor`, inside a graph",

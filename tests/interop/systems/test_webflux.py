@@ -23,8 +23,8 @@ from tests.interop.systems.system import System
 SYSTEM = System(
     name="Spring WebFlux",
     packages=(
-        "org.springframework:spring-webflux:7.0.1",
-        "org.springframework:spring-context:7.0.1",
+        "org.springframework:spring-webflux:7.0.10",
+        "org.springframework:spring-context:7.0.10",
         "io.projectreactor.netty:reactor-netty-http:1.3.1",
     ),
     component="its server and its WebClient on Reactor Netty; Python's HTTP client and server",
