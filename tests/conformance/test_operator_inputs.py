@@ -148,8 +148,6 @@ def test_a_report_of_the_guard_is_a_problem_of_the_row() -> None:
 
 
 RULES_OF_A_SUBSCRIBER = (
-    "required_exercise",
-    "required_spec201",
     "required_spec203",
     "required_spec205",
     "required_spec213",
