@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import logging
 import sys
+from random import Random
 
 import atheris  # type: ignore[import-not-found]
 
 with atheris.instrument_imports(include=["pyrs.jvm.link", "pyrs.jvm.values", "pyrs.jvm.codec"]):
     import pyrs
-    from tests.campaigns.fuzz_inputs import reads_of
+    from tests.campaigns.fuzz_inputs import mutated_input, reads_of
     from tests.campaigns.fuzz_python import Conversation, check_dropped
+
+
+BYTES = 0.3
+"""The probability of a mutation of bytes; the others are those of frames."""
 
 
 def one_input(data: bytes) -> None:
@@ -26,11 +31,19 @@ def one_input(data: bytes) -> None:
         check_dropped(error, where)
 
 
+def mutate(data: bytes, limit: int, seed: int) -> bytes:
+    """Mutate the bytes as libFuzzer does, or the frames as the random campaign does."""
+    random = Random(seed)
+    if random.random() < BYTES or not data:
+        return bytes(atheris.Mutate(data, limit))
+    return mutated_input(random, data)[:limit]
+
+
 def main() -> None:
     """Run libFuzzer, which ends the process."""
     logging.disable(logging.CRITICAL)
     pyrs.set_element_hook(lambda count, where: None)
-    atheris.Setup(sys.argv, one_input)
+    atheris.Setup(sys.argv, one_input, custom_mutator=mutate)
     atheris.Fuzz()
 
 

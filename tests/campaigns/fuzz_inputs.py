@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from pyrs.jvm.link.frames import HEADER, MAX_LENGTH, frame
-from tests.campaigns.frame_mutation import FRAMES, Peer
+from tests.campaigns.frame_mutation import FRAMES, Peer, mutated
 
 CORPUS = Path(__file__).parent / "guided_corpus.txt"
 """Inputs that reach branches of either half, in hexadecimal; ``python -m tests.campaigns.guided`` writes it."""
@@ -66,6 +66,30 @@ def input_of(data: bytes) -> bytes:
     return b"".join(records)
 
 
+def mutated_input(random: Random, data: bytes) -> bytes:
+    """Return an input with a generated frame more, or with one frame mutated, moved or removed."""
+    if data[0] & RAW:
+        return data[:1] + mutated(random, data[1:])
+    frames = list(frames_of(data[1:]))
+    at = random.randrange(len(frames) + 1)
+    kind = random.random()
+    if kind < 0.5 or at == len(frames):
+        frames.insert(at, peer(random).any_frame())
+    elif kind < 0.8:
+        frames[at] = mutated(random, frames[at])
+    else:
+        moved = frames.pop(at)
+        if kind < 0.9:
+            frames.insert(random.randrange(len(frames) + 1), moved)
+    changed = input_of(b"".join(frames))
+    return bytes((data[0] & ~RAW | changed[0] & RAW,)) + changed[1:]
+
+
+def peer(random: Random) -> Peer:
+    """Return a generator for the streams and handles that both targets prepare."""
+    return Peer(random, [1, 3, 5], [], list(range(1, HANDLES + 1)), 2, random.choice((0.0, 0.02, 0.1, 0.3)))
+
+
 def committed() -> list[bytes]:
     """Return the inputs of the corpus."""
     return [bytes.fromhex(line) for line in CORPUS.read_text(encoding="ascii").split()]
@@ -75,9 +99,8 @@ def generated(seed: int, count: int) -> Iterator[bytes]:
     """Yield conversations of the random campaign as inputs."""
     for number in range(count):
         random = Random(f"{seed}/guided/{number}")
-        # The streams and handles that both targets prepare.
-        peer = Peer(random, [1, 3, 5], [], list(range(1, HANDLES + 1)), 2, random.choice((0.0, 0.02, 0.1, 0.3)))
-        yield input_of(b"".join(peer.any_frame() for _ in range(random.randrange(1, FRAMES_EACH))))
+        source = peer(random)
+        yield input_of(b"".join(source.any_frame() for _ in range(random.randrange(1, FRAMES_EACH))))
 
 
 def write_seeds(folder: Path, seed: int, count: int = GENERATED) -> None:

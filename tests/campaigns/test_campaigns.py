@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -69,6 +70,15 @@ def test_an_input_of_the_guided_fuzzers_stands_for_the_bytes_of_a_connection() -
         assert b"".join(fuzz_inputs.reads_of(fuzz_inputs.input_of(data))) == data
     in_pieces = bytes((fuzz_inputs.RAW | 1 << 1,)) + bytes(20)
     assert [len(read) for read in fuzz_inputs.reads_of(in_pieces)] == [8, 8, 4]
+
+
+def test_a_mutated_input_keeps_the_form_of_an_input() -> None:
+    random = Random(7)
+    for data in fuzz_inputs.generated(7, 20):
+        for _ in range(20):
+            data = fuzz_inputs.mutated_input(random, data)
+            fuzz_inputs.reads_of(data)
+            assert data
 
 
 def test_the_python_half_withstands_some_frames() -> None:
