@@ -20,7 +20,7 @@ public final class FrameDecoder {
     private static final String ADVICE =
             " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time";
 
-    /** What the array of a fragment takes besides its bytes; a peer may send fragments of one byte. */
+    /** The memory of a fragment in addition to its bytes. It counts, since a peer may send fragments of one byte. */
     static final long FRAGMENT_BYTES = 32;
 
     private final int maxUnfinished;
