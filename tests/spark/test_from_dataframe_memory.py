@@ -7,10 +7,12 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+import pyarrow
 import pytest
 
 from pyrs import spark as ps
 from pyrs.spark.read import partitions
+from pyrs.spark.read.dataframes import _size_of
 from pyrs.spark.sessions import drain_executor, in_background
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
@@ -147,6 +149,13 @@ def test_blocked_subscribers_delay_no_other_stream(spark: Any) -> None:
         subscriber.await_complete(DEADLINE)
     finally:
         gate.set()
+
+
+def test_the_size_of_an_empty_list_column_without_offsets() -> None:
+    """As Spark 4.0 sends it. ``nbytes`` ends the process."""
+    none = pyarrow.py_buffer(b"")
+    column = pyarrow.Array.from_buffers(pyarrow.list_(pyarrow.int64()), 0, [None, none], children=[pyarrow.array([1])])
+    assert _size_of(pyarrow.RecordBatch.from_arrays([column], ["a"])) == 8
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from pyrs.stream.stream import Stream
 __all__ = ["FrameStream", "from_dataframe"]
 
 _MEMORY = 256 << 20
-_FEWEST_JOBS, _MOST_JOBS = 4, 64  # without a window, one for each core between these
+_FEWEST_JOBS, _MOST_JOBS = 4, 16  # without a window, one for each core between these
 _FORGOTTEN = 0.2  # by which a smaller partition lowers the expected size
 # The most that a job of several partitions is expected to return, and to take.
 _JOB_PARTITIONS = 64
@@ -48,7 +48,7 @@ def from_dataframe(
     held. A partition that was emitted is replaced by the next one while there is demand. So a paused Subscriber starts
     no job.
 
-    Without a ``window`` there is at most one job for each core, from 4 to 64. A job reads several partitions, at most
+    Without a ``window`` there is at most one job for each core, from 4 to 16. A job reads several partitions, at most
     64, if those before were small and fast (together 1 MiB and 0.5 seconds), and if all of them are demanded.
 
     A job starts if the held batches and the partitions of all jobs are expected to fit in ``memory``, or if there is no
@@ -108,6 +108,14 @@ def from_dataframe(
     most = window if window is None else checked_natural(window, "window", 1)
     frames = _Frames(df, shape, schema, most, bool(ordered), checked_natural(memory, "memory", 1))
     return FrameStream(frames.operator())
+
+
+def _size_of(batch: Any) -> int:
+    """Return the bytes of a batch.
+
+    Its ``nbytes`` reads the first offset of each list. Spark 4.0 sends none for an empty column: that would crash.
+    """
+    return batch.get_total_buffer_size()  # type: ignore[no-any-return]
 
 
 class FrameStream(Stream[Any]):
@@ -294,7 +302,7 @@ class _FramesRun(JobRun[Any]):
         done = job.done  # read before the batches: all of them were appended before it was set
         if job.batches:
             batch = job.batches.popleft()
-            size = batch.nbytes
+            size = _size_of(batch)
             with self._held_lock:
                 self._held -= size
             self._batch_taken.set()
@@ -347,7 +355,7 @@ class _FramesRun(JobRun[Any]):
         def deliver(batch: Any) -> None:
             nonlocal delivered
             delivered = True
-            size = batch.nbytes
+            size = _size_of(batch)
             job.received += size
             with self._held_lock:
                 self._held += size
