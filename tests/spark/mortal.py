@@ -1,7 +1,7 @@
 """A driver that reads a Publisher into a folder, and may be killed at a step of its second or a later micro-batch.
 
-``python -m tests.spark.mortal FOLDER STEP AS KEPT`` runs it in a process of its own, with its JVM in the same process
-group.
+``python -m tests.spark.mortal FOLDER STEP AS KEPT [MASTER]`` runs it in a process of its own, with its JVM in the same
+process group. At the step "none" it runs to the end.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def stored(folder: Path) -> list[int]:
     return [n for path in sorted(folder.glob("*.json")) for n in json.loads(path.read_text())]
 
 
-def main(folder: Path, step: str, as_: str, kept: str) -> None:
+def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]") -> None:
     from pyspark.sql import SparkSession
 
     options = {
@@ -117,7 +117,7 @@ def main(folder: Path, step: str, as_: str, kept: str) -> None:
         "spark.driver.memory": "512m",
         "spark.log.level": "OFF",
     }
-    builder = SparkSession.builder.master("local[1]")
+    builder = SparkSession.builder.master(master)
     for key, value in options.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -127,7 +127,7 @@ def main(folder: Path, step: str, as_: str, kept: str) -> None:
         os.killpg(group, signal.SIGKILL)
 
     failing_at(step, kill)
-    df = read(spark, as_, folder / "journal" if kept == "journal" else None)
+    df = read(spark, as_, folder / "journal" if kept == "journal" else None, on_restart=step == "none")
     start(read_guarded(df, step, kill), folder, step, kill).awaitTermination()
 
 

@@ -143,6 +143,29 @@ def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
 
 @recorded
+def from_publishers(spark: Any, folder: Path) -> Any:
+    """Return the numbers, and whether they were created outside of the driver."""
+    driver = os.getpid()
+
+    def range_from(first: int) -> Any:
+        return pyrs.range(first, first + 10).map(lambda n: (n, os.getpid() != driver))
+
+    rows = ps.from_publishers(spark, range(0, 80, 10), range_from, "n long, elsewhere boolean").collect()
+    return [[row.n for row in rows], all(row.elsewhere for row in rows)]
+
+
+@recorded
+def from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+    marker, size = folder / "killed-3", ROWS // PARTITIONS
+
+    def range_from(first: int) -> Any:
+        return pyrs.range(first, first + size).do_on_next(lambda n: kill_once(n, marker)).map(lambda n: (n,))
+
+    rows = ps.from_publishers(spark, range(0, ROWS, size), range_from, "n long").collect()
+    return marker.exists() and exactly_once([row.n for row in rows])
+
+
+@recorded
 def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
     source = spark.readStream.schema("n long").json(str(folder / "in"))
     single = ps.for_each_partition(
@@ -171,10 +194,10 @@ def read_stream(spark: Any, folder: Path) -> Any:
     return exactly_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
 
 
-@recorded
-def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+def delivered_to_subscribers(
+    spark: Any, received: Path, disturb: Callable[[int, Path], object]
+) -> tuple[int, bool, list[int]]:
     """Return the count, whether nothing is lost, and in which partitions elements were delivered again."""
-    received = folder / "received"
     received.mkdir()
 
     class Recorder(pyrs.Subscriber[Any]):
@@ -187,7 +210,7 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
         def on_next(self, row: Any) -> None:
             with self.path.open("a") as file:
                 print(row.id, file=file)
-            kill_once(row.id, received / "killed")
+            disturb(row.id, received / "disturbed")
             self.subscription.request(1)
 
         def on_error(self, error: BaseException) -> None:
@@ -199,7 +222,12 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     count = ps.for_each_partition(numbers(spark), Recorder).block(timeout=SECONDS)
     delivered = Counter(int(line) for file in received.glob("*-*") for line in file.read_text().splitlines())
     repeated = {n * PARTITIONS // ROWS for n, times in delivered.items() if times > 1}
-    return [count, delivered.keys() == set(range(ROWS)), sorted(repeated)]
+    return count, delivered.keys() == set(range(ROWS)), sorted(repeated)
+
+
+@recorded
+def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+    return delivered_to_subscribers(spark, folder / "received", kill_once)
 
 
 @recorded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.spark import cluster
+from tests.spark.mortal import TOTAL, stored
 
 pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
 
@@ -25,6 +27,7 @@ SHORT = (
     "from_dataframe",
     "for_each_frame",
     "apply_with_a_killed_executor",
+    "from_publishers",
     "attach",
 )
 
@@ -36,7 +39,18 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == LOCAL_CLUSTER:
         return run(LOCAL_CLUSTER, folder, python, () if os.environ.get("PYRS_CAMPAIGN") else SHORT)
     with cluster.standalone(folder, python) as url:
-        return run(url, folder, python)
+        return run(url, folder, python) | {"a_killed_driver": killed_and_restarted(url, folder / "stored", python)}
+
+
+def killed_and_restarted(master: str, folder: Path, python: str) -> tuple[int, int, list[int]]:
+    """Kill a driver while it writes a batch, and run it again; return the exit codes, and what is stored."""
+    folder.mkdir()
+    codes = []
+    for step in ("sink write", "none"):
+        command = [sys.executable, "-m", "tests.spark.mortal", str(folder), step, "rows", "journal", master]
+        environment = cluster.environment(python)
+        codes.append(subprocess.run(command, env=environment, start_new_session=True, timeout=250).returncode)
+    return codes[0], codes[1], stored(folder)
 
 
 def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> Any:
@@ -53,7 +67,7 @@ def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> An
     return json.loads(answer)
 
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(800 if os.environ.get("PYRS_CAMPAIGN") else 300)
 
 
 def cases(*named: Any) -> list[Any]:
@@ -86,6 +100,7 @@ def test_partitions_run_on_both_executors(results: Any) -> None:
         ("streaming_for_each_partition", 100),
         ("events", "QueryStartedEvent"),
         ("for_each_frame", [1000, 499500]),
+        ("from_publishers", [list(range(80)), True]),
         ("read_stream", True),
         ("attach", [0, 1, 2, 3, 4]),
     ),
@@ -95,7 +110,12 @@ def test_function_works(results: Any, function: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function",), cases(("from_dataframe_with_a_killed_executor",), ("apply_with_a_killed_executor",))
+    ("function",),
+    cases(
+        ("from_dataframe_with_a_killed_executor",),
+        ("apply_with_a_killed_executor",),
+        ("from_publishers_with_a_killed_executor",),
+    ),
 )
 def test_a_killed_executor_loses_and_repeats_no_row(results: Any, function: str) -> None:
     assert results[function] is True
@@ -123,3 +143,17 @@ def test_a_partition_that_fails_is_named_after_the_rows_before_it(results: Any) 
 @pytest.mark.campaign
 def test_a_lost_worker_loses_and_repeats_no_row(results: Any) -> None:
     assert results["a_lost_worker"] in (True, "not tested: the workers are threads of the driver")
+
+
+def of_standalone(results: Any, name: str) -> Any:
+    """Return a result that only a standalone cluster has: on local-cluster both executors have the same host."""
+    if name not in results:
+        pytest.skip("needs two hosts")
+    return results[name]
+
+
+@pytest.mark.campaign
+def test_a_killed_driver_continues_with_checkpoint_and_journal(results: Any) -> None:
+    killed, ended, rows = of_standalone(results, "a_killed_driver")
+    assert (killed, ended) == (-signal.SIGKILL, 0)
+    assert rows == list(range(TOTAL))
