@@ -30,6 +30,7 @@ def spark() -> Iterator[Any]:
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.session.timeZone": "UTC",
+        "spark.python.task.killTimeout": "1ms",  # the worker of a cancelled task would keep its core for 2 seconds more
         "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv": "true",  # for test_from_dataframe_settings.py
     }
     if pyspark.__version__.startswith("3."):

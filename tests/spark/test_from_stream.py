@@ -19,6 +19,10 @@ from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.waiting import eventually
 
 
+def committed(checkpoint: Path) -> set[int]:
+    return {int(file.name) for file in (checkpoint / "commits").glob("[0-9]*")}
+
+
 class Numbers:
     """A folder with one file for each batch."""
 
@@ -44,7 +48,7 @@ class Numbers:
         )
 
     def committed(self) -> set[int]:
-        return {int(file.name) for file in (self.checkpoint / "commits").glob("[0-9]*")}
+        return committed(self.checkpoint)
 
     def time_to_commit(self) -> None:
         """Run another query to its end, in which time an early commit would happen."""
