@@ -2,6 +2,7 @@ package io.pyrs.link.session;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.reactivestreams.Publisher;
 
@@ -13,6 +14,19 @@ final class ReactorContexts {
     /** The largest total length of the entries, since SUBSCRIBE is never fragmented. */
     private static final int MAX_LENGTH = 8_192;
 
+    /** CoreSubscriber, for a class that implements it. Cached, since to look for a missing class is slow. */
+    private static final ClassValue<Optional<Class<?>>> REACTOR = new ClassValue<>() {
+        @Override
+        protected Optional<Class<?>> computeValue(Class<?> type) {
+            try {
+                Class<?> reactor = Class.forName("reactor.core.CoreSubscriber", false, type.getClassLoader());
+                return reactor.isAssignableFrom(type) ? Optional.of(reactor) : Optional.empty();
+            } catch (ReflectiveOperationException | LinkageError | RuntimeException notReactor) {
+                return Optional.empty();
+            }
+        }
+    };
+
     private ReactorContexts() {}
 
     /** Returns the entries of a Reactor Subscriber's Context whose key and value are strings. */
@@ -20,11 +34,10 @@ final class ReactorContexts {
         Map<String, String> entries = new LinkedHashMap<>();
         int[] left = {MAX_LENGTH};
         try {
-            ClassLoader loader = subscriber.getClass().getClassLoader();
-            Class<?> reactor = Class.forName("reactor.core.CoreSubscriber", false, loader);
-            if (reactor.isInstance(subscriber)) {
+            Class<?> reactor = REACTOR.get(subscriber.getClass()).orElse(null);
+            if (reactor != null) {
                 Object context = reactor.getMethod("currentContext").invoke(subscriber);
-                Class<?> view = Class.forName("reactor.util.context.ContextView", false, loader);
+                Class<?> view = Class.forName("reactor.util.context.ContextView", false, reactor.getClassLoader());
                 try (Stream<?> stream = (Stream<?>) view.getMethod("stream").invoke(context)) {
                     stream.forEach(each -> add(entries, (Map.Entry<?, ?>) each, left));
                 }
