@@ -29,12 +29,17 @@ final class ReactorContexts {
 
     private ReactorContexts() {}
 
+    /** Returns Reactor's CoreSubscriber if the Subscriber implements it, otherwise null. */
+    static Class<?> coreSubscriber(Object subscriber) {
+        return REACTOR.get(subscriber.getClass()).orElse(null);
+    }
+
     /** Returns the entries of a Reactor Subscriber's Context whose key and value are strings. */
     static Map<String, String> of(Object subscriber) {
         Map<String, String> entries = new LinkedHashMap<>();
         int[] left = {MAX_LENGTH};
         try {
-            Class<?> reactor = REACTOR.get(subscriber.getClass()).orElse(null);
+            Class<?> reactor = coreSubscriber(subscriber);
             if (reactor != null) {
                 Object context = reactor.getMethod("currentContext").invoke(subscriber);
                 Class<?> view = Class.forName("reactor.util.context.ContextView", false, reactor.getClassLoader());

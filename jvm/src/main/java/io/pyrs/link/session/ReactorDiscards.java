@@ -17,11 +17,11 @@ final class ReactorDiscards {
     /** Returns the function for the dropped elements of a Subscriber, or null if it has none. */
     static Consumer<Object> of(Object subscriber) {
         try {
-            ClassLoader loader = subscriber.getClass().getClassLoader();
-            Class<?> reactor = Class.forName("reactor.core.CoreSubscriber", false, loader);
-            if (!reactor.isInstance(subscriber)) {
+            Class<?> reactor = ReactorContexts.coreSubscriber(subscriber);
+            if (reactor == null) {
                 return null;
             }
+            ClassLoader loader = reactor.getClassLoader();
             Object context = reactor.getMethod("currentContext").invoke(subscriber);
             Class<?> contextType = Class.forName("reactor.util.context.Context", false, loader);
             if (!(boolean) contextType.getMethod("hasKey", Object.class).invoke(context, KEY)) {
