@@ -7,7 +7,7 @@ from html import escape
 
 from pyrs.stream.traits import Step, short_site
 
-__all__ = ["drawn"]
+__all__ = ["draw_svg"]
 
 _ROW = 46
 _BOX = 34
@@ -15,11 +15,11 @@ _INDENT = 24
 _CHARACTER = 7.3
 _LEFT = 12
 _THREADS = ("#e0f2f1", "#fff3e0", "#e8eaf6", "#fce4ec", "#f1f8e9")
-"""The colours of the boxes: a new one after each change of thread."""
+"""The colours of the boxes. Each change of thread starts the next one."""
 
 
-def drawn(steps: Sequence[Step]) -> str:
-    """Return one SVG element, without scripts and external files."""
+def draw_svg(steps: Sequence[Step]) -> str:
+    """Draw the steps as one SVG element without scripts or external files."""
     deepest = max((len(step.branch) for step in steps), default=0)
     width_of_box = max((len(step.call) for step in steps), default=10) * _CHARACTER + 20
     right = _LEFT + deepest * _INDENT + width_of_box + 24
@@ -51,7 +51,7 @@ def drawn(steps: Sequence[Step]) -> str:
         fill = _THREADS[inherited % len(_THREADS)]
         parts.append(
             f'<rect x="{x}" y="{y}" width="{width_of_box:.0f}" height="{_BOX}" rx="5" fill="{fill}" '
-            f'stroke="{"#00695c" if step.bounds else "#90a4ae"}" stroke-width="{2 if step.bounds else 1}"/>'
+            f'stroke="{"#00695c" if step.bounded else "#90a4ae"}" stroke-width="{2 if step.bounded else 1}"/>'
         )
         if step.buffers:
             parts.append(f'<rect x="{x}" y="{y}" width="6" height="{_BOX}" rx="3" fill="#ef6c00"/>')

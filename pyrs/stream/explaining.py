@@ -11,17 +11,17 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
 from pyrs.stream.traits import Step, Trait, short_site, trait_of
 
-__all__ = ["Explanation", "Step", "explained"]
+__all__ = ["Explanation", "Step", "explain"]
 
 _WIDEST_CALL = 60
 _STATE = re.compile(r"<(\w+\([^<>]*\)): [^<>]*>")
-"""The repr of a scheduler: its call is shown, its state is not."""
+"""Matches the repr of a scheduler; the first group is its call, without the state."""
 
 
 class Explanation:
     """The operators of a stream, from its sources to the Subscriber.
 
-    ``str(explanation)`` is a table, ``svg()`` a drawing, and a notebook shows the drawing.
+    ``str(explanation)`` returns a table, and ``svg()`` a drawing, which a notebook displays.
 
     Attributes:
         steps: the sources and operators; the inputs of an operator precede it.
@@ -48,8 +48,8 @@ class Explanation:
         return str(self)
 
     def summary(self) -> list[str]:
-        """Return where demand is bounded, elements are buffered and the thread changes."""
-        bounds = [f"{_name(step)} ({step.demand})" for step in self.steps if step.bounds]
+        """Return one line each for the operators that bound demand, buffer elements or change the thread."""
+        bounds = [f"{_name(step)} ({step.demand})" for step in self.steps if step.bounded]
         buffers = [f"{_name(step)} ({step.holds})" for step in self.steps if step.buffers]
         threads = [f"{_name(step)} ({step.thread})" for step in self.steps if step.thread]
         return [
@@ -59,7 +59,7 @@ class Explanation:
         ]
 
     def prefix(self, place: int) -> str:
-        """Return the lines that lead from the inputs of a combining operator to it."""
+        """Return the box-drawing characters before a step, which connect a combining operator with its inputs."""
         step = self.steps[place]
         before = self.steps[place - 1].branch if place else ()
         if not step.branch:
@@ -71,17 +71,17 @@ class Explanation:
         return "".join(marks) + ("." if marks[-1] == "│ " else "")
 
     def svg(self) -> str:
-        """Return the drawing: a box for each operator, a bar for each buffer, a line for each change of thread."""
-        from pyrs.stream.drawing import drawn
+        """Return a drawing with a box for each operator, a bar for each buffer and a line where the thread changes."""
+        from pyrs.stream.drawing import draw_svg
 
-        return drawn(self.steps)
+        return draw_svg(self.steps)
 
     def _repr_html_(self) -> str:
         return self.svg()
 
 
-def explained(publisher: Any) -> Explanation:
-    """Return the steps of a Publisher."""
+def explain(publisher: Any) -> Explanation:
+    """Describe the sources and operators of a Publisher, without subscribing to it."""
     return Explanation(tuple(_steps(publisher, ())))
 
 
@@ -116,13 +116,13 @@ def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
     steps = [*_steps(source, branch)]
     if call:
         steps.append(_step(publisher, call, site, branch))
-    else:  # share() and cache() are one call and two operators
+    else:  # share() and cache() are one call with two operators
         steps[-1] = steps[-1]._replace(site=site)
     yield from steps
 
 
 def _others(publisher: Any) -> list[Any]:
-    """Return the further Publishers that an operator subscribes to, except inner streams."""
+    """Return the Publishers that an operator subscribes to in addition to its source, except inner streams."""
     found = []
     sources = getattr(publisher, "sources", ())
     if isinstance(sources, IterablePublisher):  # merge of a fixed number of streams

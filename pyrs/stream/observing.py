@@ -336,9 +336,9 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.metrics.Measured(metrics)))
 
     def explain(self) -> Explanation:
-        """Describe the operators: demand, buffers, threads and assembly lines.
+        """Describe the demand, buffers, thread and assembly line of each operator.
 
-        Subscribes to nothing. The result is text with ``print``, a drawing with ``svg()`` and in notebooks.
+        Does not subscribe. ``print`` shows the result as a table; ``svg()`` and notebooks show it as a drawing.
 
         Examples:
             >>> import pyrs
@@ -349,6 +349,6 @@ class Observing(Family[T_co]):
             map(str) | exact | nothing
             prefetch(8) | ahead: 8 | 8
         """
-        from pyrs.stream.explaining import explained  # most programs do not need it
+        from pyrs.stream.explaining import explain  # imported on use: most programs never call this
 
-        return explained(self)
+        return explain(self)

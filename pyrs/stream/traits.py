@@ -1,7 +1,7 @@
-"""The demand, buffers and threads of operators, as ``Stream.explain`` shows them.
+"""Define the demand, buffers and threads of operators, which ``Stream.explain`` shows.
 
-The entries agree with the registry of operators (``tests/operator_registry``), and a test compares the two. A field in
-braces is an attribute of the operator's object, so that the text shows the number that is in force.
+A test compares the entries with the registry of operators (``tests/operator_registry``). A name in braces is replaced
+by that attribute of the operator's object, so that the text shows the effective number.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pyrs._core.sites import Site
 
 __all__ = ["Step", "Trait", "short_site", "trait_of"]
 
+_NOTHING: Final = "nothing"
+
 
 class Trait(NamedTuple):
     """The behaviour of one operator.
@@ -21,12 +23,14 @@ class Trait(NamedTuple):
     Attributes:
         demand: the elements that it requests from upstream.
         holds: the maximum number of elements that it buffers.
-        thread: the thread of its signals, if it is another one than upstream's.
+        thread: the thread of its signals, if it is not upstream's; otherwise an empty string.
+        bounded: whether its demand is bounded even if downstream requests unbounded demand.
     """
 
     demand: str = "exact"
-    holds: str = "nothing"
+    holds: str = _NOTHING
     thread: str = ""
+    bounded: bool = False
 
 
 class Step(NamedTuple):
@@ -37,7 +41,8 @@ class Step(NamedTuple):
         site: the line of user code that assembled it, if it is known.
         demand: the elements that it requests from upstream.
         holds: the maximum number of elements that it buffers.
-        thread: the thread of its signals, if it is another one than upstream's; otherwise an empty string.
+        thread: the thread of its signals, if it is not upstream's; otherwise an empty string.
+        bounded: whether its demand is bounded even if downstream requests unbounded demand.
         branch: the position among the inputs of each combining operator downstream; empty for the main chain.
     """
 
@@ -46,28 +51,24 @@ class Step(NamedTuple):
     demand: str
     holds: str
     thread: str
+    bounded: bool
     branch: tuple[int, ...] = ()
-
-    @property
-    def bounds(self) -> bool:
-        """True if upstream receives bounded demand even if downstream requests everything."""
-        return self.demand.startswith(("ahead", "exact, at most", "exact, never more", "exact: one", "two", "the rem"))
 
     @property
     def buffers(self) -> bool:
         """True if it buffers elements."""
-        return self.holds != "nothing"
+        return self.holds != _NOTHING
 
 
 _REPLACES = "exact, one more for each dropped element"
 _ALL = "everything, with the first demand"
 _NEXT = "exact; the remaining demand goes to the next"
 
-# By the name of the operator, if it shares a class with others, else by the name of the class.
+# The keys are names of classes, or names of operators that share a class with others.
 _TRAITS: Final = {
     "Decode": Trait("exact, one more for each chunk without a complete character", "an incomplete character"),
     "SplitLines": Trait("exact: a chunk when no line is left; everything, if that is demanded", "{lines}"),
-    "AsyncMap": Trait("ahead: {concurrency}", "{concurrency}", "an asyncio loop"),
+    "AsyncMap": Trait("ahead: {concurrency}", "{concurrency}", "an asyncio loop", bounded=True),
     "Scan": Trait("exact; an initial value uses one", "one value"),
     "Handle": Trait(_REPLACES),
     "Materialize": Trait("exact", "one notification"),
@@ -78,7 +79,7 @@ _TRAITS: Final = {
     "Skip": Trait("exact, and {count} more the first time"),
     "SkipLast": Trait("exact, and {count} more the first time", "{count}"),
     "SkipWhile": Trait(_REPLACES),
-    "Take": Trait("exact, never more than {count}"),
+    "Take": Trait("exact, never more than {count}", bounded=True),
     "TakeLast": Trait(_ALL, "{count}"),
     "IgnoreElements": Trait(_ALL),
     "ToList": Trait(_ALL, "grows: all elements"),
@@ -88,48 +89,52 @@ _TRAITS: Final = {
     "Match": Trait(_ALL),
     "Reduce": Trait(_ALL, "one value"),
     "Last": Trait(_ALL, "one value"),
-    "First": Trait("exact: one"),
-    "ElementAt": Trait("{index} + 1, with the first demand"),
-    "OnlyElement": Trait("two, with the first demand", "one value"),
+    "First": Trait("exact: one", bounded=True),
+    "ElementAt": Trait("{index} + 1, with the first demand", bounded=True),
+    "OnlyElement": Trait("two, with the first demand", "one value", bounded=True),
     "DefaultIfEmpty": Trait("exact", "one value"),
-    "Merge": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
-    "MergeComparing": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
+    "Merge": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
+    "MergeComparing": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
     "FirstWithSignal": Trait("exact, of each until one has won"),
     "FirstWithValue": Trait("exact, of each until one has won"),
     "Concat": Trait(_NEXT),
     "SwitchIfEmpty": Trait(_NEXT),
     "Then": Trait("everything, with the first demand; exact of the other"),
     "StartWith": Trait("exact, once its own elements are consumed", "its own elements"),
-    "Zip": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
-    "SequenceEqual": Trait("ahead: {prefetch} of each", "{prefetch} of each"),
-    "CombineLatest": Trait("ahead: {prefetch} of each", "{prefetch} of each, and the latest"),
+    "Zip": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
+    "SequenceEqual": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
+    "CombineLatest": Trait("ahead: {prefetch} of each", "{prefetch} of each, and the latest", bounded=True),
     "WithLatestFrom": Trait(f"{_REPLACES}; everything of the other", "one of the other"),
     "TakeUntil": Trait("exact; one of the other"),
     "SkipUntil": Trait(f"{_REPLACES}; one of the other"),
-    "FlatMap": Trait("ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}"),
-    "FlatMapSequential": Trait(
-        "ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}"
+    "FlatMap": Trait(
+        "ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}", bounded=True
     ),
-    "Expand": Trait("ahead: {prefetch} of one stream at a time", "{prefetch}; grows: elements to expand"),
-    "ConcatMap": Trait("ahead: {prefetch}; exact of the inner stream", "{prefetch}"),
-    "FilterWhen": Trait("ahead: {prefetch}", "{prefetch}"),
-    "DelayUntil": Trait("ahead: {prefetch}", "{prefetch}"),
+    "FlatMapSequential": Trait(
+        "ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}", bounded=True
+    ),
+    "Expand": Trait("ahead: {prefetch} of one stream at a time", "{prefetch}; grows: elements to expand", bounded=True),
+    "ConcatMap": Trait("ahead: {prefetch}; exact of the inner stream", "{prefetch}", bounded=True),
+    "FilterWhen": Trait("ahead: {prefetch}", "{prefetch}", bounded=True),
+    "DelayUntil": Trait("ahead: {prefetch}", "{prefetch}", bounded=True),
     "SwitchOnFirst": Trait("ahead: one element; then as the returned Publisher", "one element"),
     "SwitchMap": Trait("everything; {prefetch} of the inner stream", "one, and {prefetch} of the inner stream"),
     "BufferCount": Trait("{count} for each list", "the open lists, of {count}"),
-    "BufferTime": Trait("ahead: {capacity}", "a list and {capacity}", "{scheduler}"),
+    "BufferTime": Trait("ahead: {capacity}", "a list and {capacity}", "{scheduler}", bounded=True),
     "BufferBy": Trait("exact, one more for each element that ends no list", "grows: one list"),
-    "BufferWhen": Trait("ahead: {prefetch}; one opening for each list", "grows: the open lists"),
+    "BufferWhen": Trait("ahead: {prefetch}; one opening for each list", "grows: the open lists", bounded=True),
     "WindowCount": Trait("{count} for each window", "{count} for each unread window"),
-    "WindowTime": Trait("the remaining capacity of the open window: {capacity}", "{capacity}", "{scheduler}"),
-    "WindowWhen": Trait("ahead: {prefetch}; one opening for each window", "{prefetch} in each window"),
-    "WindowBy": Trait("ahead: {prefetch}", "{prefetch}, in all windows together"),
-    "GroupBy": Trait("ahead: {prefetch}", "{prefetch}, in all groups together"),
+    "WindowTime": Trait(
+        "the remaining capacity of the open window: {capacity}", "{capacity}", "{scheduler}", bounded=True
+    ),
+    "WindowWhen": Trait("ahead: {prefetch}; one opening for each window", "{prefetch} in each window", bounded=True),
+    "WindowBy": Trait("ahead: {prefetch}", "{prefetch}, in all windows together", bounded=True),
+    "GroupBy": Trait("ahead: {prefetch}", "{prefetch}, in all groups together", bounded=True),
     "Sample": Trait("everything", "one", "{scheduler}"),
     "Throttle": Trait(_REPLACES),
     "ThrottleLatest": Trait("everything", "one", "{scheduler}"),
     "Debounce": Trait("everything", "one", "{scheduler}"),
-    "Delay": Trait("exact, at most {prefetch} at a time", "{prefetch}", "{scheduler}"),
+    "Delay": Trait("exact, at most {prefetch} at a time", "{prefetch}", "{scheduler}", bounded=True),
     "DelaySubscription": Trait("exact, after the delay", "nothing", "{scheduler}"),
     "Retry": Trait("exact; the remaining demand goes to the next attempt"),
     "Repeat": Trait("exact; the remaining demand goes to the next attempt"),
@@ -137,16 +142,16 @@ _TRAITS: Final = {
     "RepeatWhen": Trait("exact; the remaining demand goes to the next attempt", "one number"),
     "on_error_resume": Trait("exact; the remaining demand goes to the fallback"),
     "on_error_return": Trait("exact", "one value"),
-    "PublishOn": Trait("ahead: {prefetch}", "{prefetch}", "{scheduler}"),
+    "PublishOn": Trait("ahead: {prefetch}", "{prefetch}", "{scheduler}", bounded=True),
     "SubscribeOn": Trait("exact", "nothing", "{scheduler}"),
-    "LimitRate": Trait("ahead: {high}", "{high}"),
+    "LimitRate": Trait("ahead: {high}", "{high}", bounded=True),
     "BackpressureBuffer": Trait("everything", "{capacity}"),
     "BackpressureReduce": Trait("everything", "one"),
     "BackpressureDrop": Trait("everything"),
     "BackpressureError": Trait("everything"),
-    "Publish": Trait("ahead: {prefetch}", "{prefetch}"),
-    "Replay": Trait("ahead: {prefetch} of the slowest", "{history}"),
-    "replay": Trait("everything", "grows: all elements"),  # without a limit
+    "Publish": Trait("ahead: {prefetch}", "{prefetch}", bounded=True),
+    "Replay": Trait("ahead: {prefetch} of the slowest", "{history}", bounded=True),
+    "replay": Trait("everything", "grows: all elements"),  # Replay without a limit
     "AutoConnect": Trait("of the shared stream"),
     "RefCount": Trait("of the shared stream"),
     # Sources
@@ -165,7 +170,7 @@ _TRAITS: Final = {
 
 
 class _Attributes(dict[str, Any]):
-    """The values of the fields: attributes of the operator's object."""
+    """Look up the names in braces: attributes of the operator's object."""
 
     def __init__(self, subject: object) -> None:
         super().__init__()
@@ -176,7 +181,7 @@ class _Attributes(dict[str, Any]):
         if name == "scheduler":
             scheduler = getattr(subject, "scheduler", None)
             return "the scheduler of subscribe" if scheduler is None else scheduler_name(scheduler)
-        if name == "capacity" and not hasattr(subject, "capacity"):  # buffers by time
+        if name == "capacity" and not hasattr(subject, "capacity"):  # BufferTime and WindowTime
             return str(min(subject.prefetch, subject.count or UNBOUNDED))
         if name == "lines":
             return "the lines of a chunk" + ("; grows: one line" if subject.max_length is None else "")
@@ -216,11 +221,11 @@ def trait_of(subject: object, name: str) -> Trait:
     known = _TRAITS.get(name if kind == "OnErrorResume" else kind)
     if known is None:
         ahead = getattr(subject, "prefetch", None)
-        return Trait() if not isinstance(ahead, int) else Trait(f"ahead: {ahead}", str(ahead))
+        return Trait(f"ahead: {ahead}", str(ahead), bounded=True) if isinstance(ahead, int) else Trait()
     values = _Attributes(subject)
-    demand, holds, thread = (text.format_map(values) for text in known)
+    demand, holds, thread = (text.format_map(values) for text in known[:3])
     if holds == "unbounded":
         holds = "grows: all elements"
     if kind == "Retry" and getattr(subject, "backoff", None) is not None:
         thread = str(values["scheduler"])
-    return Trait(demand, "nothing" if holds == "0" else holds, thread)
+    return Trait(demand, _NOTHING if holds == "0" else holds, thread, known.bounded)

@@ -9,7 +9,8 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
-from pyrs.stream.explaining import Step, explained
+from pyrs.stream.explaining import Step, explain
+from pyrs.testing import TestSubscriber
 from tests.operator_registry import ROWS, Row
 from tests.operator_registry.row import Sample, some
 
@@ -27,7 +28,7 @@ def kind_of_buffer(text: str) -> str:
 
 def step_of(sample: Sample) -> Step:
     """Return the operator's step. ``auto_connect`` and ``ref_count`` follow the shared stream."""
-    steps = explained(sample.apply((sample.over or some)())).steps
+    steps = explain(sample.apply((sample.over or some)())).steps
     return next(step for step in reversed(steps) if step.demand != "of the shared stream")
 
 
@@ -39,6 +40,20 @@ def test_step_agrees_with_the_registry(row: Row, name: str, sample: Sample) -> N
     assert kind_of_demand(step.demand) == kind_of_demand(row.demand), step
     assert kind_of_buffer(step.holds) == kind_of_buffer(row.holds), step
     assert "{" not in step.demand + step.holds + step.thread
+
+
+@pytest.mark.parametrize(("row", "name", "sample"), SAMPLES, ids=[name for _, name, _ in SAMPLES])
+def test_bounded_agrees_with_the_requests(row: Row, name: str, sample: Sample) -> None:
+    if name in ("transform", "switch_on_first"):
+        pytest.skip("its function returns the operators that request")
+    requests: list[int] = []
+    call = sample.demand or sample.apply
+    with schedulers.use(schedulers.VirtualTime()) as time:
+        stream = call(pyrs.never().do_on_request(requests.append))
+        stream.subscribe(TestSubscriber(pyrs.UNBOUNDED))
+    time.advance_by(1)
+    bounded = any(step.bounded for step in explain(stream).steps)
+    assert bounded == (max(requests, default=0) < pyrs.UNBOUNDED), (row.demand, requests)
 
 
 def test_text_shows_each_input_of_a_combining_operator() -> None:
