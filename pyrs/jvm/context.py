@@ -1,4 +1,4 @@
-"""Registered context variables, which cross the bridge with each subscription."""
+"""Send registered context variables across the bridge with each subscription."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from contextvars import Context, ContextVar
 from typing import Any
 
+from pyrs._core import hooks
 from pyrs.errors import ConversionError
 
-__all__ = ["add_carrier", "outgoing", "received", "register_context"]
+__all__ = ["add_carrier", "collect_entries", "context_of", "register_context"]
 
 _variables: dict[str, ContextVar[Any]] = {}
 _carriers: list[tuple[Callable[[], Mapping[str, str]], Callable[[Mapping[str, str]], object]]] = []
@@ -17,13 +18,13 @@ _carriers: list[tuple[Callable[[], Mapping[str, str]], Callable[[Mapping[str, st
 def register_context(variable: ContextVar[str], name: str | None = None) -> None:
     """Let a context variable cross the bridges of this process.
 
-    A stream of the JVM that is subscribed to in Python receives the variable's value in Reactor's ``Context``, with
-    the name as the key: ``Flux.deferContextual(context -> context.get("user"))``. A Python stream that Reactor
-    subscribes to sees the value that the ``Context`` of the Subscriber has for that name. Callbacks and operators of
-    either side see it, as they see other values of their context. A variable without a value is not sent.
+    If Python subscribes to a stream of the JVM, the stream receives the variable's value in Reactor's ``Context``, with
+    the name as the key: ``Flux.deferContextual(context -> context.get("user"))``. If Reactor subscribes to a Python
+    stream, the variable has the value that the Subscriber's ``Context`` has for the name. All operators and callbacks
+    of the stream see the value. A variable without a value is not sent.
 
-    Values are strings. A subscription with another value fails with ``ConversionError``. Other libraries than Reactor
-    have no such context: their Publishers ignore the value.
+    Values must be strings: a subscription with another value fails with ``ConversionError``. Publishers of libraries
+    other than Reactor ignore the value, because those libraries have no ``Context``.
 
     Args:
         variable: the variable. It stays registered as long as the process runs.
@@ -51,15 +52,19 @@ def register_context(variable: ContextVar[str], name: str | None = None) -> None
 def add_carrier(inject: Callable[[], Mapping[str, str]], extract: Callable[[Mapping[str, str]], object]) -> None:
     """Register functions for entries that are not context variables, such as ``traceparent``.
 
+    An exception of a function is reported to the dropped-errors hook, and the subscription continues without its
+    entries.
+
     Args:
-        inject: returns the entries of the current context.
-        extract: sets the current context from the received entries.
+        inject: returns the entries of the current context. Called on the thread that subscribes.
+        extract: sets the current context from the received entries. Called on the link's reader thread, so it must not
+            block.
     """
     _carriers.append((inject, extract))
 
 
-def outgoing() -> dict[str, str]:
-    """Return the entries for SUBSCRIBE: the values of the registered variables that are set.
+def collect_entries() -> dict[str, str]:
+    """Return the entries of the current context for SUBSCRIBE.
 
     Raises:
         ConversionError: a value is not a string.
@@ -75,14 +80,17 @@ def outgoing() -> dict[str, str]:
                 "bridge"
             )
     for inject, _ in _carriers:
-        entries.update(inject())
+        try:
+            entries.update(inject())
+        except Exception as error:
+            hooks.on_error_dropped(error, "raised by a function that adds context entries to a subscription")
     return entries
 
 
-def received(options: Mapping[Any, Any]) -> Context | None:
-    """Return the context for a subscription of the peer, or None if no entry is registered.
+def context_of(options: Mapping[Any, Any]) -> Context | None:
+    """Create the context for a subscription of the peer; None if it has no registered entry.
 
-    Entries that are not registered, or are no strings, are ignored.
+    Ignores entries that are not registered or not strings.
     """
     entries = options.get("context")
     if not isinstance(entries, dict) or not (_variables or _carriers):
@@ -95,5 +103,8 @@ def received(options: Mapping[Any, Any]) -> Context | None:
     for variable, value in known:
         context.run(variable.set, value)
     for _, extract in _carriers:
-        context.run(extract, texts)
+        try:
+            context.run(extract, texts)
+        except Exception as error:  # the link's reader calls this: an exception would end all streams of the link
+            hooks.on_error_dropped(error, "raised by a function that reads the context entries of a subscription")
     return context

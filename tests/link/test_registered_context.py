@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
 from typing import Any
 
@@ -10,6 +11,7 @@ from plain_session import PlainSession
 
 import pyrs
 from pyrs import jvm
+from pyrs.jvm import context
 from pyrs.jvm.link.frames import Frame, FrameType
 from pyrs.testing import TestSubscriber
 
@@ -49,6 +51,38 @@ def test_value_that_is_no_string_ends_the_stream() -> None:
 
     copy_context().run(subscribe)
     assert "only strings cross the bridge" in str(subscriber.await_error())
+
+
+def raise_error(*arguments: object) -> dict[str, str]:
+    raise RuntimeError("a broken carrier")
+
+
+@pytest.fixture
+def dropped(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Register functions that raise, and return the messages of dropped errors."""
+    monkeypatch.setattr(context, "_carriers", [])
+    context.add_carrier(raise_error, raise_error)
+    messages: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: messages.append(f"{error}: {where}"))
+    yield messages
+    pyrs.set_error_hook(before)
+
+
+def test_error_of_an_extract_function_is_reported_and_the_stream_continues(dropped: list[str]) -> None:
+    assert subscribed({"context": {"the user": "ada"}}) == ["ada"] * 3
+    assert dropped == ["a broken carrier: raised by a function that reads the context entries of a subscription"]
+
+
+def test_error_of_an_inject_function_is_reported_and_the_stream_is_opened(dropped: list[str]) -> None:
+    session = PlainSession()
+
+    def subscribe() -> None:
+        USER.set("ada")
+        session.subscribe(7, TestSubscriber[Any](1))
+
+    copy_context().run(subscribe)
+    assert session.codec.decode(session.sent[0].body) == [7, {"context": {"the user": "ada"}}]
+    assert dropped == ["a broken carrier: raised by a function that adds context entries to a subscription"]
 
 
 def test_registration_needs_a_variable_and_a_free_name() -> None:

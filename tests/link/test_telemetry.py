@@ -96,12 +96,12 @@ def test_trace_crosses_from_python_to_the_peer() -> None:
     from pyrs.jvm import context
 
     with trace.get_tracer("test").start_as_current_span("here") as current:
-        entries = context.outgoing()
+        entries = context.collect_entries()
     assert entries["traceparent"].split("-")[1:3] == [
         format(current.get_span_context().trace_id, "032x"),
         format(current.get_span_context().span_id, "016x"),
     ]
-    assert "traceparent" not in context.outgoing()
+    assert "traceparent" not in context.collect_entries()
 
 
 def test_trace_crosses_from_the_peer_to_python() -> None:

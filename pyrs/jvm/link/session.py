@@ -15,7 +15,7 @@ from typing import Any
 from pyrs._core.context import capture
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
-from pyrs.jvm.context import outgoing, received
+from pyrs.jvm.context import collect_entries, context_of
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import (
     CREDIT,
@@ -127,7 +127,7 @@ class Session(StreamHost):
         try:
             if len(self.streams) > MAX_STREAMS:
                 raise too_many_streams()
-            if entries := outgoing():
+            if entries := collect_entries():
                 options = {**options, "context": entries}
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
             if len(body) > MAX_BODY:  # SUBSCRIBE is never fragmented
@@ -308,7 +308,7 @@ class Session(StreamHost):
         if len(self.streams) >= MAX_STREAMS:
             self._answer_now(frame(FrameType.ERROR, identifier, self.codec.encode_error(too_many_streams())))
             return
-        context = received(options)
+        context = context_of(options)
         stream = OutboundStream(self, identifier, context)
         self._register(stream)
         # Looked up by the reader and not by the task: RELEASE may be the next frame.
