@@ -175,8 +175,11 @@ class _Inbox(PrefetchingInput[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        self.arrived.append(element)
         if self._closed:
+            hooks.discard((), element)
+            return
+        self.arrived.append(element)
+        if self.closed:  # cancelled since the first look
             hooks.discard_all((), self.arrived)
         elif self._waker.waiting:
             self._wake()

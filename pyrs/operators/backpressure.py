@@ -286,15 +286,21 @@ class _ReducingBuffer(_Buffer):
         try:
             combined = checked_element(self._operator.function(buffered, element), "function")
         except BaseException as error:
-            self.elements.append(buffered)
+            self._keep(buffered)
             self._operator.blame(error)
             self.fail(error)
+            self.discard(element)
             if hooks.is_exit(error):
                 raise
             return False
-        self.elements.append(combined)
+        self._keep(combined)
         self._owner.wake()
         return False
+
+    def _keep(self, element: Any) -> None:
+        self.elements.append(element)
+        if self.closed:  # cancelled while the function ran, and possibly emptied
+            hooks.discard_all(self.discards, self.elements)
 
 
 class BackpressureReduce(BackpressureBuffer):

@@ -313,11 +313,14 @@ class _NewestInput(Input[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
+        if self._closed:
+            self.discard(element)
+            return
         newest = self.newest
         if newest:  # the drain loop may take it at the same time
             hooks.discard_all(self.discards, newest)
         newest.append(element)
-        if self._closed:  # before, or since the drain loop emptied the queue
+        if self.closed:  # cancelled since the first look
             hooks.discard_all(self.discards, newest)
         else:
             self._owner.wake()

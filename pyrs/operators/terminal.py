@@ -250,8 +250,11 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        self.arrived.put(((element,), False))
         if self._closed:
+            hooks.discard((), element)
+            return
+        self.arrived.put(((element,), False))
+        if self.closed:  # cancelled since the first look
             self.discard_arrived()
 
     def discard_arrived(self) -> None:

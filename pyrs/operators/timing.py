@@ -358,8 +358,11 @@ class _DelayedInput(Input[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
+        if self._closed:
+            self.discard(element)
+            return
         self.elements.append((self._timer.now() + self._seconds, element))
-        if self._closed:  # before, or since the drain loop emptied the queue
+        if self.closed:  # cancelled since the first look
             self.discard_elements()
         elif len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
             self._owner.wake()

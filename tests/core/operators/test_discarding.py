@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import TestPublisher
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.operator_registry import SAMPLES
 from tests.waiting import eventually
 
@@ -395,3 +395,77 @@ def test_prefetched_elements_are_discarded_on_cancel() -> None:
     assert discarded == []
     recorder.cancel()
     assert discarded == [1, 2]
+
+
+class _EmitsAfterCompletion(pyrs.Publisher[str]):
+    """Breaks §1.7: emits an element after on_complete."""
+
+    def subscribe(self, subscriber: pyrs.Subscriber[str], /) -> None:
+        subscriber.on_subscribe(_LateEmission(subscriber))
+
+
+class _LateEmission(pyrs.Subscription):
+    def __init__(self, subscriber: pyrs.Subscriber[str]) -> None:
+        self._subscriber: pyrs.Subscriber[str] | None = subscriber
+
+    def request(self, n: int, /) -> None:
+        subscriber, self._subscriber = self._subscriber, None
+        if subscriber is not None:
+            subscriber.on_next("a")
+            subscriber.on_next("b")
+            subscriber.on_complete()
+            subscriber.on_next("late")
+
+    def cancel(self) -> None: ...
+
+
+async def _iterated(stream: pyrs.Stream[str]) -> list[str]:
+    return [element async for element in stream]
+
+
+@pytest.mark.parametrize("hook", [False, True])
+@pytest.mark.parametrize(
+    "elements",
+    [
+        lambda stream: list(stream.to_iterable(timeout=10)),
+        lambda stream: asyncio.run(asyncio.wait_for(_iterated(stream), 10)),
+        lambda stream: stream.delay(0.01).collect(timeout=10),
+    ],
+    ids=["to_iterable", "asynchronous iteration", "delay"],
+)
+def test_element_after_completion_does_not_discard_the_buffered_ones(elements: Any, hook: bool) -> None:
+    discarded: list[str] = []
+    before = pyrs.set_discard_hook(discarded.append if hook else None)
+    try:
+        assert elements(pyrs.Stream(_EmitsAfterCompletion())) == ["a", "b"]
+        assert discarded == (["late"] if hook else [])
+    finally:
+        pyrs.set_discard_hook(before)
+
+
+def test_on_backpressure_reduce_discards_the_element_for_which_the_function_raises(dropped: Any) -> None:
+    discarded: list[str] = []
+
+    def fail(a: str, b: str) -> str:
+        raise ValueError(a + b)
+
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](0)
+    source.stream().on_backpressure_reduce(fail).do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a", "b")
+    subscriber.request(1)
+    assert subscriber.elements == ["a"]
+    assert isinstance(subscriber.error, ValueError)
+    assert discarded == ["b"]
+
+
+def test_on_backpressure_reduce_discards_the_result_of_a_function_that_cancels() -> None:
+    discarded: list[str] = []
+
+    def cancel(a: str, b: str) -> str:
+        subscriber.cancel()
+        return a + b
+
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](0)
+    source.stream().on_backpressure_reduce(cancel).do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a", "b")
+    assert discarded == ["ab"]
