@@ -71,3 +71,78 @@ def test_oldest_cancelled_stream_is_forgotten() -> None:
         subscriber.request(1)
         subscriber.cancel()
     assert len(session.late) == 1_024
+
+
+def test_dropped_batch_that_cannot_be_decoded_does_not_keep_the_stream() -> None:
+    session = PlainSession()
+    discarded: list[int] = []
+    reports: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: reports.append(where))
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.Stream(_Source(session)).do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    batch(session, 1, 2)
+    session.receive(Frame(FrameType.NEXT, 1, b"\x91\xc1"))  # one element, of a type that msgpack does not have
+    batch(session, 3)
+    try:
+        subscriber.cancel()
+    finally:
+        pyrs.set_error_hook(before)
+    assert session.streams == {}
+    assert sorted(discarded) == [2, 3]
+    assert reports == ["raised by a dropped batch of stream 1"]
+
+
+def test_exit_raised_by_a_function_for_discarded_elements_does_not_keep_the_stream() -> None:
+    session = PlainSession()
+
+    def leave(element: int) -> None:
+        raise SystemExit(element)
+
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.Stream(_Source(session)).do_on_discard(leave).subscribe(subscriber)
+    subscriber.request(1)
+    batch(session, 1, 2)
+    with pytest.raises(SystemExit):
+        subscriber.cancel()
+    assert session.streams == {}
+
+
+def test_batch_that_arrives_while_the_stream_leaves_the_table_is_discarded() -> None:
+    session = PlainSession()
+    discarded: list[int] = []
+
+    class _Table(dict[int, Any]):
+        """Receives a batch, as the reader may, when the stream has left."""
+
+        def __delitem__(self, key: int) -> None:
+            super().__delitem__(key)
+            batch(session, 2)
+
+        def pop(self, *arguments: Any) -> Any:
+            found = super().pop(*arguments)
+            batch(session, 2)
+            return found
+
+    session.streams = _Table()
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.Stream(_Source(session)).do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    batch(session, 1)
+    subscriber.cancel()
+    assert discarded == [2]
+
+
+def test_elements_beyond_the_credit_of_a_cancelled_stream_are_not_queued() -> None:
+    session = PlainSession()
+    discarded: list[int] = []
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.Stream(_Source(session)).do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    stream = session.streams[1]
+    subscriber.cancel()
+    session.streams[1] = stream  # as while its Subscriber handles an element
+    batch(session, *range(16))  # all that were granted
+    for _ in range(10):
+        batch(session, 16, 17, 18)
+    assert discarded == list(range(16))

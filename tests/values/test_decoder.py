@@ -121,6 +121,14 @@ def test_msgpacks_own_timestamp_is_no_value_of_the_table(
     assert ValueDecoder(Recorder()).decode_batch(msgpack.packb(bytes_like_it)) == (bytes_like_it, None)
 
 
+@pytest.mark.parametrize("size", [4, 8, 12])
+@pytest.mark.parametrize("header", [b"\xc7", b"\xc8\x00", b"\xc9\x00\x00\x00"], ids=["8 bits", "16 bits", "32 bits"])
+def test_msgpacks_own_timestamp_is_found_behind_each_form_of_its_length(header: bytes, size: int) -> None:
+    body = b"\x91" + header + bytes([size]) + b"\xff" + bytes(size)
+    with pytest.raises(ProtocolError, match="extension type -1"):
+        ValueDecoder(Recorder()).decode_batch(body)
+
+
 def test_a_value_without_a_form_is_found_at_any_depth() -> None:
     body = b"\x91" * 900 + msgpack.packb(BAD)
     elements, error = ValueDecoder(Recorder()).decode_batch(body)

@@ -84,12 +84,13 @@ class StreamHost:
 
     def ended_inbound(self, stream: Any, dropped: int, *, cancelled: bool) -> None:
         """Remove a consumer end from the table."""
-        if self.streams.pop(stream.id, None) is None:
+        if stream.id not in self.streams:
             return
         if cancelled and stream.discards_late():
-            self.late[stream.id] = stream
+            self.late[stream.id] = stream  # first: the reader may receive a batch at any time
             if len(self.late) > _LATE_STREAMS:
                 self.late.pop(next(iter(tuple(self.late))), None)
+        del self.streams[stream.id]
         self.elements_in += stream.window.delivered
         self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
         if dropped:

@@ -201,7 +201,8 @@ class InboundStream(DrainLoop, Subscription):
 
     def _drop_later(self, body: Body, home: bool) -> None:
         """Drop a batch that arrived after the end of the stream."""
-        if not hooks.is_discarding(self.discards):
+        # Elements beyond the credit are only released: a peer could fill the queue of the workers with them.
+        if self._received > self.window.granted or not hooks.is_discarding(self.discards):
             self._session.codec.discard(body)
             return
         if home:
@@ -401,10 +402,13 @@ class InboundStream(DrainLoop, Subscription):
         self._confirmed.put(None)
         self._subscriber = None
         current, self._current = self._current, []
-        dropped = len(current) + self._drop_batches()
-        if current:
-            self._in_context(partial(hooks.discard_all, self.discards, deque(current)))
-        self._session.ended_inbound(self, dropped, cancelled=self._cancelled)
+        dropped = len(current)
+        try:
+            dropped += self._drop_batches()
+            if current:
+                self._in_context(partial(hooks.discard_all, self.discards, deque(current)))
+        finally:  # a function for discarded elements may raise an exit
+            self._session.ended_inbound(self, dropped, cancelled=self._cancelled)
 
     def _drop_batches(self) -> int:
         dropped = 0
@@ -419,14 +423,18 @@ class InboundStream(DrainLoop, Subscription):
 
     def _drop_batch(self, body: Body) -> None:
         """Give back the references of a batch, or decode and discard its elements."""
-        if hooks.is_discarding(self.discards):
-            # Not the decoder of the drain loop, which may be in use.
-            elements, _ = self._session.codec.batch_decoder()(body)
-            hooks.discard_all(self.discards, deque(elements))
-        else:
-            self._session.codec.discard(body)
-        if type(body) is Returning:
-            self._session.release(self._session.handles.unpin(body.pins))
+        try:
+            if hooks.is_discarding(self.discards):
+                # Not the decoder of the drain loop, which may be in use.
+                elements, _ = self._session.codec.batch_decoder()(body)
+                hooks.discard_all(self.discards, deque(elements))
+            else:
+                self._session.codec.discard(body)
+        except Exception as unreadable:
+            hooks.on_error_dropped(unreadable, f"raised by a dropped batch of stream {self.id}")
+        finally:
+            if type(body) is Returning:
+                self._session.release(self._session.handles.unpin(body.pins))
 
     def cancel_once(self) -> bool:
         """Return True for the first call: CANCEL is sent once."""

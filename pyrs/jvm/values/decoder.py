@@ -25,7 +25,8 @@ _REFERENCE_SIZE = 9
 _LARGE = 2 * LIMITS["frame.body"]  # more than a batch of small elements
 _NIL = b"\xc0"
 _CONTAINERS = {list, tuple, dict, set, frozenset}
-_TIMESTAMPS = (b"\xd6", b"\xd7", b"\xc7\x0c")  # of msgpack's extension type -1, in its three sizes
+# Of msgpack's extension type -1: two fixed sizes, and three sizes after a length of one, two or four bytes.
+_TIMESTAMPS = (b"\xd6", b"\xd7", *(before + bytes([size]) for before in (b"\xc7", b"\x00") for size in (4, 8, 12)))
 _LAST_OF_HEADER = b"\xff"
 _MANY = 1_024
 _iterate_objects = struct.Struct(">4xQ").iter_unpack

@@ -132,7 +132,8 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         int elements = Frames.batchSize(body);
         if (terminal.get() != null || cancelled) {
             received += elements;
-            if (discards == null || terminal.get() != null) {
+            // Elements beyond the credit are only released: Python could fill the queue with them.
+            if (discards == null || terminal.get() != null || received > window.granted()) {
                 session.discard(body);
             } else {
                 queueBatch(body, home); // the drain loop passes the elements to the functions for dropped elements

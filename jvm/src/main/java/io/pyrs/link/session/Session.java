@@ -235,10 +235,11 @@ public final class Session {
     }
 
     void ended(InboundStream stream) {
-        if (streams.remove(stream.id()) != null) {
+        if (streams.containsKey(stream.id())) {
             if (stream.discardsLate()) {
-                lateStreams.put(stream.id(), stream);
+                lateStreams.put(stream.id(), stream); // first: the reader may receive a batch at any time
             }
+            streams.remove(stream.id());
             elementsIn.add(stream.delivered());
             largestInFlight.accumulateAndGet(stream.largestInFlight(), Math::max);
         }
