@@ -114,10 +114,16 @@ class _Splitter:
         return bool(self._pieces)
 
     def add(self, chunk: Any) -> list[Any]:
-        """Add a chunk and return the lines that it completes, before ``failure`` if that is set."""
+        """Add a chunk and return the lines that it completes, before ``failure`` if that is set.
+
+        A chunk after the failure is dropped: the rest of a line that is too long is no line.
+        """
+        if self.failure is not None:
+            return []
         chunk = bytes(chunk) if isinstance(chunk, (bytearray, memoryview)) else chunk
         if not isinstance(chunk, self._kind or (str, bytes)):
             wanted = "str or bytes" if self._kind is None else f"{self._kind.__name__}, like the first element"
+            self.release()
             self.failure = TypeError(f"split_lines takes a stream of {wanted}, not of {type(chunk).__name__}")
             return []
         if self._kind is None:

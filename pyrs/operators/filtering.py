@@ -264,16 +264,23 @@ class _SkipLastRun(_SkipRun):
     def __init__(self, stage: _Counted) -> None:
         super().__init__(stage)
         self._last: deque[Any] = deque()
+        self._released = False
 
     def on_next(self, element: Any) -> None:
         last = self._last
         last.append(element)
-        if len(last) > self._left:
-            self.emit(last.popleft())
+        if self._released:  # on another thread
+            self.discard_all(last)
+        elif len(last) > self._left:
+            try:
+                oldest = last.popleft()
+            except IndexError:
+                return  # release has run since
+            self.emit(oldest)
 
     def release(self) -> None:
-        last, self._last = self._last, deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
-        self.discard_all(last)
+        self._released = True
+        self.discard_all(self._last)
 
 
 class SkipLast(_Counted):

@@ -162,13 +162,21 @@ class _HoldingRun(TailRun):
 
     def on_next(self, decision: Any) -> None:
         if decision:
-            self.forward(self._held.pop())
+            for element in self._take():
+                self.forward(element)
 
     def on_complete(self) -> None:
-        if self._waits and self._held:
-            self.end_with(self._held.pop())
+        taken = self._take() if self._waits else []
+        if taken:
+            self.end_with(*taken)
         else:
             self.complete()
+
+    def _take(self) -> list[Any]:
+        try:
+            return [self._held.pop()]
+        except IndexError:
+            return []  # release has run on another thread
 
     def drop(self, element: Any) -> None:
         self.discard(element)

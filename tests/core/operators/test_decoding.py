@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import pyrs
 from pyrs.errors import BufferOverflow
-from pyrs.testing import TestPublisher, TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber, Violation
 from tests.core.modelling import DEMANDS, WAYS, Counting, agrees, quick
 from tests.core.support import notes_of, subscribe
 
@@ -149,3 +149,19 @@ def test_wrong_arguments_raise() -> None:
         chunks.decode(errors="klingon")
     with pytest.raises(ValueError, match="max_length must be at least 1"):
         chunks.split_lines(max_length=0)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error"),
+    [(["a\nb\ntoo lo", "ng\nc\n"], BufferOverflow), (["a\nb\nc", b"d\n", "e\n"], TypeError)],
+    ids=["too long", "wrong type"],
+)
+def test_split_lines_emits_no_part_of_a_line_after_a_failure(chunks: list[Any], error: type[Exception]) -> None:
+    source = TestPublisher[Any](Violation.REQUEST_OVERFLOW)
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    source.stream().split_lines(max_length=5).subscribe(subscriber)
+    source.next(*chunks)
+    source.complete()
+    subscriber.request(9)
+    assert subscriber.elements == ["a", "b"]
+    assert isinstance(subscriber.error, error)

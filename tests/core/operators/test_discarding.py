@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs._core import hooks
+from pyrs.operators.filtering import SkipLast
+from pyrs.operators.flattening import _AtEnd, _IfTrue
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.operator_registry import SAMPLES
 from tests.waiting import eventually
@@ -469,3 +472,27 @@ def test_on_backpressure_reduce_discards_the_result_of_a_function_that_cancels()
     source.stream().on_backpressure_reduce(cancel).do_on_discard(discarded.append).subscribe(subscriber)
     source.next("a", "b")
     assert discarded == ["ab"]
+
+
+def test_skip_last_discards_an_element_that_arrives_during_the_cancel() -> None:
+    discarded: list[str] = []
+    run: Any = SkipLast(1).run()
+    run.discard_all = lambda elements: hooks.discard_all((discarded.append,), elements)
+    run.emit = discarded.append
+    run.on_next("a")
+    run.release()
+    run.on_next("b")
+    run.on_next("c")
+    assert discarded == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("stage", [_IfTrue, _AtEnd])
+def test_decision_that_arrives_during_the_cancel_is_ignored(stage: Any) -> None:
+    discarded: list[str] = []
+    run: Any = stage("a").run()
+    run.discard_all = lambda elements: hooks.discard_all((discarded.append,), elements)
+    run.complete = lambda: None
+    run.release()
+    run.on_next(True)
+    run.on_complete()
+    assert discarded == ["a"]
