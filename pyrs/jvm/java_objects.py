@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
+from pyrs._core.sites import Site
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import CallTimeout, NullSignal
 from pyrs.stream.stream import Maybe, Stream
@@ -168,6 +169,8 @@ class JavaPublisher(Publisher[Any]):
     """
 
     carries_context = True
+    site: Site | None = None
+    """The line of user code that converted it."""
 
     def __init__(
         self,
@@ -199,7 +202,12 @@ class JavaPublisher(Publisher[Any]):
             options["exact"] = True
         # The stream does not hold the JavaObject, which must live until SUBSCRIBE is sent: this frame holds it.
         self._publisher._link.session.subscribe(
-            self._publisher._handle, subscriber, exact=self.exact, options=options, confirm=self.hot
+            self._publisher._handle,
+            subscriber,
+            exact=self.exact,
+            options=options,
+            confirm=self.hot,
+            site=self.site,
         )
 
     def __repr__(self) -> str:
@@ -208,6 +216,9 @@ class JavaPublisher(Publisher[Any]):
 
 class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
     """A Subscriber of the JVM, for one subscription (§2.5, §2.12)."""
+
+    site: Site | None = None
+    """The line of user code that converted it."""
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False) -> None:
         self.java_object = java_object
@@ -222,7 +233,8 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         if not self._once.acquire(blocking=False):
             subscription.cancel()
             return
-        stream = self.java_object._link.session.subscribe_peer(self.java_object._handle, self._options)
+        reference = self.java_object
+        stream = reference._link.session.subscribe_peer(reference._handle, self._options, self.site)
         self._stream = stream
         stream.on_subscribe(subscription)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
+from pyrs._core.sites import Site
 from pyrs.errors import ConversionError, ProtocolError
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import RELEASED, FrameType, frame
@@ -26,12 +27,13 @@ class MissingHandle(ProtocolError, LookupError):
 class Owned:
     """An object of this side, and how often its handle was sent."""
 
-    __slots__ = ("claimed", "count", "handle", "kind", "target")
+    __slots__ = ("claimed", "count", "handle", "kind", "site", "target")
 
     def __init__(self, handle: int, target: object, kind: int) -> None:
         self.handle = handle
         self.target = target
         self.kind = kind
+        self.site: Site | None = None
         self.count = 0
         self.claimed = False
 
@@ -92,6 +94,17 @@ class Handles:
         """Like ``local()``, but return None for an unknown handle."""
         owned = self._by_handle.get(handle)
         return None if owned is None else owned.target
+
+    def note_site(self, handle: int, site: Site | None) -> None:
+        """Record the line of user code that exported an object."""
+        owned = self._by_handle.get(handle)
+        if owned is not None:
+            owned.site = site
+
+    def site(self, handle: int) -> Site | None:
+        """Return the line that ``note_site`` recorded."""
+        owned = self._by_handle.get(handle)
+        return None if owned is None else owned.site
 
     def pin(self, handles: list[int]) -> None:
         """Hold objects that return in a batch until ``unpin``, when it is decoded.

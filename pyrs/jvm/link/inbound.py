@@ -15,6 +15,7 @@ from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
+from pyrs._core.sites import Site
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
@@ -66,7 +67,10 @@ class InboundStream(DrainLoop, Subscription):
         "_terminal",
         "_unreadable",
         "discards",
+        "handle",
         "id",
+        "opened",
+        "site",
         "window",
     )
 
@@ -84,6 +88,9 @@ class InboundStream(DrainLoop, Subscription):
         self._context = context
         self.discards = hooks.discards_of(subscriber)
         self.id = identifier
+        self.opened = 0.0
+        self.handle = 0  # of the Publisher of the peer; 0 for a stream that the peer opened
+        self.site: Site | None = None
         self.window = Window(max_prefetch, exact=exact)
         self._session = session
         self._subscriber: Subscriber[Any] | None = subscriber
@@ -450,6 +457,20 @@ class InboundStream(DrainLoop, Subscription):
         """The number of requested elements that are not delivered yet."""
         return 0 if self._ended else max(0, min(self.window.requested, UNBOUNDED) - self.window.delivered)
 
+    @property
+    def received(self) -> int:
+        """The number of elements that arrived."""
+        return self._received
+
+    @property
+    def state(self) -> str:
+        """``cancelled``, ``ended``, ``live`` or ``starting``."""
+        return "cancelled" if self._cancelled else "ended" if self._ended else "live" if self._started else "starting"
+
+    @property
+    def subscriber(self) -> Subscriber[Any] | None:
+        """The Subscriber, or None after the end."""
+        return self._subscriber
+
     def __repr__(self) -> str:
-        state = "cancelled" if self._cancelled else "ended" if self._ended else "live" if self._started else "starting"
-        return f"<InboundStream {self.id} {state}, demand {self.demand}, in flight {self.in_flight}>"
+        return f"<InboundStream {self.id} {self.state}, demand {self.demand}, in flight {self.in_flight}>"

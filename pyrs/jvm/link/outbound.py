@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import Context
 from time import perf_counter
 from typing import Any
@@ -14,6 +14,7 @@ from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
+from pyrs._core.sites import Site
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches, OutboundBatch
@@ -22,6 +23,11 @@ from pyrs.jvm.link.host import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
+
+
+def _unknown() -> object:
+    """Stand in for the weak reference to an unknown Publisher."""
+    return None
 
 
 class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
@@ -51,14 +57,22 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "_subscription",
         "_terminal",
         "_upstream",
+        "handle",
         "id",
+        "opened",
+        "publisher",
         "queued",
+        "site",
     )
 
     def __init__(self, session: StreamHost, identifier: int, context: Context | None = None) -> None:
         super().__init__(session.execute)
         self._context = context  # of the peer's Subscriber; each request runs in a copy
         self.id = identifier
+        self.opened = 0.0
+        self.handle = 0  # of the Subscriber of the peer; 0 for a stream that the peer opened
+        self.publisher: Callable[[], object] = _unknown  # a weak reference, for its name
+        self.site: Site | None = None
         self.queued = False
         self._session = session
         self._batches = Batches(session.codec.encoder())
@@ -394,10 +408,24 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """The credit that the Publisher has not used yet."""
         return max(0, self._granted - self._emitted)
 
+    @property
+    def emitted(self) -> int:
+        """The number of elements that the Publisher emitted."""
+        return self._emitted
+
+    @property
+    def buffered(self) -> int:
+        """The number of encoded elements that are not written yet."""
+        return len(self._batches)
+
+    @property
+    def state(self) -> str:
+        """``cancelled``, ``ended`` (a terminal signal is not written yet) or ``live``."""
+        return "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
+
     def __repr__(self) -> str:
-        state = "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
         emitted = f"{self._emitted} of {self._granted} granted elements"
-        return f"<OutboundStream {self.id} {state}, {emitted}, {len(self._batches)} to write>"
+        return f"<OutboundStream {self.id} {self.state}, {emitted}, {len(self._batches)} to write>"
 
 
 class _RequestsInContext(Subscription):

@@ -6,13 +6,17 @@ The reader calls ``receive``, which records and schedules, and runs no user code
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
 from pyrs._core.context import capture
+from pyrs._core.sites import Site
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.context import collect_entries, context_of
@@ -93,6 +97,7 @@ class Session(StreamHost):
         exact: bool = False,
         confirm: bool = False,
         options: dict[str, Any] | None = None,
+        site: Site | None = None,
     ) -> None:
         """Subscribe a Python Subscriber to the peer's Publisher ``handle``.
 
@@ -110,6 +115,7 @@ class Session(StreamHost):
             exact=exact,
             context=capture(),
         )
+        stream.handle, stream.site = handle, site
         try:
             self._register(stream)
             confirm = confirm and self._confirm_seconds > 0 and not on_event_loop()
@@ -141,13 +147,16 @@ class Session(StreamHost):
         self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
         return True
 
-    def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
+    def subscribe_peer(
+        self, handle: int, options: dict[str, Any] | None = None, site: Site | None = None
+    ) -> OutboundStream:
         """Open a stream to the peer's Subscriber, to be subscribed to a Python Publisher."""
         if not self.open:
             raise self.why_over()
         if len(self.streams) >= MAX_STREAMS:
             raise too_many_streams()
         stream = OutboundStream(self, next(self._stream_ids))
+        stream.handle, stream.site = handle, site
         try:
             self._register(stream)
             body = self.codec.encode([handle, options or {}])
@@ -160,6 +169,7 @@ class Session(StreamHost):
 
     def _register(self, stream: InboundStream | OutboundStream) -> None:
         self.streams_total += 1
+        stream.opened = monotonic()
         self.streams[stream.id] = stream
         if not self.open:  # ``lost`` may have read the table before
             self._end(stream, self.over)
@@ -310,9 +320,12 @@ class Session(StreamHost):
             return
         context = context_of(options)
         stream = OutboundStream(self, identifier, context)
-        self._register(stream)
         # Looked up by the reader and not by the task: RELEASE may be the next frame.
         publisher = self.handles.find(handle)
+        stream.site = self.handles.site(handle)
+        with suppress(TypeError):  # not every class has weak references
+            stream.publisher = weakref.ref(publisher)
+        self._register(stream)
 
         def subscribe() -> None:
             try:
