@@ -19,6 +19,7 @@ EPILOG = """examples:
   python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
   python -m pyrs tck my.tests:MyVerification    test a Publisher, Subscriber or Processor against the specification
   python -m pyrs jars io.projectreactor:reactor-core:3.6.0    a class path by Maven coordinates
+  python -m pyrs top        the live streams of the processes that call bridge.serve_status()
   python -m pyrs doctor     check Python, Java, the gateways and the jar, and say how to fix what is missing
   python -m pyrs version    the version, and whether the bridge's jar and gateways are installed
 """
@@ -71,6 +72,16 @@ def build_parser() -> argparse.ArgumentParser:
     searched = "search this repository after Maven Central"
     argument("--repository", action="append", default=[], metavar="ADDRESS", help=searched)
     argument("--exclude", action="append", default=[], metavar="GROUP:ARTIFACT", help="leave this dependency out")
+    top = command(
+        run_top,
+        "show the live streams of running processes",
+        "Shows each live stream of the bridges of this user's processes that called bridge.serve_status(): demand, "
+        "elements in flight, rate, drops and the line that assembled it. Ctrl-C ends it. Exits 1 with --once or --json "
+        "if no process serves its status.",
+    )
+    top.add_argument("--once", action="store_true", help="print the table once")
+    top.add_argument("--json", action="store_true", help="print one JSON document")
+    top.add_argument("--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two tables (1)")
     doctor = command(
         run_doctor,
         "check what the bridge needs on this machine",
@@ -120,6 +131,27 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     from pyrs import _doctor
 
     return _doctor.run(arguments.json)
+
+
+def run_top(arguments: argparse.Namespace) -> int:
+    """Show the live streams until Ctrl-C, or once."""
+    try:
+        from pyrs import _top
+    except ImportError:
+        print("pyrs top: msgpack is not installed: pip install 'pyrs-streams[jpype]' or '[spark]'", file=sys.stderr)
+        return 1
+    try:
+        return _top.run(once=arguments.once, as_json=arguments.json, interval=arguments.interval)
+    except PermissionError as error:
+        print(f"pyrs top: {error}", file=sys.stderr)
+        return 1
+
+
+def _interval(text: str) -> float:
+    seconds = float(text)
+    if not 0.1 <= seconds <= 3_600:
+        raise argparse.ArgumentTypeError(f"SECONDS must be from 0.1 to 3600, not {text}")
+    return seconds
 
 
 def run_version(arguments: argparse.Namespace) -> int:

@@ -11,8 +11,9 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import LinkClosed
 from pyrs.jvm.classes import JavaClass
@@ -27,7 +28,12 @@ from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.session import Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
+from pyrs.jvm.stage_function import StageFunction
+from pyrs.jvm.streams import Rates, Streams, as_json, display, snapshot, title
 from pyrs.stream.stream import Maybe, Stream
+
+if TYPE_CHECKING:
+    from pyrs.jvm.status import StatusServer
 
 _log = logging.getLogger("pyrs.jvm")
 _numbers = itertools.count(1)
@@ -65,6 +71,8 @@ class Bridge:
         self._reconnecting = threading.Lock()
         self._pid = os.getpid()
         self._abandoned = False
+        self._rates = Rates()
+        self._status: StatusServer | None = None
         try:
             # One task that an interrupt cannot split, so that no link is left half open.
             gateway.shield(self._open)
@@ -194,7 +202,12 @@ class Bridge:
         """
         self._check_open()
         _check_options(exact=exact, hot=hot)
-        return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
+        site = assembly_site()
+        made = self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
+        for part in (made, made.source if isinstance(made, Stream) else None):
+            if isinstance(part, (JavaPublisher, JavaSubscriber)) and part.site is None:
+                part.site = site
+        return made
 
     def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
         references = self._references  # of one link, while another thread may open the next one
@@ -294,15 +307,16 @@ class Bridge:
             check_convertible(python_object, java_type)
             if isinstance(python_object, JavaFuture):
                 python_object = Maybe(python_object.source).checkpoint()  # a CompletionStage is no Publisher in Java
-        made = self._gateway.shield(lambda: self._hand_over(python_object, options))
+        site = assembly_site()
+        made = self._gateway.shield(lambda: self._hand_over(python_object, options, site))
         return made if java_type is None else converted(self, made, java_type)
 
-    def _hand_over(self, python_object: Any, options: Mapping[str, object]) -> Any:
+    def _hand_over(self, python_object: Any, options: Mapping[str, object], site: Site | None) -> Any:
         theirs = self._references.java_handle(python_object)
         if theirs is not None:
             return theirs.java
         kind = _kind(python_object)
-        return self._exported(python_object, kind, lambda control, handle: control.mirror(kind, handle, options))
+        return self._exported(python_object, kind, lambda control, handle: control.mirror(kind, handle, options), site)
 
     def to_jvm_stage(
         self,
@@ -392,9 +406,12 @@ class Bridge:
         self._check_open()
         return self._gateway.shield(lambda: self._control.values(interface, {"convert": convert}))
 
-    def _exported(self, target: object, kind: int, make: Callable[[Control, int], object]) -> Any:
+    def _exported(
+        self, target: object, kind: int, make: Callable[[Control, int], object], site: Site | None = None
+    ) -> Any:
         references = self._references  # a new link has others
         handle = references.own(target, kind)
+        references.session.handles.note_site(handle, site)
         try:
             return make(references.control, handle)
         except BaseException:
@@ -432,6 +449,47 @@ class Bridge:
             **self._connection.stats(),
         }
 
+    def streams(self) -> Streams:
+        """Return the state of every live stream of this side of the bridge.
+
+        Reads the counters of the streams; elements cost nothing more.
+
+        Examples:
+            >>> for stream in bridge.streams():  # doctest: +SKIP
+            ...     print(stream.name, stream.demand, stream.rate, stream.site)
+        """
+        session = self._session
+        streams = snapshot(session, self._rates)
+        return Streams(title(self.name, self._state(), len(streams), session.dropped), streams)
+
+    def show(self) -> None:
+        """Print the live streams as a table; in a notebook, display it.
+
+        Each rate is that since the previous call of ``show`` or ``streams``.
+        """
+        display(self.streams())
+
+    def serve_status(self) -> None:
+        """Let ``python -m pyrs top`` of the same user show the live streams, until the bridge is closed.
+
+        A server on the loopback interface answers read-only requests that have the token. Its port and token are in a
+        file that only this user can read, in ``$XDG_RUNTIME_DIR`` or in the folder for temporary files. Further calls
+        do nothing.
+
+        Raises:
+            PermissionError: The folder of the file belongs to another user, or others can read it.
+            LinkClosed: The bridge is closed.
+        """
+        from pyrs.jvm.status import StatusServer
+
+        self._check_open()
+        with self._reconnecting:
+            if self._status is None:
+                self._status = StatusServer(self.name, lambda: as_json(self.name, self._state(), self._session))
+
+    def _state(self) -> str:
+        return "open" if self._session.open else "closed" if self.closed else "broken"
+
     def jvm_stats(self) -> dict[str, object]:
         """Return the counters of the JVM's side: one call through the gateway."""
         self._check_open()
@@ -447,6 +505,8 @@ class Bridge:
             True if everything ended within the deadline.
         """
         self._abandoned = True
+        if self._status is not None:
+            self._status.close()
         closed = self._connection.close(deadline_seconds)
         self._references.originals.clear()
         return closed
@@ -471,30 +531,8 @@ class Bridge:
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{html.escape(key)}</th><td>{value:,}</td></tr>" for key, value in self.stats().items())
-        state = "open" if self._session.open else "closed" if self.closed else "broken"
-        caption = html.escape(f"{self.name}, {state}, {self._gateway.describe()}")
+        caption = html.escape(f"{self.name}, {self._state()}, {self._gateway.describe()}")
         return f"<table><caption>{caption}</caption>{rows}</table>"
-
-
-class StageFunction:
-    """The object that Java calls to assemble a Python stage."""
-
-    def __init__(self, function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> None:
-        self._function = function
-        self._exact = exact
-        self._convert = convert
-
-    def __call__(self, upstream: Any, hot: bool = False) -> Any:
-        """Assemble the stage over one upstream. Java passes ``hot`` for a hot Publisher."""
-        if isinstance(upstream, Stream) and isinstance(upstream.source, JavaPublisher):
-            upstream.source.exact = self._exact
-            if hot:
-                upstream.source.hot = True
-            upstream.source.convert = self._convert
-        result = self._function(upstream)
-        if callable(getattr(result, "subscribe", None)):
-            return result if isinstance(result, Stream) else Stream(result)
-        raise TypeError(f"a stage must return a Publisher, {self._function!r} returned a {type(result).__name__}")
 
 
 def _check_options(

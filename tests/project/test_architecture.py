@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({""}),  # pyrs/__init__.py exports the core only
     frozenset({"jvm"}),
     frozenset({"spark", "tck", "telemetry"}),
-    frozenset({"_demo", "_doctor", "__main__", "pytest_plugin"}),
+    frozenset({"_demo", "_doctor", "_top", "__main__", "pytest_plugin"}),
 )
 LAYER_OF = {package: height for height, layer in enumerate(LAYERS) for package in layer}
 

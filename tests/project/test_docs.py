@@ -88,7 +88,7 @@ def test_a_package_docstring_lists_all_its_modules(package: str) -> None:
     folder = ROOT / "pyrs" / package
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
     modules = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
-    commands = {"__init__", "__main__", "_demo", "_doctor"}
+    commands = {"__init__", "__main__", "_demo", "_doctor", "_top"}
     missing = {name for name in modules - commands if not re.search(rf"\b{name}\b", text)}
     named = set(re.findall(r"^ *(?:pyrs\.)?(\w+)  +\w", text, re.MULTILINE))
     assert missing == set()

@@ -20,7 +20,14 @@ from tests.demo.driver import Driver, completed
 from tests.project.examples import ROOT, Example, Recorder, comments_of, differences, jvm_examples, plain_examples
 
 EXAMPLES = list(plain_examples())
-JVM_PAGES = ["README.md", "docs/index.md", "docs/quickstart.md", "docs/recipes.md", "docs/interop.md"]
+JVM_PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/quickstart.md",
+    "docs/recipes.md",
+    "docs/interop.md",
+    "docs/debugging.md",
+]
 SPARK_EXAMPLES = [example for page in JVM_PAGES for example in jvm_examples(page) if "SparkSession" in example.code]
 
 

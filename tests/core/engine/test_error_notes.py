@@ -419,7 +419,7 @@ class TestHooks:
         assert done.stdout == "False\n"
 
 
-EXAMPLE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
+EXAMPLE = re.compile(r"(?<!-->\n)```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
 EXAMPLES = EXAMPLE.findall((ROOT / "docs" / "debugging.md").read_text(encoding="utf-8"))
 
 
