@@ -1,8 +1,8 @@
-"""Traces of OpenTelemetry: a span for each subscription, and one trace across the bridge.
+"""Record subscriptions as OpenTelemetry spans, and continue traces across the bridge.
 
 ``instrument`` lets the trace of a subscription cross the bridge as W3C ``traceparent``, and ``span`` is an operator
 that records each subscription as a span. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``.
-Nothing else of pyrs imports this module, so without it a stream has no overhead.
+No other module of pyrs imports this one, so streams without a span have no overhead.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _instrumented = False
 
 
 def instrument() -> None:
-    """Let the current trace cross the bridges of this process. Idempotent.
+    """Propagate the current trace across the bridges of this process. Idempotent.
 
-    A stream of the JVM that is subscribed to inside a span receives ``traceparent``, and ``tracestate`` if there is
-    one, in Reactor's ``Context``. A Python stream that Reactor subscribes to with a ``traceparent`` in its
-    ``Context`` runs inside that trace: its spans are children of Reactor's.
+    If Python subscribes to a stream of the JVM inside a span, the stream receives ``traceparent``, and ``tracestate``
+    if there is one, in Reactor's ``Context``. If Reactor subscribes to a Python stream with a ``traceparent`` in its
+    ``Context``, the stream runs inside that trace: its spans are children of Reactor's span.
 
     Examples:
         >>> from pyrs import telemetry
@@ -64,11 +64,11 @@ def instrument() -> None:
 def span(name: str, **attributes: str | int | float | bool) -> Callable[[Stream[T]], Stream[T]]:
     """Return a function for ``transform`` that records each subscription as a span.
 
-    The span begins with ``subscribe`` and ends with the terminal signal or the cancel. It is current while the
-    operators before it are subscribed to and run, so that their own spans, and those of a JVM behind the bridge, are
-    its children. Its parent is the current span of the ``subscribe`` call. Its attributes are ``pyrs.elements``,
-    ``pyrs.requested`` (-1 for unbounded demand) and ``pyrs.outcome``: ``completed``, ``failed`` or ``cancelled``. An
-    error is recorded as an exception event.
+    The span begins with ``subscribe`` and ends with the terminal signal or the cancel. The operators before it run in
+    its context, so that their spans, and those of a JVM behind the bridge, are its children. Its
+    parent is the current span of the ``subscribe`` call. Its attributes are ``pyrs.elements``, ``pyrs.requested`` (-1
+    for unbounded demand) and ``pyrs.outcome``: ``completed``, ``failed`` or ``cancelled``. An error is recorded as an
+    exception event.
 
     Forwards demand unchanged. Buffers nothing.
 
@@ -141,8 +141,8 @@ class _SpanSubscriber(Subscriber[T]):
         self.end("completed")
         self._subscriber.on_complete()
 
-    def requested(self, n: int) -> None:
-        """Count demand."""
+    def add_demand(self, n: int) -> None:
+        """Add to the recorded demand."""
         with self._lock:
             self._requested += max(n, 0)
 
@@ -168,7 +168,7 @@ class _SpanSubscription(Subscription):
         self._subscriber = subscriber
 
     def request(self, n: int, /) -> None:
-        self._subscriber.requested(n)
+        self._subscriber.add_demand(n)
         self._subscription.request(n)
 
     def cancel(self) -> None:

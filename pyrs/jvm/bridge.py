@@ -20,7 +20,7 @@ from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.control import Control, Gateway
 from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
-from pyrs.jvm.kinds import STREAM_KINDS, check_convertible, converted, publisher_of
+from pyrs.jvm.kinds import STREAM_KINDS, check_convertible, convert_to, publisher_of
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
@@ -92,7 +92,7 @@ class Bridge:
         def codec(session: Session) -> Codec:
             if self._reconnects:
                 session.recovery = (
-                    "; its streams, calls and Java objects are over, and the next use of the bridge opens a new link"
+                    "; its streams, calls and Java objects have ended, and the next use of the bridge opens a new link"
                 )
             made.append(LinkReferences(session, self._gateway, control))
             return LinkCodec(made[0])
@@ -109,7 +109,7 @@ class Bridge:
         except BaseException:
             control.close()
             raise
-        # Not before the link is open: another thread would use the references of a link that fails to open.
+        # Assigned after the link is open: if it fails to open, no other thread may use its references.
         self._references = made[0]
         self._control: Control = control
         self._session = connection.session
@@ -210,7 +210,7 @@ class Bridge:
         return made
 
     def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
-        references = self._references  # of one link, while another thread may open the next one
+        references = self._references  # read once, because another thread may replace the link
         if self._gateway.is_java_object(java_object):
             ours = references.control.unwrap(java_object)
             if ours:
@@ -284,9 +284,9 @@ class Bridge:
         Args:
             python_object: The Publisher, Subscriber or Processor.
             java_type: For a Publisher: the class of the result, by default a Publisher. For a ``Maybe`` or a ``Single``
-                it is ``"reactor.core.publisher.Mono"``, ``"io.reactivex.rxjava3.core.Maybe"`` or ``Completable``,
-                ``"io.smallrye.mutiny.Uni"``, or ``"java.util.concurrent.CompletionStage"``, which is subscribed to at
-                once; for a ``Single`` also ``"io.reactivex.rxjava3.core.Single"``. For any Publisher it is
+                ``"reactor.core.publisher.Mono"``, ``"io.reactivex.rxjava3.core.Maybe"`` or ``Completable``,
+                ``"io.smallrye.mutiny.Uni"``, or ``"java.util.concurrent.CompletionStage"`` or ``CompletableFuture``,
+                which subscribe at once. For a ``Single`` also ``"io.reactivex.rxjava3.core.Single"``. For any Publisher
                 ``"reactor.core.publisher.Flux"``, ``"io.reactivex.rxjava3.core.Flowable"`` or
                 ``"io.smallrye.mutiny.Multi"``.
             element_type: The Java class of the elements, such as ``"java.lang.Integer"`` or ``"java.nio.ByteBuffer"``.
@@ -295,7 +295,7 @@ class Bridge:
             exact: Forward demand one to one.
 
         Raises:
-            TypeError: The object is none of these, or is no Maybe or Single as ``java_type`` requires.
+            TypeError: The object is none of these, or not the Maybe or Single that ``java_type`` requires.
             ValueError: ``java_type`` is not one of these classes.
             JavaError: The JVM does not have the class ``java_type``.
             LinkClosed: The bridge is closed.
@@ -306,10 +306,10 @@ class Bridge:
         if java_type is not None:
             check_convertible(python_object, java_type)
             if isinstance(python_object, JavaFuture):
-                python_object = Maybe(python_object.source).checkpoint()  # a CompletionStage is no Publisher in Java
+                python_object = Maybe(python_object.source).checkpoint()  # a CompletionStage is not a Publisher in Java
         site = assembly_site()
         made = self._gateway.shield(lambda: self._hand_over(python_object, options, site))
-        return made if java_type is None else converted(self, made, java_type)
+        return made if java_type is None else convert_to(self, made, java_type)
 
     def _hand_over(self, python_object: Any, options: Mapping[str, object], site: Site | None) -> Any:
         theirs = self._references.java_handle(python_object)

@@ -37,7 +37,7 @@ class LinkReferences(Exports, Imports):
     """The references in values that cross one link."""
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
-        self.single_types: Any = None  # the JavaClass of kinds.py, found on first use
+        self.single_types: Any = None  # the JavaClass that kinds.py looks up on first use
         self.session = session
         self.gateway = gateway
         self.control = control
@@ -133,7 +133,7 @@ class LinkReferences(Exports, Imports):
         except MissingHandle:
             if self.session.open:
                 raise
-            raise self.session.why_over() from None  # the end of the link has cleared the table
+            raise self.session.why_over() from None  # the table was cleared at the end of the link
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
         """Run an operation in Java by name.

@@ -182,7 +182,9 @@ class JavaPublisher(Publisher[Any]):
         publisher: JavaObject | None = None,
     ) -> None:
         self.java_object = java_object
-        self._publisher = java_object if publisher is None else publisher  # of a java_object that is none, as a Uni
+        self._publisher = (
+            java_object if publisher is None else publisher
+        )  # the Publisher of a java_object that is not one itself, such as a Uni
         self.exact = exact
         self.convert = convert
         self.hot = hot

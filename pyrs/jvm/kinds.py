@@ -1,4 +1,4 @@
-"""Streams of at most one element in the libraries of both sides: Mono, Single, Uni and others."""
+"""Convert between Python's and Java's types for streams of at most one element: Mono, Single, Uni and others."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from pyrs.jvm.java_objects import JavaObject, Kind
 from pyrs.stream.stream import Maybe, Single, Stream
 
-__all__ = ["STREAM_KINDS", "check_convertible", "converted", "publisher_of"]
+__all__ = ["STREAM_KINDS", "check_convertible", "convert_to", "publisher_of"]
 
 STREAM_KINDS: tuple[type[Stream[Any]], ...] = (Stream, Maybe, Single)
 
 
 class _Bridge(Protocol):
-    """The part of ``Bridge`` that this module uses; that module imports this one."""
+    """The part of ``Bridge`` that this module uses. Importing ``Bridge`` would be a cycle."""
 
     _references: Any
 
@@ -24,7 +24,7 @@ class _Bridge(Protocol):
 _HELPER = "io.pyrs.invoke.SingleTypes"
 _RXJAVA = "io.reactivex.rxjava3.core"
 
-# The conversion of a Java Publisher to each class: its Python kind, and the call.
+# For each Java class: the Python kind that it accepts, and the call that converts a Java Publisher to it.
 _CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[_Bridge, str, Any], Any]]] = {
     "reactor.core.publisher.Flux": (Stream, lambda bridge, name, source: bridge.java_class(name).from_(source)),
     "reactor.core.publisher.Mono": (Maybe, lambda bridge, name, source: bridge.java_class(name).fromDirect(source)),
@@ -47,7 +47,7 @@ _CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[_Bridge, str, Any], A
 
 
 def publisher_of(bridge: _Bridge, reference: JavaObject) -> tuple[type[Stream[Any]], JavaObject | None]:
-    """Return the kind of a Java object as a stream, and its Publisher; None if it has none."""
+    """Return the class of Stream for a Java object, and its Publisher; None if it cannot become one."""
     references = bridge._references
     if references.single_types is None:
         references.single_types = bridge.java_class(_HELPER)
@@ -59,7 +59,12 @@ def publisher_of(bridge: _Bridge, reference: JavaObject) -> tuple[type[Stream[An
 
 
 def check_convertible(python_object: object, java_type: str) -> None:
-    """Check that the Python object may become an object of this Java class."""
+    """Check that the Python object can become an object of this Java class.
+
+    Raises:
+        TypeError: the object is not a Publisher of the required kind.
+        ValueError: the class is not one of the supported ones.
+    """
     if java_type not in _CONVERSIONS:
         raise ValueError(f"java_type must be one of {', '.join(_CONVERSIONS)}, not {java_type!r}")
     kind, _ = _CONVERSIONS[java_type]
@@ -70,8 +75,8 @@ def check_convertible(python_object: object, java_type: str) -> None:
         raise TypeError(f"java_type={java_type!r} takes a {kind.__name__}, not {type(python_object).__name__}{advice}")
 
 
-def converted(bridge: _Bridge, java_object: Any, java_type: str) -> Any:
-    """Return the gateway's object of this Java class for a Java Publisher, which may be one already."""
+def convert_to(bridge: _Bridge, java_object: Any, java_type: str) -> Any:
+    """Convert a Java Publisher to an object of this Java class, unless it is one already."""
     wanted = bridge.java_class(java_type)
     if wanted.class_.isInstance(java_object):
         return java_object

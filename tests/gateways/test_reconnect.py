@@ -20,7 +20,7 @@ from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, eventually
 
 pyspark = pytest.importorskip("pyspark")
-NEW_LINK = "its streams, calls and Java objects are over, and the next use of the bridge opens a new link"
+NEW_LINK = "its streams, calls and Java objects have ended, and the next use of the bridge opens a new link"
 
 
 def launched() -> Any:

@@ -99,7 +99,7 @@ class Control:
         try:
             return self._shield.run(lambda: self._java.call(self._bridge, method, *map(self._in_java, args)))
         except JavaError as error:
-            if error.java_class in _ENDED and method != "invoke":  # it runs foreign code
+            if error.java_class in _ENDED and method != "invoke":  # "invoke" runs foreign code
                 raise LinkBroken(f"the link to the JVM is broken: {error.java_message}") from error
             raise
 

@@ -189,8 +189,8 @@ class LinkConnection:
             _log.error("%s", self._goaway_text)
 
     def _overflowed(self, waiting: str, limit: str) -> None:
-        """End the link: the peer sends what needs answers, and does not read them."""
-        self._goaway_text = f"the JVM does not read the link: {waiting} wait for it, which is the limit ({limit})"
+        """End the link, because the peer does not read what this side must send."""
+        self._goaway_text = f"the JVM does not read the link: more than {waiting} wait to be sent, the limit ({limit})"
         self._shut()
 
     # The end.
@@ -205,7 +205,7 @@ class LinkConnection:
         with suppress(OSError):
             self._socket.close()
         self._posted.put(None)
-        self.executor.shutdown(0.0)  # idle threads end now; nobody closes a link that ``reconnect`` replaces
+        self.executor.shutdown(0.0)  # ends idle threads: a link that ``reconnect`` replaces is not closed otherwise
         self._ended.put(True)
         _live.discard(self)
 

@@ -25,7 +25,7 @@ _READ_AT_ONCE = 256 * 1_024
 _ID_AND_TYPE = 9
 
 Body: TypeAlias = "bytes | bytearray"
-"""The body of a received message: a bytearray where fragments were joined, because bytes would be another copy."""
+"""The body of a received message. Joined fragments stay a bytearray, because bytes would need another copy."""
 
 HEADER = struct.Struct(">IBQ")
 CREDIT = struct.Struct(">q")
@@ -160,7 +160,7 @@ class FrameDecoder:
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         self.max_length = max_length
         self._buffer = memoryview(bytearray(_READ_AT_ONCE + 4 + MAX_LENGTH))
-        self._end = 0  # of the bytes of the incomplete frame, which are at the start of the buffer
+        self._end = 0  # the end of the incomplete frame, which is at the start of the buffer
         self._parts: dict[tuple[int, int], bytearray] = {}
         self._unfinished = 0
 

@@ -14,7 +14,7 @@ from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import Outbox
 
 _LATE_STREAMS = 1_024
-"""Cancelled streams whose elements in flight are discarded; those of an earlier stream are only released."""
+"""The maximum number of cancelled streams whose elements in flight are discarded. Others only release references."""
 
 _MAIN = threading.main_thread().ident
 
@@ -46,7 +46,7 @@ class StreamHost:
         self.streams: dict[int, Any] = {}
         """The live streams: ``InboundStream`` and ``OutboundStream``, whose modules import this one."""
         self.late: dict[int, Any] = {}
-        """Cancelled streams with functions for discarded elements, while granted elements may arrive."""
+        """Cancelled streams with functions for discarded elements, until all granted elements have arrived."""
         self.elements_in = 0
         self.elements_out = 0
         self.dropped = 0

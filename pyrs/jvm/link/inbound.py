@@ -203,7 +203,7 @@ class InboundStream(DrainLoop, Subscription):
         self.schedule()
 
     def discards_late(self) -> bool:
-        """Return whether elements may still arrive for a function or the hook for discarded elements."""
+        """Return whether elements may still arrive that a function or the discard hook receives."""
         return hooks.is_discarding(self.discards) and self._received < self.window.granted
 
     def _drop_later(self, body: Body, home: bool) -> None:
@@ -219,7 +219,7 @@ class InboundStream(DrainLoop, Subscription):
         self._execute(partial(self._drop_batch, body))
 
     def _execute(self, task: Callable[[], object]) -> None:
-        """Run a task on a worker if it runs functions for discarded elements, else here."""
+        """Run a task: on a worker if it calls functions for discarded elements, else on this thread."""
         if hooks.is_discarding(self.discards):
 
             def run() -> None:
@@ -228,7 +228,7 @@ class InboundStream(DrainLoop, Subscription):
             try:
                 self._session.execute(run)
                 return
-            except RuntimeError:  # the link has ended, and so do its workers
+            except RuntimeError:  # the link has ended, and its workers with it
                 pass
         task()
 
@@ -432,7 +432,7 @@ class InboundStream(DrainLoop, Subscription):
         """Give back the references of a batch, or decode and discard its elements."""
         try:
             if hooks.is_discarding(self.discards):
-                # Not the decoder of the drain loop, which may be in use.
+                # A new decoder, because the drain loop may be using its own.
                 elements, _ = self._session.codec.batch_decoder()(body)
                 hooks.discard_all(self.discards, deque(elements))
             else:

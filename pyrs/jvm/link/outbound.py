@@ -67,7 +67,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     def __init__(self, session: StreamHost, identifier: int, context: Context | None = None) -> None:
         super().__init__(session.execute)
-        self._context = context  # of the peer's Subscriber; each request runs in a copy
+        self._context = context  # the context of the peer's Subscriber; each request runs in a copy
         self.id = identifier
         self.opened = 0.0
         self.handle = 0  # of the Subscriber of the peer; 0 for a stream that the peer opened
@@ -429,7 +429,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
 
 class _RequestsInContext(Subscription):
-    """A Subscription whose source computes elements in the context of the peer's Subscriber."""
+    """Forwards requests and cancels in the context of the peer's Subscriber."""
 
     def __init__(self, subscription: Subscription, context: Context) -> None:
         self._subscription = subscription

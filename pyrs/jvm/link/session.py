@@ -81,7 +81,7 @@ class Session(StreamHost):
         self._call_ids = count(1)
         self._parity = first_stream % 2
         self._calls: dict[int, SimpleQueue[list[Any] | BaseException]] = {}
-        # The calls of the peer and the bytes of their bodies; the reader counts them, and the writer those it answered.
+        # The calls of the peer and the bytes of their bodies. The reader counts arrivals, the writer counts answers.
         self._calls_in = self._call_bytes_in = 0
         self._calls_answered = self._call_bytes_answered = 0
         self.on_goaway: Callable[[int, str], object] = lambda code, message: None
@@ -129,7 +129,7 @@ class Session(StreamHost):
             raise
 
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
-        """Queue SUBSCRIBE. Options that do not fit into it, or a stream too many, end the stream instead (§1.9)."""
+        """Queue SUBSCRIBE, or end the stream (§1.9) if its options do not fit or ``link.streams`` is reached."""
         try:
             if len(self.streams) > MAX_STREAMS:
                 raise too_many_streams()
@@ -259,7 +259,7 @@ class Session(StreamHost):
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
 
     def _late_batch(self, identifier: int, body: Body, *, home: bool) -> None:
-        """Drop the elements of a finished stream."""
+        """Drop a batch for a finished stream."""
         late = self.late.get(identifier)
         if late is None:
             self.codec.discard(body)

@@ -239,13 +239,14 @@ def _reference(payload: bytes) -> tuple[int, int]:
 
 
 def _may_hold_timestamp(body: bytes | bytearray) -> bool:
-    """Return whether to look for a Timestamp among the values: the bytes of one occur in other values, too.
+    """Return whether the values must be searched for a Timestamp, because the body contains the bytes of its header.
 
-    A large body usually holds few values, of which each is large, and the search would take longer than the decoding.
+    Other values may contain these bytes, too. A large body is not searched: it usually holds a few large values, and
+    the search for the bytes would take longer than the search of the values.
     """
     if len(body) > _LARGE:
         return True
-    # The search for one byte is much faster than that for two, and most bodies have few of it.
+    # The search for one byte is much faster than for two, and most bodies contain few of this byte.
     parts = body.split(_LAST_OF_HEADER, _MANY)
     if len(parts) > _MANY:
         return any(header + _LAST_OF_HEADER in body for header in _TIMESTAMPS)
