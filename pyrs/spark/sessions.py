@@ -48,8 +48,8 @@ _NEED_JVM = {
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
-# Subscribers and functions of users may block, and a subscription can hold a thread while it is paused. No stream may
-# wait for the thread of another, so the bound only stops a program that subscribes without end.
+# Subscribers and user functions may block, and a paused subscription can occupy a thread. No stream may wait for a
+# thread that another stream occupies, so the limit only stops a program that subscribes endlessly.
 _MOST_THREADS = 1 << 14
 # Threads of the first executor signal Subscribers. They never carry the tag of a job, so a cancel spares the jobs that
 # a Subscriber starts. Threads of the second run jobs, and the functions of for_each_frame.

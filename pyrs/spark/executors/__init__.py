@@ -1,1 +1,1 @@
-"""On the executors: ``operators`` has the functions of users, ``tasks`` the work of a task of them."""
+"""Run user code on executors: ``operators`` has the public functions, ``tasks`` the code of their Spark tasks."""

@@ -1,4 +1,4 @@
-"""Functions that run on the executors: a stage, a Subscriber or a Publisher for each partition of a DataFrame."""
+"""Run a stage, a Subscriber or a Publisher on the executors for each partition of a DataFrame."""
 
 from __future__ import annotations
 
@@ -165,19 +165,19 @@ def from_publishers(
         factory("b")  ---3---|      partition 1
         from_publishers(spark, ["a", "b"], factory, schema)   a DataFrame of 1, 2, 3
 
-    For sources that can be divided: a query for each range of keys, the pages of a service, the files of a folder. The
-    rows do not pass through the driver. Nothing runs until Spark runs the DataFrame, and each of its jobs creates the
-    Publishers again, unless it is cached.
+    Use it for a source that can be divided, such as a query for each range of keys, the pages of a service or the files
+    of a folder. The rows do not pass through the driver. Nothing runs until Spark runs the DataFrame. Each Spark job
+    creates the Publishers again, unless the DataFrame is cached.
 
-    A task subscribes to the Publisher of its partition, requests ``prefetch`` elements, and more as Spark takes rows:
-    a Publisher is never ahead of Spark by more than ``prefetch`` elements and one batch. The rows are sent in batches,
-    as with ``apply``.
+    A task subscribes to the Publisher of its partition, requests ``prefetch`` elements, and requests more when Spark
+    takes rows. So the Publisher emits at most ``prefetch`` elements and one batch in advance. The rows are sent in
+    batches, as with ``apply``.
 
     If Spark needs no more rows, as for a ``limit``, the subscription is cancelled within a second. If the job is
     cancelled, Spark kills the process: connections are closed, but the Publisher receives no ``cancel``.
 
-    Spark may run a task again, and subscribes to a new Publisher then. For equal rows in each run, the factory must
-    return the same elements for the same value.
+    Spark may repeat a task, which then subscribes to a new Publisher. For the same rows in each run, the Publishers of
+    one value must emit the same elements.
 
     The executors need pyrs, pyarrow and pandas: see ``ship``. A ``Metrics`` in the factory counts the elements of the
     tasks that succeed.
@@ -233,7 +233,7 @@ def from_publishers(
 
 
 def _rows_of_batch(spark: Any) -> int:
-    """Return the most rows of an output batch."""
+    """Return the maximum number of rows in an output batch."""
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return rows if rows > 0 else _ROWS
 

@@ -1,4 +1,4 @@
-"""The work of a task on an executor: a partition of a stage, of a Subscriber, or of a Publisher."""
+"""Run a partition on an executor: through a stage, to a Subscriber, or from a Publisher."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Staged(NamedTuple):
         ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
         try:
             staged = self._staged(_stream(self.shape, partition, batches))
-            yield from _sent(staged, ahead, self.encoder, self.zone, self.rows)
+            yield from _send(staged, ahead, self.encoder, self.zone, self.rows)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise _failed(partition, error) from error
 
@@ -82,11 +82,11 @@ class Staged(NamedTuple):
 
 
 class Published(NamedTuple):
-    """A factory of Publishers with the values of its partitions. It is pickled and sent to the executors.
+    """The factory of ``from_publishers`` with the values of its partitions. Pickled and sent to the executors.
 
     Attributes:
         factory: returns the Publisher of a partition.
-        values: the pickled value of each partition, which is the argument of the factory.
+        values: the pickled argument of the factory for each partition.
         encoder: encodes the elements.
         zone: the session's time zone, in which pandas shows times.
         rows: the most rows of an output batch.
@@ -101,7 +101,9 @@ class Published(NamedTuple):
     prefetch: int
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the batches of the Publishers whose numbers arrive: one, unless the user joined partitions.
+        """Yield the batches of the Publishers whose numbers are in the input.
+
+        A task has one number, unless the user has coalesced partitions.
 
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
@@ -109,22 +111,22 @@ class Published(NamedTuple):
         for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
             try:
                 publisher = checked_publisher(self.factory(loads(self.values[number])), "the result of factory")
-                yield from _sent(Stream(publisher), self.prefetch, self.encoder, self.zone, self.rows)
+                yield from _send(Stream(publisher), self.prefetch, self.encoder, self.zone, self.rows)
             except (Exception, SystemExit, KeyboardInterrupt) as error:
                 raise _failed(number, error) from error
 
 
-def _sent(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
-    """Yield the batches of a stream, and send each to Spark. A stream of other threads ends with the task."""
+def _send(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
+    """Yield the batches of a stream and send each to Spark at once. Cancel the stream when the task ends."""
     output = _output_of_worker()
     flush = getattr(output, "flush", lambda: None)
-    with _ending_with_task(stream, output) as ending:
-        for batch in _encoded(ending, ahead, encoder, zone, rows):
+    with _cancel_with_task(stream, output) as cancellable:
+        for batch in _encode(cancellable, ahead, encoder, zone, rows):
             yield batch
             flush()
 
 
-def _encoded(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
+def _encode(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
     gathered: list[Any] = []
     number = 0  # of the first gathered row
     due = 0.0
@@ -147,9 +149,9 @@ def _encoded(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, ro
 
 
 def _output_of_worker() -> Any:
-    """Return the file on which Spark's worker sends its output, None outside of a worker.
+    """Return the output file of Spark's Python worker; None outside a worker.
 
-    It is a variable of the worker's main function. Its buffer keeps rows until there are 64 KiB, unless it is flushed.
+    It is a local variable of the worker's main function. It buffers up to 64 KiB unless it is flushed.
     """
     frame = sys._getframe()
     while frame.f_back is not None:
@@ -161,10 +163,11 @@ def _output_of_worker() -> Any:
 
 
 @contextmanager
-def _ending_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]:
-    """Cancel a stream whose elements arrive from other threads when Spark needs no more rows, as after a ``limit``.
+def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]:
+    """Cancel a stream when Spark needs no more rows, for example after a ``limit``.
 
-    Spark then closes its connection to the worker, which would notice at its next write only: after the next element.
+    Spark then closes its connection to the worker, which would detect it only when it writes the next batch. A pulled
+    stream needs no such watch, because it runs only when Spark takes a row.
     """
     events = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
     if isinstance(stream.source, IterablePublisher) or not hasattr(select, "poll"):
@@ -173,7 +176,7 @@ def _ending_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
     poll, over = select.poll(), Event()
     try:
         poll.register(output.fileno(), events)
-    except Exception:  # outside of a worker, or its output is no socket
+    except Exception:  # not in a worker, or its output is not a socket
         yield stream
         return
 

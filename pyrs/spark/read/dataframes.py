@@ -23,7 +23,7 @@ __all__ = ["FrameStream", "from_dataframe"]
 
 _MEMORY = 256 << 20
 _FEWEST_JOBS, _MOST_JOBS = 4, 16  # without a window, one for each core between these
-_FORGOTTEN = 0.2  # by which a smaller partition lowers the expected size
+_DECAY = 0.2  # the weight of a smaller partition in the expected size
 # The most that a job of several partitions is expected to return, and to take.
 _JOB_PARTITIONS = 64
 _JOB_BYTES = 1 << 20
@@ -51,10 +51,11 @@ def from_dataframe(
     Without a ``window`` there is at most one job for each core, from 4 to 16. A job reads several partitions, at most
     64, if those before were small and fast (together 1 MiB and 0.5 seconds), and if all of them are demanded.
 
-    A job starts if the held batches and the partitions of all jobs are expected to fit in ``memory``, or if there is no
-    other. Their size is expected to be that of the partitions before, where a large one counts more; for the first
-    ones it is Spark's estimate. So the stream holds about ``memory`` and one partition, as Arrow. A partition larger
-    than ``memory`` is read alone: the driver's JVM holds all of it, and Python at most ``memory``.
+    A job starts if the held batches and the partitions of all running jobs are expected to fit in ``memory``, or if no
+    other job runs. The expected size of a partition is Spark's estimate at first, and then follows the observed sizes:
+    a larger partition raises it at once, smaller ones lower it gradually. So the stream holds at most about ``memory``
+    and one partition, as Arrow. A partition larger than ``memory`` is read alone: the driver's JVM holds all of it, and
+    Python at most ``memory``.
 
     The rows are those of ``df.collect()``, under the same session settings. Threads of pyrs signal the Subscriber, not
     the thread that subscribes or requests, so an asyncio loop is not blocked.
@@ -79,7 +80,7 @@ def from_dataframe(
         window: the most partitions that are computed or held, one in each job; None for one job for each core.
         ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
             computed, and a slow partition does not delay the others.
-        memory: the bytes of Arrow that the stream holds, see above; 256 MiB.
+        memory: the approximate maximum of bytes of Arrow that the stream holds, see above; 256 MiB by default.
 
     Raises:
         TypeError: ``df`` is not a DataFrame, a column has a type that Arrow cannot carry, ``as_`` is not a string, or
@@ -113,7 +114,7 @@ def from_dataframe(
 def _size_of(batch: Any) -> int:
     """Return the bytes of a batch.
 
-    Its ``nbytes`` reads the first offset of each list. Spark 4.0 sends none for an empty column: that would crash.
+    ``nbytes`` would crash: it reads the first offset of each list column, and Spark 4.0 sends none for an empty one.
     """
     return batch.get_total_buffer_size()  # type: ignore[no-any-return]
 
@@ -209,10 +210,10 @@ class _FramesRun(JobRun[Any]):
         self._taken = 0
         self._slots: deque[_Job] = deque()  # computed or held; used by the drain loop only
         self._bytes = 0  # of the batches that were taken
-        self._held = 0  # bytes of the batches that were not; under its lock
+        self._held = 0  # bytes of the batches that were not taken; under its lock
         self._held_lock = Lock()
         self._expected: float | None = None  # bytes of a partition
-        self._is_estimate = True  # of Spark; no partition was observed
+        self._is_estimate = True  # whether the expected size is Spark's estimate
         self._seconds = 0.0  # of the jobs that were taken
         self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
         self._remaining = 0
@@ -258,7 +259,7 @@ class _FramesRun(JobRun[Any]):
             self._jobs.submit(partial(self._read, reader, job))
 
     def _has_memory(self) -> bool:
-        """Return whether one more partition is expected to fit in the memory, or there is no other."""
+        """Return whether one more partition is expected to fit in memory, or no other is held."""
         if not self._slots:
             return True
         size = self._expected or 0.0
@@ -269,12 +270,12 @@ class _FramesRun(JobRun[Any]):
         return reserved <= self._frames.memory
 
     def _observe(self, job: _Job) -> None:
-        """Expect partitions of the size of this job's: at once if they are larger, gradually if they are smaller."""
+        """Adapt the expected size to a job: raise it at once, lower it gradually."""
         size = job.received / len(job.partitions)
         if self._is_estimate or self._expected is None or size > self._expected:
             self._expected = size
         else:
-            self._expected += (size - self._expected) * _FORGOTTEN
+            self._expected += (size - self._expected) * _DECAY
         self._is_estimate = False
 
     def _partitions_of_a_job(self) -> int:
@@ -386,7 +387,10 @@ class _FramesRun(JobRun[Any]):
         self.wake()
 
     def _is_full(self, reader: PartitionReader, job: _Job) -> bool:
-        """Return whether a reading thread must wait. One whose job has no batch continues, as that may be next."""
+        """Return whether a reading thread must wait.
+
+        A thread whose job holds no batch continues, because its partition may be the next one to emit.
+        """
         batches = len(job.batches)
         return bool(batches) and (self._held > self._frames.memory or (reader.streams and batches >= _HELD_BATCHES))
 

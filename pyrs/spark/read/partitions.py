@@ -201,9 +201,9 @@ class JvmReader(_RddReader):
     def expected_bytes(self) -> float | None:
         try:
             whole = int(str(self.df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-        except Exception:  # a vendor's driver may lack it
+        except Exception:  # a vendor's driver may not have this method
             return None
-        # For an RDD, for example, Spark assumes spark.sql.defaultSizeInBytes, the largest long.
+        # Without statistics, as for an RDD, Spark returns spark.sql.defaultSizeInBytes, by default the largest long.
         return whole / max(self._partitions, 1) if whole < _UNKNOWN_BYTES else None
 
     def _run(self, partitions: range) -> Any:

@@ -351,7 +351,7 @@ def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
     """Return the batches as Arrow streams, one for each task."""
     table = pyarrow.Table.from_batches(batches)
     tasks = min(parallelism, -(-table.num_rows // _TASK_ROWS))
-    # Of whole buffers, also for slices of them. nbytes would crash for an empty list of Spark 4.0, without offsets.
+    # Counts whole buffers, even of slices. nbytes would crash for an empty list of Spark 4.0, which has no offsets.
     size = table.get_total_buffer_size()
     count = min(max(tasks, -(-size // _TASK_BYTES)), table.num_rows)
     rows = -(-table.num_rows // count)
