@@ -16,7 +16,7 @@ from pyrs._core.validation import checked_seconds
 __all__ = ["BlockedLoop", "detect_blocking"]
 
 _SAMPLES = 5
-"""The number of samples within the time that is reported."""
+"""The number of samples within the reported time."""
 
 
 class BlockedLoop(NamedTuple):
@@ -24,9 +24,9 @@ class BlockedLoop(NamedTuple):
 
     Attributes:
         callback: the repr of the callback's handle.
-        seconds: the time for which it had blocked the loop when it was noticed.
+        seconds: the time for which it had blocked the loop when it was detected.
         stack: the stack of the loop's thread at that time.
-        computed: whether the time was spent on the CPU, and not in a call that waits.
+        computed: whether it used the CPU during that time, instead of waiting in a call.
     """
 
     callback: str
@@ -46,21 +46,21 @@ def detect_blocking(seconds: float = 0.05, *, computing: float | None = None) ->
     Samples the callbacks of all asyncio loops of the process from a separate thread. A callback blocks its loop if its
     thread waits in one call, such as ``time.sleep``, ``Lock.acquire`` or ``socket.recv``, for ``seconds``.
 
-    On Linux the kernel says whether a thread waits: its state and its count of context switches do not change. A thread
-    that is ready and gets no CPU time, or that waits for Python's interpreter lock, does not count. A time in which the
-    sampling thread itself was late counts little, since the owner of a lock may have lacked CPU time, too. So a busy
-    machine causes no false report, though it may hide a short wait. On other systems the thread counts as waiting while
-    its stack does not change.
+    On Linux the kernel reports whether a thread waits: it sleeps, and its count of context switches does not change. A
+    thread that is ready but gets no CPU time, or that waits for Python's interpreter lock, is not waiting. If the
+    sampling thread itself is late, only part of the time counts, because the owner of a lock may have lacked CPU time,
+    too. So a busy machine causes no false report, though it may hide a short wait. On other systems a thread is waiting
+    while its stack does not change.
 
     Args:
-        seconds: the time to wait that is reported.
-        computing: the CPU time of one callback that is reported, too; None for no limit.
+        seconds: the shortest wait that is reported.
+        computing: the shortest CPU time of one callback that is reported, too; None for no report of CPU time.
 
     Yields:
         The reports so far. Remove those that a test expects.
 
     Raises:
-        AssertionError: a loop was blocked. The message has the stack. An exception of the block propagates instead.
+        AssertionError: a loop was blocked. The message contains the stack. An exception of the block takes precedence.
 
     Examples:
         >>> import asyncio, time
@@ -108,7 +108,7 @@ class _Watchdog:
         self._seconds = seconds
         self._computing = computing
         self._interval = max(min(seconds, seconds if computing is None else computing) / _SAMPLES, 0.001)
-        self._runs: dict[int, _Run] = {}  # by the thread
+        self._runs: dict[int, _Run] = {}  # the keys are thread identifiers
         self._stopped = Event()
         self._thread = Thread(target=self._watch, name="pyrs-detect-blocking", daemon=True)
         self._original: Any = None
@@ -130,7 +130,7 @@ class _Watchdog:
                     runs.pop(current.ident, None)
                 else:
                     runs[current.ident] = before
-                self._finished(current)
+                self._check_cpu_time(current)
 
         asyncio.Handle._run = run  # type: ignore[method-assign, assignment]
         self._thread.start()
@@ -143,7 +143,7 @@ class _Watchdog:
         self._stopped.set()
         self._thread.join(10)
 
-    def _finished(self, run: _Run) -> None:
+    def _check_cpu_time(self, run: _Run) -> None:
         if self._computing is not None and not run.reported:
             computed = time.thread_time() - run.cpu
             if computed >= self._computing:
@@ -158,7 +158,7 @@ class _Watchdog:
         while not self._stopped.wait(self._interval):
             now = time.monotonic()
             elapsed, last = now - last, now
-            if elapsed > 2.5 * self._interval:  # other threads, too, may have lacked CPU time
+            if elapsed > 2.5 * self._interval:  # late: other threads may have lacked CPU time, too
                 elapsed = self._interval / 2
             for run in list(self._runs.values()):
                 if not run.reported:
@@ -172,11 +172,11 @@ class _Watchdog:
         if mark is None or mark != run.mark:
             run.mark, run.waited = mark, 0.0
             if self._computing is not None:
-                run.stack = _shown(frame)
+                run.stack = _format_stack(frame)
             return
         run.waited += elapsed
         if run.waited >= self._seconds and self._runs.get(run.ident) is run:
-            run.stack = _shown(frame)
+            run.stack = _format_stack(frame)
             self._report(run, run.waited, False)
 
 
@@ -194,8 +194,8 @@ def _waiting_mark(run: _Run, frame: Any) -> object:
     return status.partition("\nvoluntary_ctxt_switches:")[2].split(maxsplit=1)[0]
 
 
-def _shown(frame: Any) -> str:
-    """Return the stack from the callback on, without the frames of asyncio's loop and of the test."""
+def _format_stack(frame: Any) -> str:
+    """Return the part of the stack that begins with the callback, without asyncio's loop and the test."""
     entries = traceback.extract_stack(frame)
     ours = (n for n, entry in enumerate(entries) if entry.name == "run" and entry.filename == __file__)
     begin = max(ours, default=-1)

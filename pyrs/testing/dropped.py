@@ -16,9 +16,9 @@ __all__ = ["DroppedAssertions", "watched"]
 class DroppedAssertions:
     """The elements and errors that were dropped during a verification.
 
-    Dropped elements are counted. Discarded elements are those that operators received and neither emitted nor used, by
-    design or not, as for ``do_on_discard``; they are kept. The hooks are global: elements and errors dropped by other
-    threads in that time are included.
+    Dropped elements are reported as losses, and only counted. Discarded elements are all that operators received and
+    neither emitted nor used, also by design, as in ``filter`` (see ``do_on_discard``); they are kept. The hooks are
+    global, so elements and errors that other threads drop during the verification are included.
 
     Attributes:
         counts: the number of elements of each report, in order.

@@ -68,7 +68,7 @@ class PublisherProbe(Publisher[T], Generic[T]):
         return Stream(self)
 
     def assert_subscribed(self, times: int | None = None) -> PublisherProbe[T]:
-        """Assert that it was subscribed to; with ``times``, that often."""
+        """Assert that it was subscribed to, exactly ``times`` times if given."""
         count = self.subscribe_count
         return self._assert(count > 0 if times is None else count == times, "subscribed", times, count)
 

@@ -131,7 +131,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     # The verifying thread
 
     def start(self, publisher: Publisher[T]) -> None:
-        """Subscribe. Steps that do not need the verifying thread run with the signals."""
+        """Subscribe. Steps that do not need the verifying thread run when their signals arrive."""
         try:
             publisher.subscribe(self)
         except Exception as error:

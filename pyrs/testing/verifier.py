@@ -275,8 +275,9 @@ class StepVerifier(Generic[T]):
     def verify_later(self) -> StepVerifier[T]:
         """Subscribe now, and return a verifier whose ``verify`` waits for the end.
 
-        Several Publishers can then be verified concurrently. Steps that expect signals run as those arrive; ``then``
-        and waiting run in ``verify``, whose deadline begins there. Each call subscribes once.
+        Use it to verify several Publishers concurrently. Steps that expect signals run when the signals arrive.
+        ``then`` and steps that wait run in ``verify``, whose deadline starts with that call. Each call of this method
+        subscribes once.
 
         Raises:
             RuntimeError: no step defines the expected termination.
@@ -364,14 +365,14 @@ class _Started:
             subscriber.start(publisher)
             return subscriber
 
-        self._subscriber: VerifyingSubscriber[Any] = self._inside(start)
+        self._subscriber: VerifyingSubscriber[Any] = self._run_in_context(start)
 
     def finish(self, timeout: float | None) -> float:
         """Run the script to its end, and return the duration."""
-        self._inside(lambda: self._subscriber.finish(timeout))
+        self._run_in_context(lambda: self._subscriber.finish(timeout))
         return monotonic() - self._begin if self._virtual is None else float(self._virtual.now())
 
-    def _inside(self, function: Callable[[], R]) -> R:
+    def _run_in_context(self, function: Callable[[], R]) -> R:
         if self._virtual is None:
             return self._context.run(function)
         from pyrs import schedulers
