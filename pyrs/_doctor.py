@@ -112,7 +112,7 @@ def _spark() -> Iterator[Finding]:
     remote = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
     if remote:
         fix = (
-            "pyrs.spark.supports(spark) has the functions that work. The bridge needs a JVM on this side: unset "
+            "pyrs.spark.supports(spark) lists the functions that work. The bridge needs a JVM on this side: unset "
             f"{remote} for a classic session, or use jvm.launch()"
         )
         yield Finding("Spark", NOTE, f"PySpark {version}, with Spark Connect sessions ({remote} is set)", fix)

@@ -91,7 +91,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def post_element(self, handler: Callable[[Any], object], element: Any) -> None:
-        """Queue a handler with an element, which is discarded if the stream terminates before."""
+        """Queue a handler with an element; the element is discarded if the stream terminates first."""
         self._posted.append((handler, element, True))
         self.wake()
 
@@ -227,7 +227,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         while self._posted:
             try:
                 handler, argument, is_element = self._posted.popleft()
-            except IndexError:  # a discarded element's function may have terminated the stream again
+            except IndexError:  # a function for discarded elements may have emptied the queue
                 break
             if is_element:
                 self._discard(argument)

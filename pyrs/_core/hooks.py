@@ -1,7 +1,7 @@
 """The hooks for errors and elements that no Subscriber receives.
 
-The default hooks for errors and for numbers of elements write log records. The elements themselves are discarded: each
-is passed to the functions of ``do_on_discard`` downstream of the operator that drops it, and to the discard hook.
+By default the hooks for dropped errors and for the number of dropped elements write log records. Each dropped element
+is also passed to the functions of ``do_on_discard`` downstream of the operator that drops it, and to the discard hook.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def set_element_hook(hook: ElementHook | None) -> ElementHook:
 
 
 def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
-    """Set the hook for each discarded element and return the previous one; None has no hook.
+    """Set the hook for each discarded element and return the previous one; None removes it.
 
     The hook is called with every element that an operator, a sink or a bridge drops, after the functions of
     ``do_on_discard``, on the thread that drops it. An exception is reported to the dropped-errors hook. A chain of
@@ -131,7 +131,7 @@ def discards_of(subscriber: object) -> Discards:
     """Return the functions of ``do_on_discard`` downstream of an operator with this Subscriber.
 
     A third-party Subscriber has none. This reads an attribute, not a context variable: an inner stream belongs to the
-    operator that subscribes to it, whatever thread that runs on.
+    operator that subscribes to it, on any thread.
     """
     discards = getattr(subscriber, "discards", None)
     return discards if type(discards) is tuple else ()

@@ -102,15 +102,15 @@ class HubSubscription(DownstreamSubscription[T]):
         hub = self._hub
         with hub._lock:
             self._subscriber = None
-            # The thread that signals may hold this subscription: from here on it swallows everything.
-            self.on_next = self._left_before
+            # The signalling thread may still hold this subscription: it must accept and ignore further elements.
+            self.on_next = self._discard_late
             self._requested = self._emitted + UNBOUNDED
             position, self.position = self.position, None
             hub._exclude(self)
         del position  # not under the lock: the elements that it may hold may have finalizers
 
-    def _left_before(self, element: Any) -> None:
-        """Take an element in place of the Subscriber, and discard it if there is no other one."""
+    def _discard_late(self, element: Any) -> None:
+        """Receive an element after the Subscriber has left; discard it if no other Subscriber remains."""
         if not self._hub._subscriptions:
             self._discard(element)
 
@@ -148,7 +148,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._ended = False  # no more elements come
         self._over = False  # and every Subscriber received the terminal signal
         self._error: BaseException | None = None
-        self._abandoned = False  # cancelled for good: nobody receives what is held
+        self._abandoned = False  # cancelled for good: no Subscriber receives the held elements
         self._guards = guards
         self.discards: hooks.Discards = ()
 

@@ -193,12 +193,12 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
                 self.taken(0)
             return
         self.elements.append(element)
-        if self._closed:  # cancel() may have emptied the queue before
-            self._cancelled_meanwhile()  # type: ignore[unreachable]
+        if self._closed:  # cancel() may have emptied the queue before this element was appended
+            self._discard_late()  # type: ignore[unreachable]
         self._notify()
 
-    def _cancelled_meanwhile(self) -> None:
-        """Discard what arrived after the queue was emptied. Called by upstream's thread."""
+    def _discard_late(self) -> None:
+        """Discard elements that arrived after the cancel emptied the queue. Called by upstream's thread."""
         hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
@@ -210,7 +210,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
                 batch, null = non_null(iterator, size)
                 self.elements += batch
                 if self._closed:
-                    self._cancelled_meanwhile()  # type: ignore[unreachable]
+                    self._discard_late()  # type: ignore[unreachable]
                 if null:
                     raise null_element()
                 taken += len(batch)

@@ -136,7 +136,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                     return
             except BaseException as error:
                 self._stage_raised(error, place)
-                discard(discards, element)  # an exit has propagated
+                discard(discards, element)  # not reached for an exit, which propagates
                 return
             if element is None or self._mapping is not None:
                 self._check(element)

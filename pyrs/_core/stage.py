@@ -122,8 +122,8 @@ class StageRun(ABC):
     def begin_discarding(self) -> None:  # noqa: B027 - most stages always discard
         """Discard dropped elements from now on.
 
-        Called before the first signal if there is a function for them. For a stage that drops most elements, and does
-        so faster without this.
+        Called before the first signal if any function receives dropped elements. Overridden by stages that drop most
+        elements, so that they call no function for them otherwise.
         """
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
@@ -268,7 +268,7 @@ class TailRun(DrainLoop, StageRun):
         self.emit(element)
 
     def drop(self, element: Any) -> None:
-        """Discard an element of ``end_with`` that is not emitted, if upstream emitted it. Does nothing by default."""
+        """Discard an element of ``end_with`` that was not emitted. Overridden if upstream's elements are among them."""
 
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
         """Emit these elements as demanded, then complete or fail. The source has ended."""
@@ -415,7 +415,7 @@ class FoldStage(Stage):
     Attributes:
         needed: the number of elements to request.
         fails_if_empty: whether there is no result without an element.
-        keeps_none: whether the result has no elements of the source: each is discarded at once.
+        keeps_none: whether the result contains no elements of the source, so that each is discarded at once.
     """
 
     needed = UNBOUNDED

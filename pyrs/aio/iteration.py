@@ -179,7 +179,7 @@ class _Inbox(PrefetchingInput[T]):
             hooks.discard((), element)
             return
         self.arrived.append(element)
-        if self.closed:  # cancelled since the first look
+        if self.closed:  # cancelled since the check above
             hooks.discard_all((), self.arrived)
         elif self._waker.waiting:
             self._wake()

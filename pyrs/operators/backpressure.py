@@ -188,16 +188,16 @@ class _Buffer(Input[Any]):
                 self.drops.flush()
             return
         if len(elements) >= self._capacity:
-            if not self._make_room(element):
+            if not self._free_capacity(element):
                 return
         elif self.drops.dropping:
             self.drops.flush()
         elements.append(element)
-        if self.closed:  # cancelled since the first look, and possibly emptied
+        if self.closed:  # cancelled since the check above: the queue may have been emptied already
             hooks.discard_all(self.discards, elements)
         self._owner.wake()
 
-    def _make_room(self, element: Any) -> bool:
+    def _free_capacity(self, element: Any) -> bool:
         """Apply the overflow strategy; return whether the new element is to be buffered."""
         try:
             if self._overflow is Overflow.DROP_OLDEST:
@@ -278,7 +278,7 @@ class _ReducingBuffer(_Buffer):
 
     _operator: BackpressureReduce
 
-    def _make_room(self, element: Any) -> bool:
+    def _free_capacity(self, element: Any) -> bool:
         try:
             buffered = self.elements.popleft()
         except IndexError:

@@ -65,7 +65,7 @@ class _BufferRun(TailRun):
         self._asked = 0
         self._chunk: list[Any] = []
         self._gap = 0  # the number of elements to skip
-        self._emitted_before = 0  # how many elements of the chunk were in an earlier list
+        self._emitted_before = 0  # the number of elements of the chunk that an earlier list contained
         self._rest_size = 0
 
     def on_next(self, element: Any) -> None:
@@ -96,7 +96,7 @@ class _BufferRun(TailRun):
         self.end_with(*self._rest(), error=error)
 
     def drop(self, element: Any) -> None:
-        if len(element) == self._rest_size:  # the first of these lists, which has the elements of the others too
+        if len(element) == self._rest_size:  # the first list of _rest, which contains the elements of the others
             self._drop_chunk(element)
 
     def release(self) -> None:
@@ -211,7 +211,7 @@ class _Lists:
     def __init__(self, cut: Cut) -> None:
         self._cut = cut
         self.current: list[Any] = []
-        self.dropped: list[Any] = []  # the elements that are in no list, until they are discarded
+        self.dropped: list[Any] = []  # elements that belong to no list, until they are discarded
 
     def add(self, element: Any) -> list[Any] | None:
         """Add an element, and return the list that it ends."""
@@ -238,8 +238,8 @@ class _Lists:
         return current
 
 
-class _Ignored(list[Any]):
-    """Holds nothing: an iterator chain has no function for discarded elements."""
+class _NoElements(list[Any]):
+    """A list that stays empty: no function receives the elements that an iterator chain drops."""
 
     def append(self, element: Any) -> None:
         pass
@@ -301,7 +301,7 @@ class BufferBy(Stage):
 
     def _split(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         lists = _Lists(self.cut())
-        lists.dropped = _Ignored()
+        lists.dropped = _NoElements()
         error: Exception | None = None
         own: BaseException | None = None
         try:

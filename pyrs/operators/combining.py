@@ -25,10 +25,10 @@ __all__ = [
     "SwitchIfEmpty",
     "Then",
     "Zip",
+    "as_publishers",
     "as_tuple",
     "call_text",
     "checked_sources",
-    "converted_sources",
 ]
 
 
@@ -44,20 +44,20 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
     return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
-def converted_sources(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources, with iterables as Publishers of their elements.
+def as_publishers(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
+    """Return the sources; each iterable becomes a Publisher of its elements.
 
     Raises:
         TypeError: a source is neither a Publisher nor an iterable, or it is a str or bytes.
     """
-    return tuple(_converted(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
+    return tuple(_as_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
-def _converted(source: Any, parameter: str) -> Publisher[Any]:
+def _as_publisher(source: Any, parameter: str) -> Publisher[Any]:
     if isinstance(source, (str, bytes)):
         raise TypeError(
             f"{parameter} must be a Publisher or an iterable of elements, not {type(source).__name__}; "
-            "pyrs.just makes a stream of it, and pyrs.from_iterable one of its parts"
+            "use pyrs.just for a stream of the whole value, or pyrs.from_iterable for a stream of its items"
         )
     if isinstance(source, Iterable) and not isinstance(source, type) and not hasattr(source, "subscribe"):
         return IterablePublisher(source, (), f"from_iterable({short(source)})")
@@ -334,7 +334,7 @@ class _SequenceEqualRun(_ZipRun):
 
 
 class SequenceEqual(Combining):
-    """``sequence_equal(other, comparer)``: whether two streams emit equal elements."""
+    """``sequence_equal(other, comparer)``: emits whether two streams emit equal elements."""
 
     name, parameter = "sequence_equal", "comparer"
     run_type = _SequenceEqualRun

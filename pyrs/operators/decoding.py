@@ -1,4 +1,4 @@
-"""decode and split_lines: text and lines from chunks of any size."""
+"""decode and split_lines: turn chunks of any size into text and lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def checked_chunk(chunk: Any) -> bytes:
     """Return a chunk as bytes.
 
     Raises:
-        TypeError: the chunk is not of bytes.
+        TypeError: the chunk is not a bytes-like object.
     """
     if not isinstance(chunk, (bytes, bytearray, memoryview)):
         raise TypeError(f"decode takes a stream of bytes, not of {type(chunk).__name__}")
@@ -65,9 +65,9 @@ class Decode(Stage):
         return self._decoder(self.errors)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._decoded(iterator, whole, whole.hold_back(False))
+        return self._decode(iterator, whole, whole.hold_back(False))
 
-    def _decoded(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def _decode(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         decoder, strict = self.begin(), self.errors == "strict"
         for chunk in iterator:
             try:
@@ -76,7 +76,7 @@ class Decode(Stage):
                 whole.raised_in(self)
                 raise
             if text:
-                # Incomplete bytes at the end become text, or an error, which needs no demand.
+                # At the end, incomplete bytes become text, which needs demand, or an error, which needs none.
                 gauge.holding = not strict and bool(decoder.getstate()[0])
                 yield text
         whole.check_end()
@@ -94,10 +94,10 @@ class Decode(Stage):
 
 
 class _Splitter:
-    """The incomplete line of one subscription to ``split_lines``.
+    """Splits the chunks of one subscription, and holds the incomplete line.
 
     Attributes:
-        failure: the error after the returned lines, if there is one.
+        failure: the error to signal after the returned lines; None if there is none.
     """
 
     def __init__(self, max_length: int | None) -> None:
@@ -139,7 +139,7 @@ class _Splitter:
         lines = chunk.replace(both, feed).replace(carriage_return, feed).split(feed)
         last = lines.pop()
         if lines:
-            lines[0] = self._joined(lines[0])
+            lines[0] = self._join(lines[0])
             self.release()
         if last:
             self._pieces.append(last)
@@ -157,7 +157,7 @@ class _Splitter:
 
     def rest(self) -> list[Any]:
         """Remove the incomplete line, and return it if there is one."""
-        rest = [self._joined(None)] if self._pieces else []
+        rest = [self._join(None)] if self._pieces else []
         self.release()
         return rest
 
@@ -165,7 +165,7 @@ class _Splitter:
         """Drop the incomplete line."""
         self._pieces, self._length = [], 0
 
-    def _joined(self, end: Any) -> Any:
+    def _join(self, end: Any) -> Any:
         pieces = self._pieces if end is None else [*self._pieces, end]
         return pieces[0][:0].join(pieces)
 

@@ -1,4 +1,4 @@
-"""expand."""
+"""expand: emit elements and, recursively, the elements of their streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _ExpandRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._loop = running_loop()
         self._input = QueuedInput[Any](self, operator.prefetch)
-        self._path = [self._input]  # the last one is emitted, the others are interrupted
+        self._path = [self._input]  # the last stream is active, the others are interrupted
         self._unexpanded: deque[Any] = deque()  # emitted elements, breadth-first
 
     def _advance(self) -> None:
@@ -81,7 +81,7 @@ class _ExpandRun(Coordinator[Any]):
 
 
 class Expand(Flattening):
-    """``expand(function)``: each element, and recursively those of its stream."""
+    """``expand(function)``: emits each element, and recursively the elements of its stream."""
 
     name = "expand"
     run_type = _ExpandRun

@@ -125,7 +125,7 @@ class ConcatMap(Flattening):
 
     name = "concat_map"
     run_type = _ConcatMapRun
-    emits_elements = False  # the elements themselves, instead of those of the inner streams
+    emits_elements = False  # whether it emits the elements themselves instead of those of the inner streams
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
         """Return the Publisher to emit for an element and its inner stream."""
@@ -187,7 +187,7 @@ class _HoldingRun(TailRun):
 
 
 class _Holding(PushedStage):
-    """Holds an element until the decision about it. It serves one subscription."""
+    """Holds an element until its inner stream decides whether it is emitted. Serves one subscription."""
 
     run_type = _HoldingRun
     waits: bool
@@ -328,7 +328,7 @@ class _NewestInput(Input[Any]):
         if newest:  # the drain loop may take it at the same time
             hooks.discard_all(self.discards, newest)
         newest.append(element)
-        if self.closed:  # cancelled since the first look
+        if self.closed:  # cancelled since the check above
             hooks.discard_all(self.discards, newest)
         else:
             self._owner.wake()

@@ -64,7 +64,7 @@ class _CombineLatestRun(Coordinator[Any]):
             queue.popleft()
             before, latest[each.place] = latest[each.place], element
             if self._missing and before is not _MISSING:
-                self._discard(before)  # not combined
+                self._discard(before)  # it was never combined
             if not missing:
                 try:
                     combined = checked_element(self._combine(*latest), "combine")
@@ -94,10 +94,10 @@ class _CombineLatestRun(Coordinator[Any]):
         latest, self._latest = self._latest, []
         for element in latest:
             if self._missing and element is not _MISSING:
-                self._discard(element)  # not combined
+                self._discard(element)  # it was never combined
 
     def discard_queue(self) -> None:
-        """Discard the elements that arrived. From any thread."""
+        """Discard the queued elements. May be called on any thread."""
         while self.queue:
             try:
                 _, element = self.queue.popleft()
@@ -130,7 +130,7 @@ class _SharedQueueInput(PrefetchingInput[Any]):
             return
         self.empty = False
         self._owner.queue.append((self, element))
-        if self.closed:  # cancelled since the first look
+        if self.closed:  # cancelled since the check above
             self._owner.discard_queue()
         self._owner.wake()
 
@@ -191,7 +191,7 @@ class _LatestInput(Input[Any]):
         self.replace(element)
 
     def use(self) -> Any:
-        """Return the latest element, which is combined."""
+        """Mark the latest element as combined, and return it."""
         with self._guard:
             self._used = True
             return self.latest

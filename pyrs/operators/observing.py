@@ -197,7 +197,7 @@ class DoOnDiscard(Operator[Any]):
 
 
 class _Receiver:
-    """Calls the function. It holds no source, since the bridge keeps it until the elements in flight have arrived."""
+    """Calls the function. Holds no source, because a bridge keeps it until the elements in flight have arrived."""
 
     def __init__(self, operator: DoOnDiscard, function: Callable[[Any], object]) -> None:
         self._function = function

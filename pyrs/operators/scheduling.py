@@ -180,9 +180,9 @@ class _CrossingInput(QueuedInput[Any]):
         super(QueuedInput, self).cancel()  # the drain loop empties the queue
         self._cancelled = True
 
-    def _cancelled_meanwhile(self) -> None:
+    def _discard_late(self) -> None:
         if self._run._subscriber is None:  # else the drain loop has yet to empty the queue
-            super()._cancelled_meanwhile()
+            super()._discard_late()
 
     def on_next(self, element: Any, /) -> None:
         run = self._run
@@ -208,7 +208,7 @@ class _CrossingInput(QueuedInput[Any]):
                     run.wake()  # the first elements are not delayed by later ones
         finally:
             if self._closed:
-                self._cancelled_meanwhile()
+                self._discard_late()
             run.wake()
         return count
 

@@ -140,7 +140,7 @@ class Connection:
                 hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
                 hub._ended = hub._abandoned = True
             elif not hub._subscriptions:
-                hub._abandoned = True  # nobody receives what is held
+                hub._abandoned = True  # no Subscriber receives the held elements
         hub._wake()
 
     def __repr__(self) -> str:

@@ -251,12 +251,12 @@ class Dispatcher(Input[Any]):
     def _announce(self) -> None:
         """Emit the new parts. Called without the lock."""
         if self.gone:
-            self.downstream_cancelled()  # a finalizer has cancelled while they were made
+            self.downstream_cancelled()  # a finalizer cancelled while the parts were created
         else:
             self.outer_run.wake()
 
     def _finish(self, error: BaseException | None) -> bool:
-        """Cancel upstream and fail, or complete, unless terminated; return whether it did."""
+        """Cancel upstream and fail or complete, unless already terminated; return whether it did."""
         with self._guard:
             over, self._closed = self._closed, True
         if not over:
@@ -349,7 +349,7 @@ class Dispatcher(Input[Any]):
         self._report()
 
     def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
-        """Dispatch no more elements to the part, and return those that were not emitted."""
+        """Stop dispatching elements to the part, and return its elements that were not emitted."""
         with self.lock:
             was_left, part.left = part.left, True
             self._open_count -= not (was_left or part.closed)

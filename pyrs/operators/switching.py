@@ -74,7 +74,7 @@ class _FirstInput(Input[Any]):
             self.first = element
             self._run.signalled(Notification.next(element))
             if self.closed and self.consumer is None:
-                self.discard_first()  # cancelled since the first look
+                self.discard_first()  # cancelled since the check above
         elif consumer is None:
             self.discard(element)
         elif not consumer.try_emit(element):

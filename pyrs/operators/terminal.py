@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _IN_MEMORY: type = type(iter([]))
 _PREFETCH, _MAX_PREFETCH, _GROWTH = 256, 4096, 4
-_FAST_SECONDS = 4e-6  # for an element: at 1 GB a second, a buffer that grows to 4,096 elements holds 16 MB
+_FAST_SECONDS = 4e-6  # per element; at 1 GB/s, a buffer that grows to 4,096 elements holds 16 MB
 
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
@@ -59,9 +59,9 @@ def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
 
 
 def second_element(optional: bool) -> str:
-    """Return the message for a Maybe, or a Single, that emitted a second element."""
+    """Return the error message for a Maybe or Single that emitted a second element."""
     kind = "a Maybe must emit at most one element" if optional else "a Single must emit exactly one element"
-    return f"{kind}, and emitted a second one; use concat_map, or Stream(single), for several elements"
+    return f"{kind}, but emitted a second one; use concat_map, or Stream(single), for several elements"
 
 
 def _checked(timeout: float | None) -> float | None:
@@ -185,10 +185,10 @@ def to_iterable(source: Publisher[T], prefetch: int | None, timeout: float | Non
     if isinstance(source, IterablePublisher):
         return pull(source.iterable, source.stages, source.name, source.site)
     queue: _Queue[T] = _Queue(_PREFETCH, _MAX_PREFETCH) if prefetch is None else _Queue(prefetch)
-    return _received(source, queue, timeout)
+    return _iterate(source, queue, timeout)
 
 
-def _received(source: Publisher[T], queue: _Queue[T], timeout: float | None) -> Iterator[T]:
+def _iterate(source: Publisher[T], queue: _Queue[T], timeout: float | None) -> Iterator[T]:
     prefetch = queue.prefetch
     left: Iterator[T] = iter(())
     try:
@@ -217,11 +217,11 @@ def _received(source: Publisher[T], queue: _Queue[T], timeout: float | None) -> 
 
 
 class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
-    """Passes elements to another thread, in batches where the source has them.
+    """Passes elements to another thread, in batches if the source emits batches.
 
     Args:
-        prefetch: the maximum number of buffered elements at first.
-        most: the number to which it grows while the consumer is fast.
+        prefetch: the initial maximum number of buffered elements.
+        most: the maximum to which it grows while the consumer is fast; 0 for no growth.
     """
 
     steady_only = True
@@ -235,8 +235,8 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
     def refill(self) -> None:
         """Request the consumed elements, and more if they were consumed fast.
 
-        A refill costs a thread switch. For a fast consumer that is most of the time, and a larger buffer divides it
-        among more elements. The elements that arrive in a given time bound the memory: large ones arrive slowly.
+        A refill costs a thread switch. This dominates the time of a fast consumer, so a larger buffer spreads it over
+        more elements. Large elements arrive too slowly for the buffer to grow, which bounds its memory.
         """
         prefetch = self.prefetch
         now = perf_counter()
@@ -254,11 +254,11 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
             hooks.discard((), element)
             return
         self.arrived.put(((element,), False))
-        if self.closed:  # cancelled since the first look
+        if self.closed:  # cancelled since the check above
             self.discard_arrived()
 
     def discard_arrived(self) -> None:
-        """Discard the elements that are not consumed. From any thread, after a cancel."""
+        """Discard the elements that are not consumed. Called after a cancel, on any thread."""
         while hooks.is_discarding(()):
             try:
                 elements, ended = self.arrived.get_nowait()

@@ -98,7 +98,7 @@ class Timestamp(ElementStage):
         return lambda element: (now(), element)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return map(self.begin(), iterator)  # not a generator, which would look for the clock at the first element
+        return map(self.begin(), iterator)  # not a generator, which would look up the clock only at the first element
 
     def __repr__(self) -> str:
         return f"{self.name}()"
@@ -260,12 +260,12 @@ class Debounce(_Timed):
 
 
 class _ThrottleLatestRun(_LatestRun):
-    """Emits the latest element when the timer has fired, or at once if it is not set."""
+    """Emits the latest element when the timer fires, or at once if no timer is set."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: ThrottleLatest) -> None:
         super().__init__(subscriber, operator, waits=False)
         self._input = _WakingInput(self, self._timer, None)
-        self._blocked = False  # from an element that was due until the timer fires
+        self._blocked = False  # whether the period of the last element is still running
 
     def _take(self) -> Any:
         self._blocked = self._blocked and not self._timer.claim()
@@ -362,13 +362,13 @@ class _DelayedInput(Input[Any]):
             self.discard(element)
             return
         self.elements.append((self._timer.now() + self._seconds, element))
-        if self.closed:  # cancelled since the first look
+        if self.closed:  # cancelled since the check above
             self.discard_elements()
         elif len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
             self._owner.wake()
 
     def discard_elements(self) -> None:
-        """Discard the elements that are not emitted. From any thread."""
+        """Discard the elements that were not emitted. May be called on any thread."""
         while self.elements:
             try:
                 _, element = self.elements.popleft()

@@ -157,7 +157,7 @@ class _Closing(Input[Any]):
         if error is None:
             self._dispatcher.close(self.window)
         else:
-            self._dispatcher.failed(error)
+            self._dispatcher.fail_with(error)
 
 
 class _ToggledDispatcher(Dispatcher):
@@ -192,12 +192,12 @@ class _ToggledDispatcher(Dispatcher):
         self.close(part)
 
     def open_for(self, opening: Any) -> None:
-        """Open a window. Called by the opening stream, whose signals are serial."""
+        """Open a window. Called serially by the opening stream."""
         try:
             publisher = checked_publisher(self.operator.closing(opening), "the result of closing")
         except BaseException as error:
             self.operator.blame(error)
-            self.failed(error)
+            self.fail_with(error)
             if hooks.is_exit(error):
                 raise
             return
@@ -212,7 +212,7 @@ class _ToggledDispatcher(Dispatcher):
         self._announce()
 
     def close(self, window: Part) -> None:
-        """Close a window, unless it is closed. Called from any thread."""
+        """Close a window, unless it is closed already. May be called on any thread."""
         with self.lock:
             closing = self._windows.pop(window, None)
             if closing is not None:
@@ -228,7 +228,7 @@ class _ToggledDispatcher(Dispatcher):
     def openings_ended(self, error: BaseException | None) -> None:
         """Handle the terminal signal of the opening stream."""
         if error is not None:
-            self.failed(error)
+            self.fail_with(error)
             return
         with self.lock:
             self._opens = False
@@ -236,8 +236,8 @@ class _ToggledDispatcher(Dispatcher):
         if last:
             self._finish(None)
 
-    def failed(self, error: BaseException) -> None:
-        """Fail with an error of another stream than the source."""
+    def fail_with(self, error: BaseException) -> None:
+        """Fail with an error of the opening stream or of a closing stream."""
         if not self._finish(error):
             self.outer_run._drop(error)
 

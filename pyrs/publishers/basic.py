@@ -100,8 +100,8 @@ def empty() -> Maybe[NoReturn]:
     return Maybe(IterablePublisher((), (), "empty()"))
 
 
-def _described(value: object) -> str:
-    """Return the type of a value for a message, with advice for a class."""
+def _type_of(value: object) -> str:
+    """Return the name of a value's type for a message; for a class, with the advice to create an instance."""
     return type(value).__name__ + (f": create an instance, {value.__name__}(...)" if isinstance(value, type) else "")
 
 
@@ -118,7 +118,7 @@ def error(exception: BaseException) -> Single[NoReturn]:
         ValueError: no
     """
     if not isinstance(exception, BaseException):
-        raise TypeError(f"exception must be an exception, not {_described(exception)}")
+        raise TypeError(f"exception must be an exception, not {_type_of(exception)}")
     return Single(_ErrorPublisher(exception))
 
 

@@ -21,11 +21,15 @@ E = TypeVar("E")
 R = TypeVar("R")
 
 
-def _listed(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
-    """Return the sources, passed as arguments or as one iterable. With several, an iterable is one of elements."""
+def _sources_of(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
+    """Return the Publishers of the arguments.
+
+    A single iterable contains the Publishers. If there are several arguments, an iterable becomes a stream of its
+    elements.
+    """
     if len(sources) == 1 and not hasattr(sources[0], "subscribe") and isinstance(sources[0], Iterable):
         return tuple(sources[0])
-    return combining.converted_sources(sources)
+    return combining.as_publishers(sources)
 
 
 @overload
@@ -92,7 +96,9 @@ def merge(
     """
     if concurrency is not None:
         concurrency = checked_natural(concurrency, "concurrency", 1)
-    return Stream(merging.Merge(_listed(sources), concurrency, checked_natural(prefetch, "prefetch", 1), delay_errors))
+    return Stream(
+        merging.Merge(_sources_of(sources), concurrency, checked_natural(prefetch, "prefetch", 1), delay_errors)
+    )
 
 
 @overload
@@ -119,7 +125,7 @@ def concat(*sources: Any) -> Stream[Any]:
         >>> concat([just(n) for n in (1, 2, 3)]).collect()
         [1, 2, 3]
     """
-    return Stream(combining.Concat(_listed(sources)))
+    return Stream(combining.Concat(_sources_of(sources)))
 
 
 @overload
@@ -159,7 +165,7 @@ def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int 
         >>> zip(just(1, 2), just("a", "b")).collect()
         [(1, 'a'), (2, 'b')]
     """
-    return Stream(combining.Zip(_listed(sources), combine, checked_natural(prefetch, "prefetch", 1)))
+    return Stream(combining.Zip(_sources_of(sources), combine, checked_natural(prefetch, "prefetch", 1)))
 
 
 @overload
@@ -203,4 +209,4 @@ def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, pre
         >>> combine_latest(just(1), just("a", "b"), combine="{}{}".format).collect()
         ['1a', '1b']
     """
-    return Stream(latest.CombineLatest(_listed(sources), combine, checked_natural(prefetch, "prefetch", 1)))
+    return Stream(latest.CombineLatest(_sources_of(sources), combine, checked_natural(prefetch, "prefetch", 1)))

@@ -33,7 +33,7 @@ class Combining(Family[T_co]):
         return (self.source, *operators.combining.checked_sources(others, "others"))
 
     def _and_iterables(self, others: tuple[Source[Any], ...]) -> tuple[Publisher[Any], ...]:
-        return (self.source, *operators.combining.converted_sources(others, "others"))
+        return (self.source, *operators.combining.as_publishers(others, "others"))
 
     def merge(
         self,
@@ -277,8 +277,9 @@ class Combining(Family[T_co]):
             -----------False|
 
         Subscribes to both streams, requests ``prefetch`` elements of each, compares them when both have one, and
-        replenishes at 75 %. The first difference decides, also one in length, and cancels both streams. The result
-        waits until it is demanded. An error of a stream fails the result after the elements before it are compared.
+        replenishes at 75 %. The first difference, also one in length, decides the result and cancels both streams. The
+        result is emitted when it is demanded. An error of a stream fails the result after the elements before it are
+        compared.
 
         Args:
             other: the other Publisher.

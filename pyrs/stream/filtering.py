@@ -157,8 +157,8 @@ class Filtering(Family[T_co]):
             skip_last(2)
             -----------1---2---|
 
-        Requests ``count`` more elements than downstream demands, with the first request, and keeps the latest ``count``
-        elements. They are dropped on completion, and not reported.
+        The first request asks upstream for ``count`` more elements than downstream demands. Buffers the latest
+        ``count`` elements. They are dropped on completion without a report.
 
         Args:
             count: the number of elements to drop.

@@ -171,14 +171,14 @@ class Flattening(Family[T_co]):
         sequentially, in the order of their elements, after this stream. Depth-first, the stream of an element is
         emitted before the next element of the stream that contains it.
 
-        Requests ``prefetch`` elements of the active stream and replenishes at 75 %; slow Subscribers slow it.
-        **Breadth-first grows**: emitted elements are kept until the function is called with them. Depth-first holds up
-        to ``prefetch`` elements for each level of the tree. A tree without an end is emitted as it is demanded.
+        Requests ``prefetch`` elements of the active stream and replenishes at 75 %; a slow Subscriber slows it.
+        **Breadth-first grows**: emitted elements are kept until the function is called with them. Depth-first buffers
+        up to ``prefetch`` elements for each level of the tree. An infinite tree is expanded as far as it is demanded.
 
         An error of a stream is emitted after its elements, an error of the function at once. Both fail the stream.
 
         Args:
-            function: called with each emitted element when its stream is next; returns a Publisher, or is a coroutine
+            function: called with each emitted element when its turn comes; returns a Publisher, or is a coroutine
                 function or an asynchronous generator function, as for ``flat_map``.
             depth_first: whether the stream of an element follows that element directly.
             prefetch: the maximum number of buffered elements per stream.

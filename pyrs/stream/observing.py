@@ -176,13 +176,14 @@ class Observing(Family[T_co]):
 
         Forwards demand unchanged. An operator or a source discards an element that it received or holds and does not
         emit: after a cancel or an error, on overflow, and by design, as in ``filter``, ``distinct``, ``skip`` or
-        ``sample``. It is the object that the operator has: after a ``map`` the mapped one, after a ``buffer`` a list.
-        Inner streams, as of ``flat_map``, are included; operators after this one are not. Several functions are called
-        from the first ``do_on_discard`` to the last, and then the global hook (``pyrs.set_discard_hook``).
+        ``sample``. The function receives the object that this operator received: a mapped element after ``map``, a list
+        after ``buffer``. Includes inner streams, such as those of ``flat_map``, and excludes operators after this one.
+        Several functions are called from the first ``do_on_discard`` to the last, and then the global hook
+        (``pyrs.set_discard_hook``).
 
         The function runs on the thread that drops the element, without a lock. An exception is reported to the
-        dropped-errors hook, and does not change the stream. Use it to release pooled objects; a release must be
-        idempotent behind operators with overlapping lists or windows.
+        dropped-errors hook, and does not change the stream. Use it to release pooled objects. A release must be
+        idempotent if an operator before this one emits overlapping lists or windows.
 
         Args:
             function: called with each discarded element.

@@ -105,8 +105,8 @@ class Terminal(Family[T_co]):
         and replenished at 75 %.
 
         Args:
-            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. None stands
-                for 256, which grows to at most 4,096 while elements arrive and are consumed within 4 microseconds each.
+            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. None
+                starts with 256, and grows up to 4,096 while each element takes at most 4 microseconds.
             timeout: the maximum number of seconds to wait for an element of another thread; None for no limit.
 
         Raises:

@@ -88,10 +88,10 @@ class Timing(Family[T_co]):
             throttle_latest(5)
             --1----2----4----5-------6-|
 
-        Like ``throttle``, but the latest of the elements that arrive within the given time is emitted when it is over,
-        and begins a new period. Requests unbounded demand and keeps one element; the other elements are dropped without
-        a report. Without demand, an element that is due waits until it is demanded or another one replaces it. On
-        completion the kept element is emitted last; an error is emitted at once and discards it.
+        Like ``throttle``, but the latest element of a period is emitted at its end, and begins a new period. Requests
+        unbounded demand and buffers one element; the other elements are dropped without a report. Without demand, an
+        element that is due waits until it is demanded or another one replaces it. On completion the buffered element is
+        emitted last; an error is emitted at once and discards it.
 
         Args:
             seconds: the minimum time between two elements.
@@ -142,8 +142,8 @@ class Timing(Family[T_co]):
             elapsed()
             --(2,a)-(6,b)-(4,c)|
 
-        The time of the first element counts from ``subscribe``. Forwards demand unchanged. Buffers nothing. The time
-        that a pulled source waits for demand counts, too.
+        The time of the first element counts from ``subscribe``, and includes the time that a source waits for demand.
+        Forwards demand unchanged. Buffers nothing.
 
         Args:
             scheduler: the scheduler whose clock is used; see ``Timing``.

@@ -172,9 +172,9 @@ class Transforming(Family[T_co]):
             decode()
             ---"a"--------"é"-------"c"---|
 
-        A character whose bytes are in several chunks is emitted with the last of them, so a chunk may be emitted
-        shorter, and an empty text is not emitted. Requests one more chunk for each without text. Holds the bytes of an
-        incomplete character, which an error of this stream discards.
+        Emits the text of each chunk. A character whose bytes span several chunks is emitted with the last of them. If a
+        chunk completes no character, nothing is emitted and one more chunk is requested. Buffers the bytes of an
+        incomplete character; an error of this stream drops them.
 
         Args:
             encoding: the name of a codec of the standard library, or a registered one, with an incremental decoder.
@@ -208,12 +208,13 @@ class Transforming(Family[T_co]):
             ---"a"-------"bc"--------"d"|
 
         Chunks may end anywhere. A line ends with ``\n``, ``\r\n`` or ``\r``, as in a text file, and is emitted
-        without its end; the rest is emitted on completion. Requests a chunk when no line is left and one is demanded,
-        or unbounded demand if that is requested. Holds the lines of one chunk and an incomplete line, which **grows**
-        without ``max_length``. An error of this stream is emitted after the complete lines and discards the rest.
+        without it. An incomplete last line is emitted on completion. Requests a chunk when a line is demanded and none
+        is buffered, or unbounded demand if that is requested. Buffers the lines of one chunk and an incomplete line,
+        which **grows** without ``max_length``. An error of this stream is emitted after the complete lines, and drops
+        the incomplete one.
 
         Args:
-            max_length: the maximum length of a line in characters or bytes, without its end; None for no limit.
+            max_length: the maximum length of a line in characters or bytes, without its line ending; None for no limit.
 
         Raises:
             TypeError: ``max_length`` is not an integer.

@@ -32,7 +32,7 @@ def test_iterables_are_read_as_streams_of_elements(name: str, kind: Callable[[li
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("text", ["ab", b"ab"])
 def test_text_is_rejected_with_advice(name: str, text: Any) -> None:
-    message = rf"\[\d\] must be a Publisher or an iterable of elements, not {type(text).__name__}; pyrs.just makes"
+    message = rf"\[\d\] must be a Publisher or an iterable of elements, not {type(text).__name__}; use pyrs.just"
     with pytest.raises(TypeError, match=message):
         CALLS[name][0](pyrs.just(1, 2), text)
 

@@ -145,7 +145,7 @@ def test_second_element_fails_block_and_await(kind: type[Maybe[int]], rule: str,
         await several
 
     for run in (several.block, lambda: asyncio.run(main())):
-        with pytest.raises(TooManyElements, match=f"must emit {rule}, and emitted a second one"):
+        with pytest.raises(TooManyElements, match=f"must emit {rule}, but emitted a second one"):
             run()
 
 
