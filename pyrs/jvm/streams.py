@@ -125,6 +125,8 @@ class Rates:
         known, rates = {}, []
         for key, elements, age in counts:
             then, before, rate = self._before.get(key, (now - age, 0, 0.0))
+            if elements < before:  # another stream with the same key, of a link that was opened again
+                then, before, rate = now - age, 0, 0.0
             elapsed = now - then
             if elapsed >= _SHORTEST_SECONDS:
                 rate = (elements - before) / elapsed

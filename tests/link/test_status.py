@@ -114,7 +114,6 @@ def test_an_incomplete_request_is_abandoned(
     monkeypatch.setattr(status, "_SECONDS", 0.05)
     server = serve()
     assert raw(server, b"GET /streams") == b""
-    monkeypatch.undo()
 
 
 def test_silent_connections_do_not_block_the_server(serve: Callable[..., StatusServer]) -> None:
@@ -122,7 +121,8 @@ def test_silent_connections_do_not_block_the_server(serve: Callable[..., StatusS
     silent = [socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE) for _ in range(20)]
     assert get(server, token_of(server))[0] == 200
     assert len(server._open) <= 8
-    assert len([each for each in threading.enumerate() if each.name == "pyrs-status-request"]) <= 8
+    # A thread may still run for a moment after its connection was closed.
+    eventually(lambda: len([each for each in threading.enumerate() if each.name == "pyrs-status-request"]) <= 8)
     assert silent[0].recv(1) == b"", "the oldest one was closed"
     for each in silent:
         each.close()

@@ -121,6 +121,14 @@ def test_rate_is_that_between_two_snapshots() -> None:
     assert rates.rates([("a", 350, 13.0)]) == [100.0]
 
 
+def test_rate_of_a_stream_with_the_key_of_another_is_not_negative() -> None:
+    clock = Clock()
+    rates = Rates(clock)
+    rates.rates([("a", 500, 10.0)])
+    clock.now += 2
+    assert rates.rates([("a", 10, 1.0)]) == [10.0]
+
+
 def test_rates_forget_streams_that_ended() -> None:
     rates = Rates(Clock())
     rates.rates([("a", 50, 10.0)])
