@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from pyrs.tck import interleaving
 from tests.tck import wrong_concurrency, wrong_demand, wrong_sharing
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import Case, assert_says, judge_failed_publisher, judge_publisher
+from tests.tck.right import RightPublisher
 
 LARGE = "beyond_spec101_mustNotExceedALargeDemand"
 INTERLEAVED = "beyond_spec103_mustSignalSeriallyAtEveryInterleaving"
@@ -75,3 +79,18 @@ def test_only_an_additional_test_detects_the_violation(case: Case) -> None:
     """So the object has no other fault, by which the test could fail it."""
     name = "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements"
     assert judge_publisher(Case(name, case.make, "")).status.value == "passed"
+
+
+def test_a_request_that_the_tracing_prevented_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter was seen to fail in place of the trace function, which says nothing about the Publisher."""
+    enter = interleaving._AtLine.enter
+    failures = iter([TypeError("not the trace function")])
+
+    def fails_once(self: interleaving._AtLine, *event: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return enter(self, *event)
+
+    monkeypatch.setattr(interleaving._AtLine, "enter", fails_once)
+    assert judge_publisher(Case(INTERLEAVED, RightPublisher, "")).status.value == "passed"
+    assert list(failures) == []

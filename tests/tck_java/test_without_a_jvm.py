@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pyrs.errors import JvmUnavailable
 from pyrs.jvm.downloads import Jar
 from pyrs.tck import JavaReferee, Kind, Report, Status, Verdict
+from pyrs.tck._java.connection import ConnectionLost, Exchange
 from pyrs.tck._java.jars import JARS, cache_folder, tck_jars
-from pyrs.tck._java.proxies import as_long
+from pyrs.tck._java.proxies import JavaSubscription, as_long
 from pyrs.tck.referees import KNOWN_FALSE_PASSES, chosen, compared, disagreement
 
 NOWHERE = "http://127.0.0.1:9"
@@ -126,3 +128,17 @@ def test_a_jvm_in_the_process_needs_faulthandler_disabled(monkeypatch: pytest.Mo
     monkeypatch.setattr("faulthandler.is_enabled", lambda: True)
     with pytest.raises(JvmUnavailable, match="run pytest with -p no:faulthandler"):
         JavaReferee()
+
+
+class _Closed:
+    """An exchange whose connection is closed."""
+
+    def call(self, method: str, number: int, *arguments: object) -> object:
+        raise ConnectionLost(f"the JVM does not respond to {method}")
+
+
+def test_a_cancel_after_the_last_test_does_not_raise() -> None:
+    subscription = JavaSubscription(cast(Exchange, _Closed()), 1)
+    subscription.cancel()  # §3.15
+    with pytest.raises(ConnectionLost):
+        subscription.request(1)
