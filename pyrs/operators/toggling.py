@@ -245,9 +245,8 @@ class _ToggledDispatcher(Dispatcher):
         with self.lock:
             self._outstanding -= 1
             windows = [window for window in self._windows if not window.closed]
-            for window in windows:
-                window.dispatch(element)
-        if not windows:
+            kept = [window.dispatch(element) for window in windows]
+        if not any(kept):
             self.discard(element)
         return windows
 

@@ -496,3 +496,20 @@ def test_decision_that_arrives_during_the_cancel_is_ignored(stage: Any) -> None:
     run.on_next(True)
     run.on_complete()
     assert discarded == ["a"]
+
+
+def test_window_when_discards_an_element_that_arrives_while_its_window_is_left() -> None:
+    discarded: list[int] = []
+
+    def discard(element: int) -> None:
+        discarded.append(element)
+        if element == 1:
+            source.next(2)
+
+    source, windows, inner = TestPublisher[int](), TestSubscriber[Any](9), TestSubscriber[int](0)
+    openings = pyrs.just(0).concat(pyrs.never())
+    source.stream().window_when(openings, lambda _: pyrs.never()).do_on_discard(discard).subscribe(windows)
+    windows.elements[0].subscribe(inner)
+    source.next(1)
+    inner.cancel()
+    assert discarded == [1, 2]
