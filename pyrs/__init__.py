@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from pyrs.publishers.deferred import defer, from_callable, generate, using
     from pyrs.publishers.timed import interval, timer
     from pyrs.stream.awaiting import AsyncSubscriber
+    from pyrs.stream.parallel import ParallelStream
     from pyrs.stream.stream import ConnectableStream, GroupedStream
     from pyrs.strictness import strict
 
@@ -77,6 +78,7 @@ __all__ = [
     "Notification",
     "NullSignal",
     "Overflow",
+    "ParallelStream",
     "Processor",
     "Publisher",
     "PyrsError",
@@ -133,6 +135,7 @@ _LAZY_NAMES = {
     "interval": "pyrs.publishers.timed",
     "timer": "pyrs.publishers.timed",
     "AsyncSubscriber": "pyrs.stream.awaiting",
+    "ParallelStream": "pyrs.stream.parallel",
     "ConnectableStream": "pyrs.stream.stream",
     "GroupedStream": "pyrs.stream.stream",
     "strict": "pyrs.strictness",

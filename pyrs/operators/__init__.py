@@ -29,6 +29,7 @@
     metrics       Metrics, counters of the signals of a stream
     progress      progress
     scheduling    publish_on, subscribe_on
+    parallel      parallel, sequential
     backpressure  limit_rate, on_backpressure_*
     sharing       publish, replay, ref_count, auto_connect
     terminal      for_each, collect, to_iterable
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         metrics as metrics,
         notification as notification,
         observing as observing,
+        parallel as parallel,
         progress as progress,
         racing as racing,
         recovering as recovering,

@@ -21,7 +21,16 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import call_text, checked_sources
 
-__all__ = ["FlatMap", "FlatMapSequential", "Flattening", "Merge", "checked_inner", "discard_inner", "running_loop"]
+__all__ = [
+    "FlatMap",
+    "FlatMapSequential",
+    "Flattening",
+    "Merge",
+    "MergeRun",
+    "checked_inner",
+    "discard_inner",
+    "running_loop",
+]
 
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
@@ -213,7 +222,7 @@ class _SequentialRun(_FlatMapRun):
             self._outer_ended()
 
 
-class _MergeRun(_FlatMapRun):
+class MergeRun(_FlatMapRun):
     """Subscribes to all allowed sources before it emits.
 
     Otherwise an infinite first source would delay the others for ever.
@@ -367,7 +376,7 @@ class FlatMapSequential(FlatMap):
 class Merge(Operator[Any]):
     """``merge(a, b, ...)``: interleaves the sources."""
 
-    run_type = _MergeRun
+    run_type = MergeRun
 
     def __init__(
         self, sources: Sequence[Publisher[Any]], concurrency: int | None, prefetch: int, delay_errors: bool

@@ -21,10 +21,12 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers.threads import default
 
-__all__ = ["Dispatcher", "Part", "PartHandle", "PrefetchingDispatcher", "SplitRun"]
+__all__ = ["Dispatcher", "Part", "PartHandle", "PartRun", "PrefetchingDispatcher", "SplitRun"]
 
 
-class _PartRun(Coordinator[Any]):
+class PartRun(Coordinator[Any]):
+    """The drain loop of a part's Subscriber."""
+
     def __init__(self, subscriber: Subscriber[Any], part: Part) -> None:
         super().__init__(subscriber, part)
         self._part = part
@@ -59,7 +61,7 @@ class Part(Operator[Any]):
         given_away: whether it was subscribed to.
     """
 
-    run_type = _PartRun
+    run_type = PartRun
 
     def __init__(self, dispatcher: Dispatcher, call: str) -> None:
         # Not super().__init__, which finds the calling line of user code: a part has its operator's.
@@ -72,7 +74,7 @@ class Part(Operator[Any]):
         self.closed = False
         self.error: BaseException | None = None
         self.left = False
-        self.listener: _PartRun | None = None
+        self.listener: PartRun | None = None
         self.given_away = False
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:

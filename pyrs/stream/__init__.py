@@ -5,5 +5,6 @@ The modules hold the public methods; ``pyrs/operators`` implements the operators
     family      the base class of all families
     stream      Stream, which combines all families and has the terminal operations; Single, GroupedStream and
                 ConnectableStream, which its operators return
+    parallel    ParallelStream, which parallel returns
     advice      messages for method names that other libraries use
 """

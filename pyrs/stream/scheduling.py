@@ -9,6 +9,7 @@ from pyrs.stream.family import Family, OfKind
 
 if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
+    from pyrs.stream.parallel import ParallelStream
 
 __all__ = ["Scheduling"]
 
@@ -17,7 +18,7 @@ K_co = TypeVar("K_co", covariant=True)
 
 
 class Scheduling(Family[T_co]):
-    """Operators that change the thread on which signals or requests run."""
+    """Operators that change the threads on which signals or requests run."""
 
     def publish_on(self: OfKind[K_co], scheduler: Scheduler, prefetch: int = 256) -> K_co:
         """Emit all signals downstream of this operator on the scheduler.
@@ -96,3 +97,46 @@ class Scheduling(Family[T_co]):
             True
         """
         return self._kept(operators.scheduling.SubscribeOn(self.source, scheduler))
+
+    def parallel(self, rails: int) -> ParallelStream[T_co]:
+        """Distribute the elements over rails, which process them concurrently.
+
+            ---1---2---3---4---|
+            parallel(2).run_on(pool).map(slow).sequential()
+            ------1--2----4--3-|
+
+        An element goes to the next rail, in turn, that has outstanding demand: a slow rail receives fewer elements.
+        Requests what the rails request, so ``run_on`` and ``sequential`` bound it to their ``prefetch`` for each rail,
+        and buffers nothing. If a rail completes early, the elements that were requested for it wait for the other
+        rails. The order across the rails is lost; ``flat_map_sequential`` preserves it.
+
+        **Python runs one thread at a time under the GIL.** Rails on a pool help for blocking I/O, for functions that
+        release the GIL, and on free-threaded builds. They do not speed up computations in Python on other builds. For
+        coroutine functions use ``map(function, concurrency=8)``, which needs no threads.
+
+        Args:
+            rails: the number of rails.
+
+        Returns:
+            A ``ParallelStream``. Its ``run_on``, ``map``, ``filter``, ``flat_map``, ``concat_map``, ``do_on_next``,
+            ``reduce`` and ``transform_rails`` apply to each rail; ``sequential`` returns a Stream again.
+
+        Raises:
+            TypeError: ``rails`` is not an integer.
+            ValueError: ``rails`` is less than 1.
+
+        Rules: 1.1, 1.3, 2.1, 2.8.
+
+        Examples:
+            >>> import pyrs
+            >>> from pyrs import schedulers
+            >>> pool = schedulers.pool(4)
+            >>> pages = pyrs.just("a", "b").parallel(4).run_on(pool).map(str.upper).sequential()
+            >>> sorted(pages.collect())
+            ['A', 'B']
+            >>> pool.close()
+            True
+        """
+        from pyrs.stream.parallel import ParallelStream  # most programs do not use it
+
+        return ParallelStream(operators.parallel.Rails(self.source, rails, self._over), self._over)

@@ -144,6 +144,7 @@ _TRAITS: Final = {
     "on_error_return": Trait("exact", "one value"),
     "PublishOn": Trait("ahead: {prefetch}", "{prefetch}", "{scheduler}", bounded=True),
     "SubscribeOn": Trait("exact", "nothing", "{scheduler}"),
+    "Sequential": Trait("ahead: {prefetch} of each rail", "{prefetch} of each rail", "{thread}", bounded=True),
     "LimitRate": Trait("ahead: {high}", "{high}", bounded=True),
     "BackpressureBuffer": Trait("everything", "{capacity}"),
     "BackpressureReduce": Trait("everything", "one"),

@@ -196,6 +196,7 @@ _INPUTS: dict[str, Input] = {
     "buffer_when": Input(lambda s: s.buffer_when(pyrs.just(0), lambda n: pyrs.never()), whitebox=False),
     "window_when": Input(lambda s: s.window_when(pyrs.just(0), lambda n: pyrs.never()), whitebox=False),
     "group_by": Input(lambda s: s.group_by(lambda n: n % 3).flat_map(lambda group: group)),
+    "parallel": Input(lambda s: s.parallel(2).sequential()),
     "publish": Input(lambda s: s.publish().ref_count()),
     "replay": Input(lambda s: s.replay().ref_count()),
     "cache": Input(skips=_FOR_EVER),

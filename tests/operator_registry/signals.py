@@ -8,6 +8,7 @@ from typing import Any
 
 import pyrs
 from pyrs import schedulers
+from tests.conformance.options import MERGED
 from tests.operator_registry.row import Conformance, Row, Sample, failing, nothing, some
 
 __all__ = ["BACKPRESSURE", "OBSERVING", "RECOVERING", "SCHEDULING", "TIMING"]
@@ -202,6 +203,18 @@ SCHEDULING = [
         demand="exact",
         slow="slows",
         holds="nothing",
+    ),
+    Row(
+        {
+            "parallel": Sample(
+                lambda s: s.parallel(3).sequential(),
+                demand=lambda s: s.parallel(1).sequential(),
+                conformance=Conformance(covers=("Stream.parallel", "ParallelStream"), skips=MERGED),
+            )
+        },
+        demand="ahead: `prefetch` (32) of each rail",
+        slow="slows",
+        holds="`prefetch` of each rail",
     ),
 ]
 

@@ -191,6 +191,8 @@ MORE_CALLS: dict[str, Apply] = {
     "filter.publish_on.filter": lambda s: (
         s.filter(lambda n: n % 2).publish_on(pyrs.schedulers.default()).filter(lambda n: n % 3)
     ),
+    "parallel.run_on.map": lambda s: s.parallel(3).run_on(pyrs.schedulers.default(), 2).map(lambda n: n).sequential(2),
+    "parallel, a rail that completes": lambda s: s.parallel(2).transform_rails(lambda rail: rail.take(2)).sequential(),
     "delay(60)": lambda s: s.delay(60),
     "debounce(60)": lambda s: s.debounce(60),
     "sample(60)": lambda s: s.sample(60),

@@ -1,0 +1,231 @@
+"""parallel and sequential: dispatch elements to rails, and merge the rails."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_natural
+from pyrs.api import Publisher, Subscriber
+from pyrs.operators.merging import Merge, MergeRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PartRun, SplitRun
+from pyrs.schedulers.threads import default
+
+__all__ = ["Rails", "Sequential"]
+
+
+class _RailRun(PartRun):
+    """The drain loop of a rail's Subscriber."""
+
+    _part: _Rail
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._part.dispatcher.rail_subscribed(self._part)
+
+    def _requested_more(self, n: int) -> None:
+        self._part.dispatcher.rail_demanded(self._part, n)
+        self.wake()
+
+
+class _Rail(Part):
+    """The elements of one rail.
+
+    Attributes:
+        wanted: the demanded elements that were not dispatched yet.
+        resolved: whether it was subscribed to, or cannot be subscribed to any more.
+    """
+
+    run_type = _RailRun
+    dispatcher: _RailDispatcher
+
+    def __init__(self, dispatcher: _RailDispatcher) -> None:
+        super().__init__(dispatcher, "rail")
+        self.wanted = 0
+        self.resolved = False
+
+
+class Rails(Operator[Any]):
+    """``parallel(rails)``: emits the rails. An element goes to the next rail with demand.
+
+    Args:
+        source: the source.
+        rails: the number of rails.
+        wrap: converts the handle of a rail to the stream that the functions of the rails receive.
+    """
+
+    def __init__(self, source: Publisher[Any], rails: int, wrap: Callable[[PartHandle], Publisher[Any]]) -> None:
+        self.rails = checked_natural(rails, "rails", 1)
+        self.wrap = wrap
+        super().__init__(source, f"parallel({rails})")
+
+    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
+        return _RailDispatcher(self, subscriber).outer_run
+
+
+class _RailDispatcher(Dispatcher):
+    """Requests what the rails have demanded, once each rail has a Subscriber.
+
+    Otherwise the first rail would receive all elements of a short source. When each rail has a Subscriber, the stream
+    of the rails completes: from then on a cancel reaches upstream when the last rail is cancelled.
+
+    If a rail is cancelled, its demand may have been requested already. Such elements go to the other rails, and wait in
+    a queue while none has demand.
+    """
+
+    def __init__(self, operator: Rails, subscriber: Subscriber[Any]) -> None:
+        super().__init__(operator, subscriber, operator.wrap)
+        self._rails = deque(_Rail(self) for _ in range(operator.rails))  # the next rail is the first
+        self._unresolved = operator.rails
+        self._wanted = 0  # the sum of the rails
+        self._outstanding = 0  # requested elements that have not arrived
+        self._surplus: deque[Any] = deque()  # empty while a rail has demand
+        for rail in self._rails:
+            self._open(rail)
+
+    def _open_parts(self) -> Iterable[Part]:
+        return self._rails
+
+    def _more(self) -> int:
+        more = self._wanted - self._outstanding
+        if self._unresolved or more <= 0:
+            return 0
+        self._outstanding += more
+        return more
+
+    def _give(self, element: Any) -> _Rail | None:
+        """Append the element to the next rail with demand. Called under the lock."""
+        rails = self._rails
+        for _ in range(len(rails)):
+            rails.rotate(-1)
+            rail = rails[-1]
+            if rail.wanted and rail.dispatch(element):
+                rail.wanted -= 1
+                self._wanted -= 1
+                return rail
+        return None
+
+    def _dispatch(self, element: Any) -> Iterable[Part]:
+        with self.lock:
+            self._outstanding -= 1
+            rail = self._give(element)
+            kept = rail is not None or self._open_count > 0
+            if rail is None and kept:
+                self._surplus.append(element)
+        if not kept:
+            self.discard(element)
+        return () if rail is None else (rail,)
+
+    def _end(self, error: BaseException | None) -> None:
+        with self.lock:
+            while self._surplus and self._open_count:
+                self._rails.rotate(-1)
+                if not self._rails[-1].left:
+                    self._rails[-1].elements.append(self._surplus.popleft())
+        super()._end(error)
+
+    def rail_subscribed(self, rail: _Rail) -> None:
+        """Handle the Subscriber of a rail."""
+        with self.lock:
+            self._resolve(rail)
+        self.outer_run.wake()
+        self._settle()
+
+    def rail_demanded(self, rail: _Rail, n: int) -> None:
+        """Handle a request for ``n`` more elements of a rail."""
+        with self.lock:
+            if not rail.left:
+                rail.wanted += n
+                self._wanted += n
+            while self._surplus and self._give(self._surplus[0]) is not None:
+                self._surplus.popleft()
+        self._settle()
+
+    def _resolve(self, rail: _Rail) -> None:
+        """Count a rail that was subscribed to or left. Called under the lock."""
+        if not rail.resolved:
+            rail.resolved = True
+            self._unresolved -= 1
+            if not self._unresolved:
+                self.outer_run.ended = True
+
+    def _on_left(self, part: Any, n: int) -> None:
+        self._wanted -= part.wanted
+        part.wanted = 0
+        self._resolve(part)
+
+    _on_unread = _on_left
+
+    def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
+        super().leave(part, discards)
+        if not self._open_count:
+            hooks.discard_all(self.discards, self._surplus)
+        self.outer_run.wake()
+
+    def abandon(self, part: Part) -> None:
+        super().abandon(part)
+        if not self._unresolved:
+            try:
+                default().execute(self.outer_run.wake)  # not here: a finalizer may run under any locks
+            except RuntimeError:
+                pass  # the interpreter is exiting
+
+    def downstream_cancelled(self) -> None:
+        ended = self.outer_run.ended
+        super().downstream_cancelled()
+        if not ended:  # rails without a Subscriber are not cancelled by the merge
+            for rail in tuple(self._rails):
+                self.leave(rail)
+
+
+class _SequentialRun(MergeRun):
+    """Merges the rails. An error of the source reaches each rail, and is no dropped error of the others."""
+
+    _failure: BaseException | None = None
+
+    def _failed(self, error: BaseException) -> None:
+        self._failure = error
+        super()._failed(error)
+
+    def _drop(self, error: BaseException | None) -> None:
+        if error is not self._failure:
+            super()._drop(error)
+
+
+class Sequential(Merge):
+    """``parallel(rails)`` to ``sequential(prefetch)``: merges the transformed rails.
+
+    Args:
+        rails: the stream of the rails.
+        calls: the calls of the operators of the rails.
+        transform: applies these operators to a rail.
+        prefetch: the maximum number of buffered elements for each rail.
+        thread: the schedulers of the rails, for ``explain``; empty without one.
+    """
+
+    run_type = _SequentialRun
+
+    def __init__(
+        self,
+        rails: Rails,
+        calls: tuple[str, ...],
+        transform: Callable[[Any], Publisher[Any]],
+        prefetch: int,
+        thread: str,
+    ) -> None:
+        Operator.__init__(self, rails.source, ".".join((rails.call, *calls, "sequential()")))
+        self.sources = rails
+        self.rails = rails.rails
+        self.concurrency = UNBOUNDED
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.delay_errors = False
+        self.thread = thread
+        self._transform = transform
+
+    def function(self, rail: Any) -> Publisher[Any]:  # type: ignore[override]
+        """Return the stream of a rail with its operators."""
+        return self._transform(rail)
