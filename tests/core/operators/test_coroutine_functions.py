@@ -54,6 +54,8 @@ REJECTING: dict[str, Callable[[Any], object]] = {
     "window_when": lambda f: three().window_when(three(), f),
     "sequence_equal": lambda f: three().sequence_equal(three(), f),
     "on_backpressure_reduce": lambda f: three().on_backpressure_reduce(f),
+    "transform_rails": lambda f: three().parallel(2).transform_rails(f),
+    "parallel.filter": lambda f: three().parallel(2).filter(f),
     "handle": lambda f: three().handle(f),
     "merge_comparing": lambda f: three().merge_comparing(three(), key=f),
     "on_error_resume": lambda f: three().on_error_resume(f),
