@@ -77,9 +77,7 @@ class ParallelStream(Generic[T_co]):
         """
         name = scheduler_name(scheduler)
         return self._with(
-            lambda rail: rail.subscribe_on(scheduler).publish_on(scheduler, prefetch),
-            f"run_on({name})",
-            name,
+            lambda rail: rail.subscribe_on(scheduler).publish_on(scheduler, prefetch), f"run_on({name})", name
         )
 
     @overload
