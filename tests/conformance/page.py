@@ -26,7 +26,7 @@ _COMMIT = re.compile(r"Measured at commit `([^`]+)`")
 
 
 def render(results: Results) -> str:
-    """Return the page."""
+    """Return the page as Markdown."""
     why = _Reasons()
     ours = []
     for title, entries in FAMILIES.items():
@@ -63,8 +63,8 @@ def render(results: Results) -> str:
 
 _HEAD = """# Conformance
 
-This page shows how pyrs, JVM libraries over the bridge and other Python libraries do in the
-[Technology Compatibility Kit](referee.md) (TCK) of Reactive Streams. Measured at commit `{commit}` by
+This page shows the verdicts of the [Technology Compatibility Kit](referee.md) (TCK) of Reactive Streams on pyrs, on JVM
+libraries over the bridge, and on other Python libraries. Measured at commit `{commit}` by
 `make conformance`. That takes about half an hour, so it runs for each release; every run of the test suite verifies a
 subset of the rows.
 
@@ -73,8 +73,8 @@ Versions: pyrs {version}; {libraries}
 A cell shows how many tests passed, were skipped and, if any, failed: first the tests of the TCK, then the additional
 tests that only the Python port has. A letter refers to the reason for a skip, below. Tests that have a name but no body
 in the official TCK are not counted (7 of 38 for a Publisher, 13 of 27 and 15 of 26 for a whitebox and a blackbox
-Subscriber, 20 of 68 for a Processor). A dash: the row was not verified this way. The Python port and the official TCK
-over JPype verify every row of the first six tables; the other connections verify some of them.
+Subscriber, 20 of 68 for a Processor). A dash means that the row was not verified this way. The Python port and the
+official TCK over JPype verify every row of the first six tables; the other connections verify some of them.
 
 {totals}
 
@@ -83,18 +83,19 @@ over JPype verify every row of the first six tables; the other connections verif
 
 _INTRODUCTIONS = {
     "Operators, Publisher side": """\
-Each operator over a `range`, with which it may be fused, and over a foreign Publisher. The tests are those of a
+The rows verify each operator as a Publisher: over a `range`, with which it may be fused, and over a foreign
 Publisher.
 """,
     "Operators, Subscriber side": """\
-The Subscriber that an operator passes to its source. The TCK signals it directly: no adapter and no `strict` guard is
-in front of it. The Subscriber after the operator reports to the probe. An operator that emits at the end, or other
-elements than it receives, has a blackbox verification.
+The rows verify the Subscriber that an operator passes to its source. The TCK signals it directly, without an adapter or
+a `strict` guard. The Subscriber downstream of the operator reports to the probe. An operator that emits only at the
+end, or emits other elements than it receives, has a blackbox verification.
 """,
     "Operators as Processors": """\
-A Processor of the `strict` guard, an adapter (`Inlet` in `tests/conformance/subscribers.py`) and the operator. The
-guard checks the rules of a Subscriber here, so these rows show how the parts work together; the rows above show the
-operators. A report of the guard about the adapter or the operator fails the row, in every table.
+The rows verify a Processor that consists of the `strict` guard, an adapter (`Inlet` in
+`tests/conformance/subscribers.py`) and the operator. The guard checks the rules of a Subscriber here, so these rows
+show that the parts work together; the tables above verify the operator alone. In every table, a report of the guard
+about the adapter or the operator fails the row.
 """,
 }
 
@@ -105,7 +106,7 @@ objects converted with `to_jvm`, passed through Java and converted back. Each ro
 and the mirror together.
 """
 
-_MIRRORS = """The mirrors, which are the Java objects that `to_jvm` returns. The official TCK verifies them together
+_MIRRORS = """Mirrors are the Java objects that `to_jvm` returns. The official TCK verifies them together
 with their windows and guards, the link, and the Python object behind them. In the tables above, it verifies the Python
 object without a mirror.
 """
