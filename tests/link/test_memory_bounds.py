@@ -50,6 +50,19 @@ def test_a_stream_of_the_peer_beyond_the_limit_fails_alone(monkeypatch: pytest.M
     assert list(session.streams) == [4, 10]
 
 
+def test_a_subscriber_refused_because_of_the_limit_can_be_subscribed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "MAX_STREAMS", 1)
+    session = PlainSession()
+    publisher = session.handles.own(pyrs.never(), 1)
+    subscriber = recording()
+    handle = session.handles.own(subscriber, 2)
+    session.receive(opening(FrameType.SUBSCRIBE, 2, publisher))
+    session.receive(opening(FrameType.ON_SUBSCRIBE, 4, handle))
+    session.receive(Frame(FrameType.CANCEL, 2, b""))
+    session.receive(opening(FrameType.ON_SUBSCRIBE, 6, handle))
+    assert list(session.streams) == [6]
+
+
 def test_an_own_stream_beyond_the_limit_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 1)
     session = PlainSession()

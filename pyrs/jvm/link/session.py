@@ -348,8 +348,9 @@ class Session(StreamHost):
         self.execute(subscribe)
 
     def _on_subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, exact: bool) -> None:
-        subscriber = self.handles.claim_subscriber(handle)
-        if subscriber is None or len(self.streams) >= MAX_STREAMS:
+        # A Subscriber that is refused because of the limit stays free for another attempt.
+        subscriber = None if len(self.streams) >= MAX_STREAMS else self.handles.claim_subscriber(handle)
+        if subscriber is None:
             self._answer_now(frame(FrameType.CANCEL, identifier))
             return
         stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=exact)
