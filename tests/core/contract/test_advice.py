@@ -42,9 +42,10 @@ def test_subscribe_with_a_function_names_the_parameter() -> None:
         pyrs.just(1).subscribe(print)  # type: ignore[call-overload]
 
 
-def test_zip_with_a_list_names_from_iterable() -> None:
-    with pytest.raises(TypeError, match=r"pyrs\.from_iterable makes a stream of an iterable"):
-        pyrs.just(1).zip([1, 2])  # type: ignore[call-overload]
+def test_zip_takes_a_list_and_refuses_a_string() -> None:
+    assert pyrs.range(2).zip(["a", "b"]).collect() == [(0, "a"), (1, "b")]
+    with pytest.raises(TypeError, match=r"pyrs\.just for a stream of the whole value, or pyrs\.from_iterable"):
+        pyrs.range(2).zip("ab")
 
 
 @pytest.mark.parametrize(
