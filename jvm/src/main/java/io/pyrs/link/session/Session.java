@@ -416,8 +416,9 @@ public final class Session {
     }
 
     private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
-        Object subscriber = handles.claimSubscriber(handle);
-        if (subscriber == null || streams.size() >= MAX_STREAMS) {
+        // A refused Subscriber stays free for another attempt.
+        Object subscriber = streams.size() >= MAX_STREAMS ? null : handles.claimSubscriber(handle);
+        if (subscriber == null) {
             outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
             outbox.nudge();
             return;
