@@ -27,7 +27,7 @@ __all__ = [
 
 Verify = Callable[[type[Verification]], Report]
 
-SLOTS = 36
+SLOTS = 28
 """The sum of the slots of the routes that run at the same time. A verification mostly waits, so two cores suffice."""
 
 
