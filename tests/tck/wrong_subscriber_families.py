@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread, Timer
+from threading import Event, Thread, Timer
 from typing import Any
 
 from pyrs.api import Subscription
@@ -320,8 +320,17 @@ class CancelsInState(RightProbed):
 
 
 def _overlaps(self: Any, element: Any) -> None:
+    """Cancel during many requests: a loaded machine may run the thread late, or this one."""
     RightProbed.on_next(self, element)
-    Thread(target=self.subscription.request, args=(1,), daemon=True).start()
+    begun = Event()
+
+    def request() -> None:
+        begun.set()
+        for _ in range(300):
+            self.subscription.request(1)
+
+    Thread(target=request, daemon=True).start()
+    begun.wait()
     self.subscription.cancel()
 
 
