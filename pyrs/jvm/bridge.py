@@ -215,10 +215,10 @@ class Bridge:
             ours = references.control.unwrap(java_object)
             if ours:
                 return references.local(ours)
-        made = java_object.source if type(java_object) in STREAM_KINDS else java_object
-        if isinstance(made, (JavaPublisher, JavaSubscriber, JavaFuture)):
-            made = made.java_object  # java_handle ignores a stand-in of another bridge or of an ended link
-        reference = references.java_handle(made)
+        given = java_object.source if type(java_object) in STREAM_KINDS else java_object
+        # java_handle ignores a stand-in of another bridge or of an ended link, so it receives the object behind it.
+        stands_in = isinstance(given, (JavaPublisher, JavaSubscriber, JavaFuture))
+        reference = references.java_handle(given.java_object if stands_in else given)
         if reference is None:
             name = type(java_object).__qualname__
             advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")
@@ -228,8 +228,7 @@ class Bridge:
             stream_type, publisher = publisher_of(self, reference)
             if publisher is not None:
                 if hot is None:
-                    made = java_object.source if isinstance(java_object, Stream) else java_object
-                    hot = made.hot if isinstance(made, JavaPublisher) else reference._hot
+                    hot = given.hot if isinstance(given, JavaPublisher) else reference._hot
                 source = JavaPublisher(reference, exact=exact, convert=convert, hot=hot, publisher=publisher)
                 return stream_type(source)
         if kind == Kind.SUBSCRIBER:
@@ -239,7 +238,7 @@ class Bridge:
         if kind == Kind.COMPLETION_STAGE:
             return JavaFuture(reference, convert=convert)
         raise TypeError(
-            "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
+            "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow), "
             "CompletionStage, or a type of Reactor, RxJava or Mutiny such as Mono, Single and Uni; "
             f"{reference.getClass().getName()} is none of them"
         )
