@@ -115,16 +115,17 @@ def test_cancel_reaches_every_stream() -> None:
         each.assert_cancelled(1)
 
 
-@pytest.mark.parametrize("result", [ValueError("planned"), 3])
-def test_failing_closing_function_names_the_operator(result: Any) -> None:
+@pytest.mark.parametrize("name", ["buffer_when", "window_when"])
+@pytest.mark.parametrize("result", [ValueError, 3])
+def test_failing_closing_function_names_the_operator(result: Any, name: str) -> None:
     def closing(opening: int) -> Any:
-        if isinstance(result, Exception):
-            raise result
+        if result is ValueError:
+            raise ValueError("planned")
         return result
 
     with pytest.raises((ValueError, TypeError)) as raised:
-        pyrs.never().buffer_when(pyrs.just(1), closing).collect()
-    assert "in buffer_when(just(1), closing)" in notes_of(raised.value)[0]
+        getattr(pyrs.never(), name)(pyrs.just(1), closing).collect()
+    assert f"in {name}(just(1), closing)" in notes_of(raised.value)[0]
 
 
 def test_endless_source_does_not_delay_the_closing() -> None:

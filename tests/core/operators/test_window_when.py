@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
-from tests.core.support import notes_of
 from tests.waiting import collected
 
 
@@ -149,18 +148,6 @@ def test_window_that_is_dropped_unread_does_not_block_the_stream() -> None:
     openings.next(0)
     source.next(1, 2)
     collected(lambda: counting.requested >= 4, "no element was requested")
-
-
-@pytest.mark.parametrize("result", [ValueError("planned"), 3])
-def test_failing_closing_function_names_the_operator(result: Any) -> None:
-    def closing(opening: int) -> Any:
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    with pytest.raises((ValueError, TypeError)) as raised:
-        pyrs.never().window_when(pyrs.just(1), closing).collect()
-    assert "in window_when(just(1), closing)" in notes_of(raised.value)[0]
 
 
 def test_wrong_arguments_raise() -> None:
