@@ -7,6 +7,9 @@ it.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 REFEREES = ("python", "java", "both")
@@ -14,8 +17,11 @@ FAMILIES = ("reactive-streams", "flow")
 # The values in pyrs.tck.plugin must be the same.
 DUE = "reactive-streams-tck-due "
 REPORTS = "pyrs-tck-reports"
+# Two concurrent calls of ast.parse can raise a SystemError: https://github.com/python/cpython/issues/106905.
+UNSAFE_PARSER = (3, 11) <= sys.version_info < (3, 11, 8)
 
 _NAME = "pyrs-tck-items"
+_PACKAGES = ("pyrs._core", "pyrs.aio", "pyrs.operators", "pyrs.publishers", "pyrs.schedulers", "pyrs.sinks")
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -53,6 +59,18 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
 def pytest_configure(config: Any) -> None:
     """Register the receiver of reports."""
     config.pluginmanager.register(Reports(), REPORTS)
+
+
+def pytest_collection_finish(session: Any) -> None:
+    """Import the modules that pyrs would import in the threads of a test, if the parser is unsafe in threads.
+
+    pytest parses each module of pyrs, because pyrs has a pytest plugin.
+    """
+    if UNSAFE_PARSER:
+        for package in _PACKAGES:
+            for module in walk_packages(import_module(package).__path__, f"{package}."):
+                with suppress(ImportError):  # a module for a library that is not installed
+                    import_module(module.name)
 
 
 def pytest_sessionfinish(session: Any) -> None:
