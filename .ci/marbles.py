@@ -21,7 +21,8 @@ WIDTH, LETTER, ROW, MIDDLE, RADIUS, BASELINE = 12, 8.6, 32, 16, 11, 21
 COLOURS = 6
 OPENING, CLOSING = "([{", ")]}"
 LITERAL_BLOCK = re.compile(r"(?<=\n\n)((?:    .*\n)+)(?=\n|\Z)")
-CODE = re.compile(r'(?:<div class="highlight">)?<pre>(?:<span></span>)?<code>(.*?)</code></pre>(?:</div>)?', re.DOTALL)
+# A signature has `<div class="doc-signature highlight">` instead.
+BLOCK = re.compile(r'<div class="highlight"><pre><span></span><code>(.*?)</code></pre></div>', re.DOTALL)
 NAME = re.compile(r"^(?:\| )?((?:`(?:pyrs\.)?\w+\([^`]*\)`(?:, )?)+)(?: \||(?= returns))", re.MULTILINE)
 CALL = re.compile(r"`((?:pyrs\.)?(\w+)\([^`]*\))`")
 
@@ -204,14 +205,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return with_diagrams(markdown, diagrams()) if page.file.src_uri.startswith("operators/") else markdown
 
 
-def on_page_content(content: str, **_: Any) -> str:
-    """Replace the text diagrams in rendered docstrings."""
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Replace the text diagrams in rendered docstrings, which are on the pages of the API reference only."""
 
     def drawn(block: re.Match[str]) -> str:
         text = html.unescape(re.sub(r"<[^>]+>", "", block[1]))
         return svg(text) if is_marble(text) and len(text.splitlines()) > 1 else block[0]
 
-    return CODE.sub(drawn, content)
+    return BLOCK.sub(drawn, content) if page.file.src_uri.startswith("api/") else content
 
 
 if __name__ == "__main__":

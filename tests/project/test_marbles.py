@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -64,8 +65,25 @@ def test_operator_pages_show_the_diagrams_of_their_tables(marbles: ModuleType) -
     assert known.keys() - shown == set()
 
 
+def page_at(uri: str) -> SimpleNamespace:
+    return SimpleNamespace(file=SimpleNamespace(src_uri=uri))
+
+
+def rendered(text: str, kind: str = "highlight") -> str:
+    return f'<div class="{kind}"><pre><span></span><code>{html.escape(text)}\n</code></pre></div>\n'
+
+
+DIAGRAM = '---1---|\nmap(str)\n--"1"--|'
+
+
 def test_diagrams_in_rendered_docstrings_are_drawn(marbles: ModuleType) -> None:
-    page = "<pre><code>---1---|\nmap(str)\n--&quot;1&quot;--|\n</code></pre><pre><code>&gt;&gt;&gt; 1\n</code></pre>"
-    drawn = marbles.on_page_content(page)
+    example, signature = rendered(">>> 1\n1"), rendered("map(\n    f: F | G\n) -> A | B |\n", "doc-signature highlight")
+    drawn = marbles.on_page_content(signature + rendered(DIAGRAM) + example, page=page_at("api/Stream.md"))
+    assert drawn.startswith(f"{signature}<svg")
+    assert drawn.endswith(f"</svg>\n{example}")
     assert drawn.count("<svg") == 1
-    assert "&gt;&gt;&gt; 1" in drawn
+
+
+def test_code_of_other_pages_is_not_drawn(marbles: ModuleType) -> None:
+    block = rendered(DIAGRAM)
+    assert marbles.on_page_content(block, page=page_at("recipes/kafka.md")) == block

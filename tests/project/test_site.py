@@ -34,6 +34,16 @@ def test_operator_pages_and_api_have_diagrams(site: Path) -> None:
         assert text_of(site, name).count('<svg class="marble"') >= 3, name
 
 
+def test_code_is_not_drawn_as_a_diagram(site: Path) -> None:
+    """Diagrams belong to operators and docstrings, and the signatures of the reference are code."""
+    folders = ("operators", "api")
+    pages = {page.relative_to(site): page.read_text(encoding="utf-8") for page in site.rglob("index.html")}
+    assert [page for page, text in pages.items() if '"marble"' in text and page.parts[0] not in folders] == []
+    signatures = re.findall(r'<div class="doc-signature highlight">\s*<(\w+)', "".join(pages.values()))
+    assert len(signatures) > 300
+    assert set(signatures) == {"pre"}
+
+
 def test_pages_have_a_theme_toggle_and_links_to_their_neighbours(site: Path) -> None:
     page = text_of(site, "quickstart")
     assert page.count("data-md-color-scheme=") >= 3  # the page and two inputs of the toggle
