@@ -14,6 +14,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 JAR = Path("pyrs/jvm/jars/pyrs.jar")
 GRADLE = ["gradle", "--console=plain", "--no-daemon", "-q", "-p", "jvm", "assemble"]
+PICTURE = re.compile(r"!\[([^\]\[]+)\]\((?!https?://)([^)\s]+)\)(\n*)")
 LINK = re.compile(r"\[([^\]\[]+)\]\((?!https?://|#)([^)\s]+)\)")
 
 
@@ -47,7 +48,12 @@ def ensure_jar(root: Path, version: str) -> None:
 
 
 def long_description(readme: str, base: str) -> str:
-    """Return README.md with absolute links below ``base``; without a base, with the text of its relative links."""
+    """Return README.md with absolute links below ``base``, the address of a version's files at GitHub.
+
+    Without a base it has the text of its relative links, and no pictures.
+    """
+    raw = base.replace("/blob/", "/raw/")
+    readme = PICTURE.sub(lambda found: f"![{found[1]}]({raw}/{found[2]}){found[3]}" if base else "", readme)
     return LINK.sub(lambda link: f"[{link[1]}]({base}/{link[2]})" if base else link[1], readme)
 
 

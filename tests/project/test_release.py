@@ -79,6 +79,14 @@ def test_long_description_without_a_repository_has_no_relative_links(hooks: Modu
     assert hooks.long_description(README, "") == "one, [two](https://example.org/two), [three](#three), CHANGELOG"
 
 
+def test_pictures_of_the_long_description_are_files_of_the_repository(hooks: ModuleType) -> None:
+    readme = "# one\n\n![two](docs/two.svg)\n\nthree"
+    base = "https://example.org/pyrs/blob/v1"
+    expected = "# one\n\n![two](https://example.org/pyrs/raw/v1/docs/two.svg)\n\nthree"
+    assert hooks.long_description(readme, base) == expected
+    assert hooks.long_description(readme, "") == "# one\n\nthree"
+
+
 def test_no_relative_link_of_the_readme_is_left(hooks: ModuleType) -> None:
     text = hooks.long_description((ROOT / "README.md").read_text(encoding="utf-8"), "https://example.org/pyrs")
     assert [target for target in re.findall(r"\]\(([^)]*)\)", text) if not re.match("https://|#", target)] == []
