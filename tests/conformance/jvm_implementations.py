@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from pyrs.tck import TestEnvironment
 from pyrs.testing import TestSubscriber
 from tests.conformance.entry import Entry, blackbox, failed_stream, numbers, processor, publisher
 from tests.conformance.machine import machine
@@ -38,6 +40,45 @@ def _failed(class_name: str) -> Callable[[], Any]:
     return make
 
 
+def _mutiny(method: str, *arguments: Any) -> Any:
+    bridge, java = machine()
+    return bridge.from_jvm(java.call(java.static("io.smallrye.mutiny.Multi", "createFrom"), method, *arguments))
+
+
+def _mutiny_range(elements: int) -> Any:
+    # Its range must not be empty.
+    return _mutiny("range", 0, min(elements, INT_MAX)) if elements else _mutiny("empty")
+
+
+def _failed_mutiny() -> Any:
+    return _mutiny("failure", machine().java.new("java.lang.IllegalStateException", "failed from the start"))
+
+
+PEKKO = "org.apache.pekko"
+
+
+@cache
+def _pekko() -> Any:
+    """Return the materializer of an actor system of this JVM, whose threads do not keep the process alive."""
+    java = machine().java
+    for name, value in (("daemonic", "on"), ("loglevel", "OFF"), ("stdout-loglevel", "OFF")):
+        java.static("java.lang.System", "setProperty", f"pekko.{name}", value)
+    system = java.static(f"{PEKKO}.actor.ActorSystem", "create", "conformance")
+    return java.static(f"{PEKKO}.stream.Materializer", "createMaterializer", system)
+
+
+def _pekko_publisher(method: str, *arguments: Any) -> Any:
+    bridge, java = machine()
+    source = java.static(f"{PEKKO}.stream.javadsl.Source", method, *arguments)
+    one = java.static(f"{PEKKO}.stream.javadsl.AsPublisher", "valueOf", "WITHOUT_FANOUT")
+    sink = java.static(f"{PEKKO}.stream.javadsl.Sink", "asPublisher", one)
+    return bridge.from_jvm(java.call(source, "runWith", sink, _pekko()))
+
+
+def _failed_pekko() -> Any:
+    return _pekko_publisher("failed", machine().java.new("java.lang.IllegalStateException", "failed from the start"))
+
+
 def _made(class_name: str, method: str, *arguments: Any) -> Callable[[], Any]:
     """Return a factory for the Subscriber or Processor of a static Java method."""
     return lambda: machine().bridge.from_jvm(machine().java.static(class_name, method, *arguments))
@@ -63,10 +104,26 @@ def _mirrored_processor() -> Any:
     return bridge.from_jvm(java.static("interop.Parties", "hiddenProcessor", mirror))
 
 
+def _patient(entry: Entry) -> Entry:
+    """Wait longer for hooks, because the first one starts an actor system."""
+    entry.verification.environment = TestEnvironment(hook_timeout=20.0, deadline=60.0)
+    return entry
+
+
 JVM_IMPLEMENTATIONS: list[Entry] = [
     publisher("Reactor Flux.range", _of(FLUX, "range", 0), failed=_failed(FLUX), most=INT_MAX, subset=True),
     publisher("Reactor Flux.range, exact", _of(FLUX, "range", 0, exact=True), failed=_failed(FLUX), most=INT_MAX),
     publisher("RxJava Flowable.range", _of(FLOWABLE, "range", 0), failed=_failed(FLOWABLE), most=INT_MAX),
+    publisher("Mutiny Multi.range", _mutiny_range, failed=_failed_mutiny, most=INT_MAX),
+    _patient(
+        publisher(
+            "Pekko Streams Source.range",
+            lambda n: _pekko_publisher("range", 1, min(n, INT_MAX)),
+            failed=_failed_pekko,
+            most=INT_MAX,
+            skips={"optional_spec111": "its Publisher supports one Subscriber; others receive on_error"},
+        )
+    ),
     publisher(
         "java.util.concurrent.SubmissionPublisher",
         _of("interop.Parties", "submissions"),
