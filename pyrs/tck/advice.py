@@ -78,6 +78,7 @@ def explain(subject: Verification, name: str, reason: str) -> str:
         parts[f"rule {number} ({RULES[number].strength})"] = RULES[number].text
     signals = subject.env.signals or str(subject.env.trace)
     parts["signals"] = f"\n{indent(signals, '  ')}" if signals else ""
-    parts["likely cause"] = _LATE if " did not return within" in reason else _CAUSES.get(number, "")
+    late = " did not return within" in reason and "(rule" not in reason
+    parts["likely cause"] = _LATE if late else _CAUSES.get(number, "")
     parts["see"] = f"{_SPECIFICATION}#{number}" if number else ""
     return "".join(f"{title}: {text}\n" for title, text in parts.items() if text).replace("signals: \n", "signals:\n")

@@ -15,7 +15,7 @@ from pyrs.tck.publisher_hooks import (
     publisher_test,
 )
 from pyrs.tck.trace import original
-from pyrs.tck.waiting import Latch, started
+from pyrs.tck.waiting import Latch, linger, started
 
 __all__ = ["BeyondDemandTests"]
 
@@ -58,7 +58,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     def beyond_spec103_mustNotFailDuringOnNext(self, publisher: Publisher[T]) -> None:
         """on_error after ``request(0)`` must not overlap on_next (§1.3, §3.9)."""
         subscriber = self._held(publisher)
-        started("request", subscriber.request, 0)
+        started("request", subscriber.request, 0).join(self.env.timeout)
         self.env.verify_no_async_errors()
         subscriber.released.set()
         subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
@@ -223,7 +223,7 @@ class _Lingering(Watching[T]):
         with self._guard.during(f"on_next({named(element)})"):
             super().on_next(element)
             if last:
-                self._overlapped.wait(self.env.no_signals_timeout)
+                linger(self._overlapped, self.env.no_signals_timeout)
         self._inside = False
 
     def on_complete(self) -> None:

@@ -152,12 +152,12 @@ class TestEnvironment:
         """Restart the deadline for the next iteration of a test."""
         self.alive_at = time.monotonic()
 
-    def rounds(self, count: int) -> Iterator[int]:
-        """Yield the numbers of a test's iterations; fewer if they are slow.
+    def rounds(self, count: int, seconds: float = _SECONDS_OF_ROUNDS) -> Iterator[int]:
+        """Yield the numbers of a test's iterations; fewer if they take longer than ``seconds``.
 
         Each iteration has its own deadline.
         """
-        until = time.monotonic() + _SECONDS_OF_ROUNDS * self.scale
+        until = time.monotonic() + seconds * self.scale
         for at in range(count):
             if at and time.monotonic() > until:
                 return

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from pyrs.tck.environment import TestEnvironment, is_machinery, named
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks
-from pyrs.tck.waiting import started
+from pyrs.tck.waiting import linger, started
 
 __all__ = ["InterleavingTests"]
 
@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 _MOST_LINES = 500
 _ATTEMPTS = 3
+_SECONDS = 10.0  # for all lines, so that a loaded machine reaches each of them
 _BLOCKED = 0.02  # seconds after which a thread that has made no progress is taken to wait for the other one
 
 
@@ -32,7 +33,7 @@ class InterleavingTests(PublisherHooks[T], Generic[T]):
         """
         self.needs(4, completion=False)
         for held in (False, True):
-            for line in self.env.rounds(_MOST_LINES):
+            for line in self.env.rounds(_MOST_LINES, _SECONDS):
                 if not self._interleaves(line, held):
                     break
 
@@ -96,10 +97,10 @@ class _Interleaved(Watching[T]):
             super().on_next(element)
             if self._held and self.elements == 1:
                 self._inside.set()
-                self._released.wait(5 * _BLOCKED)
+                linger(self._released, 5 * _BLOCKED)
             elif current_thread() is self._second:
                 self._second_waits.set()
-                self._first_returned.wait(_BLOCKED)
+                linger(self._first_returned, 5 * _BLOCKED)
 
     def _request_first(self, line: int) -> None:
         enter = _AtLine(line, self._intrude).enter
@@ -114,7 +115,7 @@ class _Interleaved(Watching[T]):
 
     def _intrude(self) -> None:
         self._second = started("second", self._request_second)
-        self._second_waits.wait(_BLOCKED)
+        linger(self._second_waits, _BLOCKED)
 
     def _request_second(self) -> None:
         self._request()

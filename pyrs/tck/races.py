@@ -42,7 +42,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
         race(self.env, *[request_all] * _THREADS)
         if not subscriber.all_received.closes_while(lambda: subscriber.elements):
             self.env.flop(
-                f"{_THREADS} threads requested {_TOTAL} elements, but {subscriber.elements} arrived (rule 1.2)"  # ZZ
+                f"{_THREADS} threads requested {_TOTAL} elements, but {subscriber.elements} arrived (rule 1.2)"
             )
         self.env.verify_no_async_errors()
         subscriber.cancel()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, milliseconds, named, remaining
 
-__all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle", "started"]
+__all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle", "linger", "started"]
 
 T = TypeVar("T")
 
@@ -26,6 +26,7 @@ class _EndOfStream:
 
 END_OF_STREAM = _EndOfStream()
 _NOTHING: Any = object()
+_STEPS = 10  # of a wait that must not end before another thread has run
 
 
 class Latch:
@@ -193,3 +194,13 @@ def started(name: str, target: Callable[..., object], *arguments: object) -> Thr
     thread = Thread(target=target, args=arguments, name=f"pyrs-tck-{name}", daemon=True)
     thread.start()
     return thread
+
+
+def linger(event: Event, seconds: float) -> None:
+    """Wait for an event of another thread, longer on a loaded machine.
+
+    This thread needs the processor after each of the steps. So the other thread, which competes with it, has run too.
+    """
+    for _ in range(_STEPS):
+        if event.wait(seconds / _STEPS):
+            return

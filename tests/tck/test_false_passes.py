@@ -21,7 +21,11 @@ ABOVE = "beyond_spec317_demandAboveTheMaximumMustNotStall"
 CANCELLED = "did not receive the requested element after another Subscriber had cancelled within 1000 ms"
 
 CASES = [
-    Case(COMPLETES, wrong_concurrency.CompletesOnATimer, "on_complete was called before on_next of the last element"),
+    Case(
+        COMPLETES,
+        wrong_concurrency.CompletesOnAnotherThread,
+        "on_complete was called before on_next of the last element",
+    ),
     Case(
         "beyond_spec103_mustNotFailDuringOnNext",
         wrong_concurrency.FailsDuringOnNext,

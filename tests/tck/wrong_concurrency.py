@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from threading import Condition, Timer, get_ident
+import sys
+import time
+import traceback
+from threading import Condition, Thread, get_ident
 from typing import Any
 
 from pyrs.api import Subscriber
 from tests.tck.right import LONG_MAX, RightPublisher, RightSubscription
 
 
-class CompletesOnATimer(RightPublisher):
-    """Completes on a timer's thread, which it starts before on_next of the last element."""
+class CompletesOnAnotherThread(RightPublisher):
+    """Completes on a second thread when the first one is inside on_next of the last element."""
 
     class subscription(RightSubscription):  # noqa: N801
         def emit(self, subscriber: Subscriber[Any]) -> None:
@@ -19,8 +22,20 @@ class CompletesOnATimer(RightPublisher):
                 return
             self.cancel()
             self.sent += 1
-            Timer(0.01, subscriber.on_complete).start()
+            Thread(target=self.complete, args=(subscriber, get_ident()), daemon=True).start()
             subscriber.on_next(self.sent)
+
+        def complete(self, subscriber: Subscriber[Any], emitting: int) -> None:
+            deadline = time.monotonic() + 1
+            while not waits_in_on_next(emitting) and time.monotonic() < deadline:
+                time.sleep(0.001)
+            subscriber.on_complete()
+
+
+def waits_in_on_next(thread: int) -> bool:
+    """Return whether a Subscriber waits in on_next on this thread."""
+    stack = traceback.extract_stack(sys._current_frames().get(thread))
+    return stack[-1].name == "wait" and any(frame.name == "on_next" for frame in stack)
 
 
 class FailsDuringOnNext(RightPublisher):

@@ -129,6 +129,9 @@ class WrapsDemand(RightPublisher):
         signed = 0
 
         def request(self, n: int, /) -> None:
+            if n <= 0:
+                super().request(n)
+                return
             self.signed = (self.signed + n + 2**63) % 2**64 - 2**63
             self.demand = max(0, self.signed)
             super().drain()

@@ -27,7 +27,7 @@ FILE = Path(__file__).with_name("measured.json")
 # The tests of §3.9 and §3.13 check once, at the end of the timeout.
 QUICK = TestEnvironment(timeout=0.5, no_signals_timeout=0.05, reference_timeout=0.5, hook_timeout=10, deadline=20)
 AT_A_TIME = 20
-EXCLUDED = {"Concurrent", "IgnoresDemand", "HidesTheOverflow"}
+EXCLUDED = {"Concurrent", "IgnoresDemand"}
 """Implementations with a verdict in the test suite, which occupy the processor when they are run often."""
 
 # The function that judges, the tests, and the conforming implementation of a kind.
