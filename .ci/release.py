@@ -1,6 +1,7 @@
-"""Build the files of a release into dist/: sdist, wheel, SBOM and checksums. ``make release`` runs it.
+"""Build the files of a release into dist/: sdist, wheel, SBOM, measurements and checksums. ``make release`` runs it.
 
-It publishes nothing. ``--draft`` builds all files and prints open points as warnings instead of refusing.
+It refuses if the published conformance or figures were measured with other code. It publishes nothing. ``--draft``
+builds all files and prints open points as warnings instead of refusing.
 """
 
 from __future__ import annotations
@@ -13,11 +14,20 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.conformance.sources_hash import PACKAGES, SOURCES, SPARK, code_of  # noqa: E402
+
 DIST = ROOT / "dist"
+CONFORMANCE = "docs/conformance.md"
+FIGURES = "docs/benchmarks/latest.json"
+MEASURED = (*(f"pyrs/{name}" for name in PACKAGES if name != "tck"), "pyrs/spark", "jvm/src/main", "benchmarks")
+"""The code that the figures depend on."""
 
 
 def run(*command: str | Path) -> str:
@@ -63,6 +73,56 @@ def open_points(root: Path, version: str, jar: str | None, status: str) -> list[
     return points
 
 
+def git(root: Path, *arguments: str) -> str | None:
+    """Return the output of git, or None if it fails."""
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | None:
+    """Return the files below ``paths`` whose code changed since the commit, or None if git does not know it.
+
+    Comments and docstrings do not count.
+    """
+    listed = git(root, "diff", "--name-only", "--no-renames", commit, "--", *paths)
+    if listed is None:
+        return None
+    changed = []
+    for name in listed.splitlines():
+        if name.endswith((".py", ".java")):
+            now = (root / name).read_text(encoding="utf-8") if (root / name).exists() else None
+            texts = [git(root, "show", f"{commit}:{name}"), now]
+            codes = [text if text is None or name.endswith(".java") else code_of(text) for text in texts]
+            if codes[0] != codes[1]:
+                changed.append(name)
+    return changed
+
+
+def outdated(root: Path) -> Iterator[str]:
+    """Yield the reasons against a release of the conformance page and the figures."""
+    page = re.search(r"Measured at commit `([^`]+)`", (root / CONFORMANCE).read_text(encoding="utf-8"))
+    of_page = page[1].split(" and ") if page else ["unknown"]  # the second one is that of Spark's rows
+    of_figures = json.loads((root / FIGURES).read_text(encoding="utf-8"))["commit"]
+    measured = {
+        (CONFORMANCE, of_page[0], "make conformance"): SOURCES,
+        (CONFORMANCE, of_page[-1], "make conformance"): (*SOURCES, *SPARK),
+        (FIGURES, of_figures, "make bench"): MEASURED,
+    }
+    reported = set()
+    for (file, commit, command), paths in measured.items():
+        changed = changed_code(root, commit, paths)
+        if changed is None:
+            reason = f"commit {commit[:10]}, which is not in this clone"
+        elif changed:
+            others = f" and {len(changed) - 1} others" if len(changed) > 1 else ""
+            reason = f"commit {commit[:10]}, and {changed[0]}{others} changed since then"
+        else:
+            continue
+        if file not in reported:
+            yield f"{file} was measured at {reason}: run `{command}` on a quiet machine and commit its files"
+        reported.add(file)
+
+
 def bundled(gradle: str) -> list[dict[str, str]]:
     """Return the Java libraries in the wheel as components of CycloneDX."""
     found = re.findall(r"^ +(?:bundled|relocated) '([\w.]+):([\w-]+):([\w.]+)'", gradle, re.MULTILINE)
@@ -99,7 +159,7 @@ def main() -> int:
     draft = parser.parse_args().draft
     version = version_of()
     jar = hooks().jar_version(ROOT / hooks().JAR)
-    points = open_points(ROOT, version, jar, run("git", "status", "--porcelain"))
+    points = [*open_points(ROOT, version, jar, run("git", "status", "--porcelain")), *outdated(ROOT)]
     for point in points:
         print(f"pyrs: {point}", file=sys.stderr)
     if points and not draft:
@@ -109,6 +169,8 @@ def main() -> int:
     built = sorted(DIST.iterdir())
     run(sys.executable, "-m", "twine", "check", "--strict", *built)
     write_sbom(next(file for file in built if file.suffix == ".whl"), version)
+    for measured, name in ((CONFORMANCE, "conformance.md"), (FIGURES, "benchmarks.json")):
+        shutil.copy(ROOT / measured, DIST / f"pyrs_streams-{version}-{name}")
     files = sorted(DIST.iterdir())
     digests = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
     (DIST / "SHA256SUMS").write_text(digests)

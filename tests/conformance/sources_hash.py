@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["current_commit", "sources_hash", "spark_hash"]
+__all__ = ["SOURCES", "SPARK", "code_of", "current_commit", "sources_hash", "spark_hash"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
@@ -37,6 +37,12 @@ FACTORIES = (
 EXCLUDED = ("tck/command.py",)
 SPARK = ("pyrs/spark", "tests/conformance/spark_streams.py")
 JAVA = ("jvm/src/main", "jvm/src/tck")
+SOURCES = (
+    *(f"pyrs/{name}" for name in (*PACKAGES, *FILES)),
+    *(f"tests/{name}" for name in FACTORIES),
+    *JAVA,
+)
+"""The files and folders whose code decides every verdict."""
 
 
 def current_commit() -> str:
@@ -65,21 +71,19 @@ def _hash_of(paths: Iterable[Path]) -> str:
     for path in sorted(paths):
         digest.update(path.relative_to(ROOT).as_posix().encode())
         text = path.read_text(encoding="utf-8")
-        digest.update((_code(text) if path.suffix == ".py" else text).encode())
+        digest.update((code_of(text) if path.suffix == ".py" else text).encode())
     return digest.hexdigest()[:16]
 
 
 def _sources() -> Iterator[Path]:
-    for package in PACKAGES:
-        files = (ROOT / "pyrs" / package).rglob("*.py")
-        yield from (file for file in files if not file.as_posix().endswith(EXCLUDED))
-    yield from (ROOT / "pyrs" / file for file in FILES)
-    yield from (ROOT / "tests" / file for file in FACTORIES)
-    for folder in JAVA:
-        yield from (ROOT / folder).rglob("*.java")
+    for source in SOURCES:
+        path = ROOT / source
+        found = path.rglob("*.java" if source in JAVA else "*.py") if path.is_dir() else [path]
+        yield from (file for file in found if not file.as_posix().endswith(EXCLUDED))
 
 
-def _code(text: str) -> str:
+def code_of(text: str) -> str:
+    """Return Python code without comments, docstrings and blank lines."""
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):

@@ -9,13 +9,15 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.project.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
+ENDS = ("-py3-none-any.whl", ".tar.gz", ".cdx.json", "-conformance.md", "-benchmarks.json")
 README = "[one](docs/one.md), [two](https://example.org/two), [three](#three), [CHANGELOG](CHANGELOG.md)"
 
 
@@ -48,6 +50,72 @@ def test_each_open_point_is_reported(release: ModuleType, tree: Path) -> None:
     assert "has no date: unreleased" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
     (tree / "pyproject.toml").write_text('repository = ""\n')
     assert "no repository" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
+
+
+@pytest.fixture
+def measured(release: ModuleType, tmp_path: Path) -> Path:
+    """A repository whose conformance and figures were measured at its last commit."""
+    (tmp_path / "pyrs" / "_core").mkdir(parents=True)
+    (tmp_path / "pyrs" / "spark").mkdir()
+    (tmp_path / "docs" / "benchmarks").mkdir(parents=True)
+    (tmp_path / "pyrs" / "_core" / "drain.py").write_text("x = 1\n")
+    for command in ("init -q", "add .", "-c user.name=n -c user.email=e commit -qm one"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
+    commit = release.git(tmp_path, "rev-parse", "HEAD").strip()
+    (tmp_path / release.CONFORMANCE).write_text(f"Measured at commit `{commit[:7]}` by")
+    (tmp_path / release.FIGURES).write_text(json.dumps({"commit": commit}))
+    return tmp_path
+
+
+def test_measurements_of_the_same_code_are_current(release: ModuleType, measured: Path) -> None:
+    (measured / "pyrs" / "_core" / "drain.py").write_text('"""Documented since then."""\n\nx = 1  \n')
+    (measured / "pyrs" / "_top.py").write_text("nothing_measured = True\n")
+    assert list(release.outdated(measured)) == []
+
+
+def test_measurements_of_other_code_are_reported(release: ModuleType, measured: Path) -> None:
+    (measured / "pyrs" / "_core" / "drain.py").write_text("x = 2\n")
+    page, figures = release.outdated(measured)
+    assert re.match(
+        r"docs/conformance.md was measured at commit \w{7}, and pyrs/_core/drain.py changed since then: "
+        "run `make conformance`",
+        page,
+    )
+    assert re.match(r"docs/benchmarks/latest.json .*drain.py changed since then: run `make bench`", figures)
+
+
+def test_a_new_file_in_pyrs_spark_outdates_the_page_once(release: ModuleType, measured: Path) -> None:
+    (measured / "pyrs" / "spark" / "more.py").write_text("x = 1\n")
+    subprocess.run(["git", "add", "."], cwd=measured, check=True)
+    assert [point.partition(" ")[0] for point in release.outdated(measured)] == [release.CONFORMANCE, release.FIGURES]
+
+
+def test_measurements_of_an_unknown_commit_are_reported(release: ModuleType, measured: Path) -> None:
+    (measured / release.CONFORMANCE).write_text("Measured at commit `1234567-dirty` by")
+    (point,) = release.outdated(measured)
+    assert "commit 1234567-di, which is not in this clone" in point
+
+
+def test_all_addresses_come_from_one_line_of_pyproject(
+    release: ModuleType, hooks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The URLs and the links of the package, the edit links of the site, and the check of the release."""
+    marbles, address = script("marbles"), "https://example.org/owner/name"
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    line = re.compile(r'^repository = ".*"$', re.MULTILINE)
+    assert len(line.findall(pyproject)) == 1
+    (tmp_path / "pyproject.toml").write_text(line.sub(f'repository = "{address}"', pyproject), encoding="utf-8")
+    (tmp_path / "README.md").write_text(README, encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text("## 1.2.3 - 2026-01-31\n", encoding="utf-8")
+    metadata: dict[str, Any] = {"version": "1.2.3"}
+    hooks.DescriptionHook(str(tmp_path), {"repository": address}).update(metadata)
+    assert metadata["urls"]["Source"] == address
+    assert all(url.startswith(address) for url in metadata["urls"].values())
+    assert f"[one]({address}/blob/v1.2.3/docs/one.md)" in metadata["readme"]["text"]
+    monkeypatch.setattr(marbles, "ROOT", tmp_path)
+    site = marbles.on_config(SimpleNamespace(repo_url=None, edit_uri=None))
+    assert (site.repo_url, site.edit_uri) == (address, "edit/main/docs/")
+    assert release.open_points(tmp_path, "1.2.3", "1.2.3", "") == []
 
 
 def test_version_is_that_of_the_package(release: ModuleType) -> None:
@@ -101,7 +169,7 @@ def test_draft_has_all_files(release: ModuleType) -> None:
     subprocess.run([sys.executable, ".ci/release.py", "--draft"], cwd=ROOT, check=True, timeout=500)
     version = release.version_of()
     dist = ROOT / "dist"
-    names = {f"pyrs_streams-{version}{end}" for end in ("-py3-none-any.whl", ".tar.gz", ".cdx.json")}
+    names = {f"pyrs_streams-{version}{end}" for end in ENDS}
     assert {file.name for file in dist.iterdir()} == {*names, "SHA256SUMS"}
     sums = dict(reversed(line.split()) for line in (dist / "SHA256SUMS").read_text().splitlines())
     assert sums == {name: hashlib.sha256((dist / name).read_bytes()).hexdigest() for name in names}
