@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
 
-.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel release conformance release-check bench bench-guard nightly versions test-spark test-cluster clean
+.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel release conformance release-check bench bench-guard nightly versions smoke test-spark test-cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -142,6 +142,9 @@ races: ## run jcstress on the drain loop, the outbox, the handles and the window
 
 versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and Spark on every installed Python from 3.10; SMOKE=1, PYTHONS=3.13
 	@.ci/versions $(if $(SMOKE),--smoke) $(PYTHONS)
+
+smoke: system ## test this Python and Java quickly on one version of PySpark, such as SPARK=3.5; the newest by default
+	@PYTHON=$(PYTHON) .ci/smoke
 
 test-spark: setup ## test Spark on one version of PySpark, such as SPARK=3.5
 	@PYTHON=$(BIN)/python .ci/spark $(SPARK)

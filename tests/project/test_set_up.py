@@ -187,19 +187,32 @@ def test_complete_machine_prints_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_workflows_run_existing_scripts_and_targets() -> None:
+def workflows() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    files = (ROOT / ".github" / "workflows").glob("*.yml")
+    return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
+def test_workflows_run_existing_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    commands = []
-    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
-        text = workflow.read_text(encoding="utf-8")
-        commands += re.findall(r"- run: (.+)", text)
-        commands += [
-            f"make {target}" for target in ",".join(re.findall(r"target: \[(.+)\]", text)).split(", ") if target
-        ]
+    jobs = [job for workflow in workflows().values() for job in workflow["jobs"].values()]
+    commands = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
     assert len(commands) > 5
-    for command in commands:
-        tool, _, target = command.partition(" ")
-        if tool == "make":
-            assert target in targets or "matrix.target" in target, command
-        else:
-            assert os.access(ROOT / tool, os.X_OK), command
+    named = {command[1] for command in commands}
+    matrix = {target for job in jobs for target in job.get("strategy", {}).get("matrix", {}).get("target", ())}
+    assert {command[0] for command in commands} == {"make"}
+    assert (named | matrix) - targets - {"${{"} == set()
+    assert matrix
+
+
+def test_workflows_cover_the_supported_versions() -> None:
+    cases = workflows()["test"]["jobs"]["smoke"]["strategy"]["matrix"]["include"]
+    classified = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert {case["python"] for case in cases} == set(classified)
+    assert {case["java"] for case in cases} == {"17", "21", "25"}
+    assert {case["spark"] for case in cases} == {"3.5", "4.0", "newest"}
+    # PySpark 3.5 supports Python up to 3.11 and Java up to 17, and PySpark 4.0 Python up to 3.13 and Java up to 21.
+    newest = {"3.5": ((3, 11), 17), "4.0": ((3, 13), 21)}
+    for case in cases:
+        python, java = newest.get(case["spark"], ((4, 0), 99))
+        assert tuple(map(int, case["python"].split("."))) <= python and int(case["java"]) <= java, case
