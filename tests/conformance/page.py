@@ -205,13 +205,13 @@ def _third_party(results: Results) -> Iterable[str]:
     yield ""
     yield "### Reproductions"
     yield ""
-    yield "Each script shows a failure without pyrs. It is in `tests/conformance/reproductions`."
+    yield "Each program shows a failure without pyrs. It is in `tests/conformance/reproductions`."
     for each in REPRODUCTIONS:
         yield ""
         yield f"{each.package}, rule {each.rule}. Prints `{each.prints}`:"
         yield ""
         yield f"<!-- needs {each.package} -->"
-        yield f"```python\n{each.path.read_text(encoding='utf-8').strip()}\n```"
+        yield f"```{each.language}\n{each.path.read_text(encoding='utf-8').strip()}\n```"
 
 
 def _short(test: str) -> str:

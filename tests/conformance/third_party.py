@@ -49,7 +49,7 @@ class ThirdParty(NamedTuple):
 
 
 class Reproduction(NamedTuple):
-    """A script that shows a failure without pyrs.
+    """A program that shows a failure without pyrs.
 
     Attributes:
         package: the library that it needs.
@@ -67,6 +67,10 @@ class Reproduction(NamedTuple):
     def path(self) -> Path:
         return FOLDER / self.file
 
+    @property
+    def language(self) -> str:
+        return "java" if self.path.suffix == ".java" else "python"
+
 
 REPRODUCTIONS = [
     Reproduction("reactivex", "reactivex_demand.py", "1.1: elements without a request", "[0, 1, 2]"),
@@ -82,6 +86,12 @@ REPRODUCTIONS = [
         "aioreactive_dispose.py",
         "3.12: elements and completion after dispose",
         "[0, 1, 2, 'completed']",
+    ),
+    Reproduction(
+        "reactive-streams-examples",
+        "AsyncIterablePublisherDemand.java",
+        "1.1: one element more than requested",
+        "1026 of 1025",
     ),
 ]
 

@@ -69,7 +69,7 @@ class Mutant(NamedTuple):
     def row(self) -> str:
         """Return the row of the table."""
         tests = [f"`{_shortened(test)}`" for test in (*self.official, *self.additional)]
-        by = {True: "yes", False: "no", None: "not tried"}[self.seen]
+        by = "yes" if self.seen else "no"
         return f"| `{self.name}` | {self.fault} | {', '.join(self.rules)} | {', '.join(tests)} | {by} |"
 
     @property
@@ -135,7 +135,6 @@ def _numbers() -> dict[str, object]:
         "unusual": sum(map(len, UNUSUAL.values())),
         "yes": seen.count(True),
         "no": seen.count(False),
-        "not_tried": seen.count(None),
         "commit": measured()["commit"],
     }
 
@@ -147,9 +146,9 @@ Each of these {total} objects has one fault, and the named tests of [the TCK in 
 or, if the behaviour is optional, are skipped with the fault as the reason. `tests/tck` runs every row and compares the
 message. `tests/tck_java` also runs one test of the official TCK on some of the objects.
 
-The last column shows whether the official TCK rejects the object: {yes} are rejected, {no} are accepted, {not_tried}
-were not tried. `python -m tests.tck_java.campaign` runs all tests of the official TCK on an object until one rejects it
-twice; it was run at commit `{commit}`.
+The last column shows whether the official TCK rejects the object: {yes} are rejected and {no} are accepted.
+`python -m tests.tck_java.campaign` runs all tests of the official TCK on an object until one rejects it twice; it was
+last run at commit `{commit}`.
 
 None of the tests fails for [{unusual} correct but unusual objects](#correct-implementations).
 

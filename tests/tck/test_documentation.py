@@ -103,6 +103,12 @@ def test_the_table_of_faulty_implementations_is_current() -> None:
     assert mutants.PAGE.read_text(encoding="utf-8") == mutants.page(), "run python -m tests.tck.mutants"
 
 
+def test_every_faulty_implementation_has_a_verdict_of_the_official_tck() -> None:
+    every = [mutant for kind, cases in mutants.CASES.items() for mutant in mutants.mutants(kind, cases)]
+    untried = [mutant.name for mutant in every if mutant.seen is None]
+    assert untried == [], "run python -m tests.tck_java.campaign"
+
+
 def test_every_faulty_implementation_has_a_rule_or_a_race() -> None:
     for kind, cases in mutants.CASES.items():
         for mutant in mutants.mutants(kind, cases):

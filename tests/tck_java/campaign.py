@@ -56,7 +56,7 @@ def main() -> int:
         if make.__name__ not in EXCLUDED and make is not KINDS[kind][2]
         if arguments.again or f"{kind}/{make.__name__}" not in verdicts
     ]
-    for kind in KINDS:
+    for kind in dict.fromkeys(each[0] for each in left):
         statuses(referee, kind)
     with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
         found = {pool.submit(rejecting, referee, *each): f"{each[0]}/{each[1].__name__}" for each in left}
