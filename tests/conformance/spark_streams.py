@@ -109,7 +109,8 @@ class _Silent(Publisher[Any]):
 
 
 def _patient(entry: Entry) -> Entry:
-    entry.verification.environment = TestEnvironment(timeout=5.0, no_signals_timeout=0.2, deadline=60.0)
+    # A test of spark.events needs 3,000 batches of a query.
+    entry.verification.environment = TestEnvironment(timeout=5.0, no_signals_timeout=0.2, deadline=180.0)
     entry.verification.skip_tests = {name: why for name, why in entry.skips.items() if name == STOCHASTIC}
     return entry
 
