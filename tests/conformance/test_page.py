@@ -130,6 +130,8 @@ def copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("pyrs/_core", "pyrs/spark", "tests/conformance", "tests/operator_registry", "tests/tck"):
         # Another process may be writing its compiled modules there.
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in filter(lambda path: (ROOT / path).is_dir(), hashing.SOURCES):
+        (folder / path).mkdir(parents=True, exist_ok=True)  # empty, if it was not copied
     for file in hashing.FILES:
         shutil.copy(ROOT / "pyrs" / file, folder / "pyrs" / file)
     (folder / "pyrs" / "_core" / "changed.py").write_text("y = 1\n", encoding="utf-8")
