@@ -24,6 +24,7 @@ JVM_PAGES = [
     "README.md",
     "docs/index.md",
     "docs/quickstart.md",
+    "docs/tutorial.md",
     "docs/recipes.md",
     "docs/interop.md",
     "docs/debugging.md",
