@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import re
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.systems import page
-from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_recipe, output_of
+from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_program, load_recipe, output_of
 from tests.interop.systems.system import load, names
 from tests.project.recipe_files import FOLDER, program_of
 
@@ -74,6 +76,18 @@ def test_program_of_a_recipe_prints_the_output_of_its_page(name: str, tmp_path: 
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout == output_of(RECIPES / f"{name}.md")
+
+
+@pytest.mark.parametrize("name", [name for name in names() if output_of(RECIPES / f"{name}.md") is None])
+def test_program_with_a_server_calls_a_function_that_takes_its_arguments(name: str) -> None:
+    """The suite "systems" calls the same function of the same file with the address of its server."""
+    program, call = load_program(name)
+    assert isinstance(call.func, ast.Name)
+    given = [ast.literal_eval(argument) for argument in call.args]
+    named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    inspect.signature(getattr(program, call.func.id)).bind(*given, **named)
+    calls = (FOLDER.parents[1] / "tests" / "interop" / "systems" / f"test_{name}.py").read_text(encoding="utf-8")
+    assert f"program.{call.func.id}(" in calls
 
 
 def test_every_recipe_is_a_program_with_the_code_of_its_page() -> None:

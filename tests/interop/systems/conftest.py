@@ -14,7 +14,7 @@ from pyrs import jvm
 from pyrs.jvm.packages import resolve
 from tests.interop.harness import Java, JPypeJava, Py4JJava, compiled
 from tests.interop.systems import system as systems
-from tests.interop.systems.recipes import load_recipe
+from tests.interop.systems.recipes import RECIPES, load_program, load_recipe, output_of
 
 FOLDER = Path(__file__).parent
 
@@ -89,12 +89,17 @@ def program(
     recipe: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
 ) -> ModuleType:
-    """The same code with ``jvm.launch`` replaced: it must pass the declared options, and returns this JVM."""
-    system = tested[1]
+    """The same code with ``jvm.launch`` replaced: it must pass the declared options, and returns this JVM.
+
+    If the program needs a server, it is the code of its file in examples/recipes. tests/project runs the other files.
+    """
+    name, system = tested
+    needs_server = output_of(RECIPES / f"{name}.md") is None
+    program = load_program(name)[0] if needs_server else recipe
 
     def launched(packages: Sequence[str] = (), jvm_options: Sequence[str] = ()) -> jvm.Bridge:
         assert (tuple(packages), tuple(jvm_options)) == (system.packages, system.jvm_options)
         return machine[0]()
 
-    monkeypatch.setattr(recipe.jvm, "launch", launched)
-    return recipe
+    monkeypatch.setattr(program.jvm, "launch", launched)
+    return program
