@@ -48,11 +48,21 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
 
 def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
     """Implement ``Maybe.block`` and, if the element is not optional, ``Single.block``."""
-    elements = collect(source, timeout)
-    if len(elements) > 1:
-        raise TooManyElements(second_element(optional))
-    if elements:
-        return elements[0]
+    found: list[Any] = []
+
+    def take(element: Any) -> None:
+        if found:
+            hooks.discard((), element)
+            raise TooManyElements(second_element(optional))
+        found.append(element)
+
+    try:
+        _ForEach(take).run(source, _checked(timeout))
+    except BaseException:
+        hooks.discard_all((), found)
+        raise
+    if found:
+        return found[0]
     if optional:
         return None
     raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -147,6 +148,23 @@ def test_second_element_fails_block_and_await(kind: type[Maybe[int]], rule: str,
     for run in (several.block, lambda: asyncio.run(main())):
         with pytest.raises(TooManyElements, match=f"must emit {rule}, but emitted a second one"):
             run()
+
+
+@pytest.mark.parametrize("kind", [Single, Maybe])
+@pytest.mark.parametrize("infinite", [count(), iter(count, None)], ids=["from_iterable", "iterator"])
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: s.concat(pyrs.never())], ids=["pulled", "pushed"])
+def test_block_cancels_at_the_second_element(kind: type[Maybe[int]], infinite: Any, wrap: Any) -> None:
+    discarded: list[int] = []
+    cancelled: list[bool] = []
+    before = pyrs.set_discard_hook(discarded.append)
+    try:
+        stream = wrap(pyrs.from_iterable(infinite)).do_on_cancel(lambda: cancelled.append(True))
+        with pytest.raises(TooManyElements, match="a second one"):
+            kind(stream).block(timeout=DEADLINE)
+    finally:
+        pyrs.set_discard_hook(before)
+    assert cancelled == [True]
+    assert len(discarded) == 2
 
 
 def test_future_of_a_maybe_has_the_element_or_none() -> None:
