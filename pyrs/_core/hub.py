@@ -56,8 +56,13 @@ class HubSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to a hub.
 
     Attributes:
-        position: where the Subscriber stands in the history of a replaying hub.
+        position: the last received element in the history of a replaying hub, None without one.
+        missed: whether the element at that position arrived after the Subscriber had left.
+        joined: the number of the last element that had left that history when the Subscriber came.
     """
+
+    missed = False
+    joined = 0
 
     def __init__(self, hub: Hub[T], subscriber: Subscriber[T]) -> None:
         super().__init__(subscriber, None)  # the hub's signals carry the context already
@@ -105,13 +110,13 @@ class HubSubscription(DownstreamSubscription[T]):
             # The signalling thread may still hold this subscription: it must accept and ignore further elements.
             self.on_next = self._discard_late
             self._requested = self._emitted + UNBOUNDED
-            position, self.position = self.position, None
             hub._exclude(self)
-        del position  # not under the lock: the elements that it may hold may have finalizers
 
     def _discard_late(self, element: Any) -> None:
         """Receive an element after the Subscriber has left; discard it if no other Subscriber remains."""
-        if not self._hub._subscriptions:
+        if self.position is not None:
+            self.missed = True  # the hub discards it when no later Subscriber can receive it either
+        elif not self._hub._subscriptions:
             self._discard(element)
 
     def _release(self) -> None:
@@ -149,6 +154,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._over = False  # and every Subscriber received the terminal signal
         self._error: BaseException | None = None
         self._abandoned = False  # cancelled for good: no Subscriber receives the held elements
+        self._final = False  # no later Subscriber comes: abandoned as soon as the present ones have left
         self._guards = guards
         self.discards: hooks.Discards = ()
 
@@ -162,6 +168,8 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _left(self) -> None:
         """React to a Subscriber that cancelled. From any thread."""
+        with self._lock:
+            self._abandoned |= self._final and not self._subscriptions
         self._wake()
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:

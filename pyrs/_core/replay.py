@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Generic, TypeVar
 
+from pyrs._core import hooks
 from pyrs._core.hub import EMITTING, IDLE, OK, EmitResult, Hub, HubSubscription
 from pyrs.errors import NullSignal
 
@@ -27,7 +29,8 @@ class _Node(Generic[T]):
 class ReplayHub(Hub[T]):
     """A hub whose Subscribers receive the history first, each at its own pace.
 
-    Elements that a slow Subscriber has not received are held for it, beyond the history.
+    Elements that a slow Subscriber has not received are held for it, beyond the history. An element that leaves the
+    history, or that is held when the hub is abandoned, is discarded if no Subscriber has received it.
 
     Args:
         limit: the most elements of the history, None for all.
@@ -47,6 +50,9 @@ class ReplayHub(Hub[T]):
         # The history follows the head. Nodes before it are held only by a Subscriber whose position they are.
         self._head: _Node[Any] = _Node(None, 0, 0.0)
         self._tail = self._head
+        self._departed: deque[HubSubscription[T]] = deque()  # have left, and are not settled; under the lock
+        self._received = 0  # the number of the last element that a settled Subscriber has received; under the lock
+        self._lost: deque[T] = deque()  # to be discarded by the drain loop
 
     @property
     def held(self) -> int:
@@ -110,6 +116,8 @@ class ReplayHub(Hub[T]):
             or (seconds is not None and head.following.time <= time - seconds)
         ):
             head = head.following
+        if head is not before and not (self._subscriptions or self._departed):
+            self._lose(before, head.number)  # else each Subscriber has received them, or still holds them
         if head is self._tail:
             self._head = head  # the last element stays until another one follows
         elif head.element is not None:
@@ -123,6 +131,7 @@ class ReplayHub(Hub[T]):
             before = self._trim(time)
             if subscription._live:
                 subscription.position = self._head
+                subscription.joined = self._head.number
                 self._include(subscription)
         del before
         self._wake()
@@ -146,7 +155,7 @@ class ReplayHub(Hub[T]):
             except BaseException as error:
                 self._subscriber_raised(subscription, error)
             if not subscription._live:
-                subscription.position = node = None  # 3.13
+                return
 
     def _drain(self) -> None:
         for each in self._subscriptions:
@@ -154,7 +163,48 @@ class ReplayHub(Hub[T]):
                 self._finish_one(each)
             else:
                 self._feed(each)
+        while self._departed:
+            self._settle()
+        if self._abandoned:
+            with self._lock:
+                before = self._head
+                self._lose(before, self._tail.number)
+                self._head = self._tail = _Node(None, self._tail.number, 0.0)
+            del before  # not under the lock: elements may have finalizers
+        if self._lost:
+            hooks.discard_all(self.discards, self._lost)
         self._drained()
+
+    def _exclude(self, subscription: HubSubscription[T]) -> None:
+        super()._exclude(subscription)
+        if subscription.position is not None:
+            self._departed.append(subscription)
+            self._again = True  # the drain loop settles it: then none of its signals is in progress
+
+    def _settle(self) -> None:
+        """Release the elements that a departed Subscriber held, and discard those that it alone held.
+
+        Runs with the turn.
+        """
+        with self._lock:
+            departed = self._departed.popleft()
+            position, departed.position = departed.position, None
+            received = position.number - departed.missed
+            # The others have received, or will receive, each element that came after they had joined.
+            others = [each.joined for each in (*self._subscriptions, *self._departed)]
+            self._lose(position, min([self._head.number, *others]), departed.missed)
+            self._received = max(self._received, received)
+        del position  # not under the lock: the elements that it holds may have finalizers
+
+    def _lose(self, node: _Node[Any] | None, last: int, missed: bool = False) -> None:
+        """Note the elements after a node, up to a number, that no Subscriber has received. Under the lock."""
+        if hooks.is_discarding(self.discards):
+            node = node if missed or node is None else node.following
+            while node is not None and node.number <= last:
+                if node.number > self._received:
+                    self._lost.append(node.element)
+                    self._again = True
+                node = node.following
 
     def _drained(self) -> None:
         """React to elements that Subscribers received. Runs with the turn."""

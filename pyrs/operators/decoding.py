@@ -48,6 +48,9 @@ class _DecodeRun(TailRun):
         text = self._decoder.decode(b"", True)
         self.end_with(*([text] if text else []))
 
+    def drop(self, element: Any) -> None:
+        self.discard(element)
+
 
 class Decode(Stage):
     """``decode(encoding, errors)``: the text of chunks of bytes."""
@@ -193,12 +196,13 @@ class _SplitLinesRun(TailRun):
 
     def on_next(self, element: Any) -> None:
         self._outstanding = False
-        lines = self._splitter.add(element)
         with self._lock:
-            if self._gone:
-                self._splitter.release()  # release has run on another thread
-            else:
+            lines = self._splitter.add(element)
+            gone = self._gone
+            if not gone:
                 self._tail.extend(lines)
+        if gone:  # release has run on another thread
+            self.discard_all([*self._splitter.rest(), *reversed(lines)])
         self._wake()
 
     def on_complete(self) -> None:
@@ -241,9 +245,14 @@ class _SplitLinesRun(TailRun):
         if n:
             self.request_upstream(n)
 
+    def drop(self, element: Any) -> None:
+        self.discard(element)
+
     def release(self) -> None:
         super().release()
-        self._splitter.release()
+        with self._lock:
+            rest = self._splitter.rest()
+        self.discard_all(rest)
 
 
 class SplitLines(Stage):

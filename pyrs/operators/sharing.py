@@ -139,7 +139,9 @@ class Connection:
             if not hub._ended:
                 hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
                 hub._ended = hub._abandoned = True
-            elif not hub._subscriptions:
+            elif hub._subscriptions:
+                hub._final = True
+            else:
                 hub._abandoned = True  # no Subscriber receives the held elements
         hub._wake()
 
