@@ -11,7 +11,7 @@ from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.fusion import checked_result, null_element
-from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped
+from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped, ignored, reported
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
@@ -192,7 +192,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._runs[place].begin()
 
     def on_next(self, element: Any, /) -> None:
-        raise NotImplementedError  # replaced in the instance by the first segment, which drops late elements (2.8)
+        """Discard a late element (§2.8). The first segment replaces this method until the stream is over."""
+        if element is None:
+            raise NullSignal("on_next(None)")  # 2.13
+        self._discard(element)
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
@@ -281,6 +284,17 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             for run in reversed(self._runs):
                 run.release()
             self._disarm(len(self._runs))
+            self._unlink()
+
+    def _unlink(self) -> None:
+        """Break the reference cycles with the runs, so that no garbage collection is needed (§3.13).
+
+        Another thread may still signal: its elements are discarded, and its errors reported.
+        """
+        for run in self._runs:
+            run.unlink(self.discards)
+        self.__dict__.pop("on_next", None)
+        self._complete_runs, self._fail_runs, self._request_runs = ignored, reported, ignored
 
     def _disarm(self, stop: int) -> None:
         """Drop the functions of the stages before this place, which may hold state."""
@@ -304,6 +318,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             for run in runs:
                 run.release()
             self._disarm(place)
+            if place == len(self._runs):
+                self._unlink()
 
     def _stage_raised(self, error: BaseException, place: int, *, blamed: int | None = None) -> None:
         """Cancel upstream of the stage and fail downstream of it.

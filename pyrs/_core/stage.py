@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import RLock
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -36,6 +37,8 @@ __all__ = [
     "StageRun",
     "TailRun",
     "dropped",
+    "ignored",
+    "reported",
 ]
 
 
@@ -173,6 +176,14 @@ class StageRun(ABC):
         """Take demand, from any thread. The source answers an illegal n (§3.9)."""
         self.request_upstream(n)
 
+    def unlink(self, discards: hooks.Discards) -> None:
+        """Drop the references to the chain, after the last ``release``. From any thread, and while ``on_next`` runs."""
+        self.emit = self.discard = partial(hooks.discard, discards)
+        self.discard_all = partial(hooks.discard_all, discards)
+        self.complete = self.finish = self.request_upstream = ignored
+        self.fail = reported
+        self.__dict__.pop("on_next", None)  # a method of this run, chosen by ``begin_discarding``
+
 
 class PushedStage(Stage):
     """A stage that reacts to demand, cancels or errors, and is never fused."""
@@ -238,6 +249,16 @@ class DroppingRun(StageRun):
 
 class SelectingRun(PlainRun, DroppingRun):
     """A run that consists of a function, which may drop elements."""
+
+
+def ignored(*_: object) -> None:
+    """Replace a signal or a request that can have no effect any more."""
+
+
+def reported(error: BaseException) -> None:
+    """Replace ``on_error`` after the stream is over."""
+    if not hooks.is_exit(error):
+        hooks.on_error_dropped(error, "the stream was over")
 
 
 def dropped(*_: Any) -> Any:
