@@ -21,7 +21,7 @@ from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
 from pyrs.jvm.link import connection as connection_module
 from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import FrameType, frame
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.forking import status_of_a_child
 from tests.interrupts import interrupter
 from tests.waiting import DEADLINE, collected, eventually, recording
@@ -52,6 +52,22 @@ def test_a_fill_at_every_line_of_take(peer: Peer) -> None:
     recorder = recording(5, 1)
     peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
     assert recorder.await_complete() == list(range(5_000))
+    assert connection.close(DEADLINE)
+
+
+def test_link_breaks_if_no_worker_thread_can_be_started(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection, source, recorder = peer.connect(), TestPublisher[int](), recording(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, source), recorder)
+    source.await_requested(1, DEADLINE)
+
+    def refuse(task: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(connection.executor, "execute", refuse)
+    source.next(1)
+    assert isinstance(error := recorder.await_error(), LinkBroken)
+    assert "no worker thread can be started: can't start new thread" in str(error)
+    assert recorder.elements == [1]  # the refused task ran
     assert connection.close(DEADLINE)
 
 

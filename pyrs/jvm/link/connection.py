@@ -98,10 +98,12 @@ class LinkConnection:
         try:
             self.executor.execute(task)
             return
-        except RuntimeError:
-            _log.debug("a task came after the link had ended", exc_info=True)
-        if not self.session.open:
-            task()  # it may be a drain loop, whose turn the terminal signal of its stream needs
+        except RuntimeError as error:
+            if self.session.open:
+                # The system starts no thread, so the streams cannot continue.
+                self._goaway_text = f"no worker thread can be started: {error}"
+                self._shut()
+        task()  # it may be a drain loop, whose turn the terminal signal of its stream needs
 
     def _send(self, data: bytes) -> None:
         try:
