@@ -181,9 +181,9 @@ class Observing(Family[T_co]):
         Several functions are called from the first ``do_on_discard`` to the last, and then the global hook
         (``pyrs.set_discard_hook``).
 
-        An element that a function of the user received, as in ``flat_map`` or ``reduce``, is discarded only if the
-        function raises. An element in the history of ``replay`` or ``cache`` is not discarded: later Subscribers receive
-        it. If no Subscriber has received it, it is discarded when it leaves the history or the connection is cancelled.
+        An element that a user function received, as in ``flat_map`` or ``reduce``, is discarded only if the function
+        raises. An element in the history of ``replay`` or ``cache`` is not discarded, since later Subscribers receive
+        it. If none has received it, it is discarded when it leaves the history or the connection is cancelled.
 
         The function runs on the thread that drops the element, without a lock. An exception is reported to the
         dropped-errors hook, and does not change the stream. Use it to release pooled objects. A release must be
