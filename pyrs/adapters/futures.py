@@ -10,7 +10,8 @@ from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.validation import MISSING
 from pyrs.api import Subscriber, Subscription
-from pyrs.errors import NullSignal, SpecViolation
+from pyrs.errors import NullSignal, SpecViolation, TooManyElements
+from pyrs.operators.terminal import second_element
 from pyrs.stream.stream import Maybe, Single
 
 __all__ = ["to_future"]
@@ -29,7 +30,7 @@ def to_future(single: Maybe[Any]) -> Future[Any]:
         to_future
         future.result() == 7
 
-    Requests one element. The thread that emits the terminal signal completes the future. Cancelling the future, which
+    Requests two elements, so that a second one fails the future instead of being lost. The thread that emits the terminal signal completes the future. Cancelling the future, which
     is possible until then, cancels the stream. Use ``asyncio.wrap_future`` for an asyncio future.
 
     Args:
@@ -37,6 +38,7 @@ def to_future(single: Maybe[Any]) -> Future[Any]:
 
     Raises:
         TypeError: ``single`` is neither.
+        TooManyElements: in the future: the stream emitted a second element, and is cancelled.
 
     Rules: 2.4, 2.5, 2.6, 2.13.
 
@@ -51,7 +53,7 @@ def to_future(single: Maybe[Any]) -> Future[Any]:
             f"not {type(single).__name__}"
         )
     subscriber: FutureSubscriber[Any] = FutureSubscriber(
-        "to_future()", result=MISSING if isinstance(single, Single) else None
+        "to_future()", default=MISSING if isinstance(single, Single) else None
     )
     single.subscribe(subscriber)
     return subscriber.future
@@ -63,14 +65,15 @@ class FutureSubscriber(Subscriber[T]):
     Args:
         call: the user's call, for messages.
         demand: the number of elements to request.
-        result: the result of the future for a stream without an element; MISSING for a SpecViolation.
+        default: the result of the future for a stream without an element; MISSING for a SpecViolation.
     """
 
-    def __init__(self, call: str, demand: int = 1, result: Any = MISSING) -> None:
+    def __init__(self, call: str, demand: int = 2, default: Any = MISSING) -> None:
         self.future: Future[T] = Future()
         self._call = call
         self._demand = demand
-        self._result = result
+        self._default = default
+        self._element: Any = MISSING
         self._subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -85,7 +88,12 @@ class FutureSubscriber(Subscriber[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        self._result = element
+        if self._element is MISSING:
+            self._element = element
+            return
+        hooks.discard((), element)
+        if not self.future.done():  # else an element arrived after the cancel (2.8)
+            self._fail(TooManyElements(second_element(self._default is None)))
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
@@ -95,15 +103,16 @@ class FutureSubscriber(Subscriber[T]):
 
     def on_complete(self) -> None:
         self._subscription = None  # 2.4
-        if self._result is MISSING:
+        result = self._default if self._element is MISSING else self._element
+        if result is MISSING:
             self._fail(
                 SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
             )
             return
         try:
-            self.future.set_result(self._result)
+            self.future.set_result(result)
         except InvalidStateError:  # it was cancelled
-            if self._result is not None:
+            if self._element is not MISSING:
                 hooks.on_next_dropped(1, f"{self._call}: the future was cancelled", cancelled=True)
 
     def _fail(self, error: BaseException) -> None:

@@ -15,6 +15,19 @@ from tests.core.conftest import Dropped
 from tests.waiting import DEADLINE
 
 
+class LatePublisher(pyrs.Publisher[int]):
+    """Ignore ``cancel``."""
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        self.subscriber = subscriber
+
+        class UncancellableSubscription(pyrs.Subscription):
+            def request(self, n: int, /) -> None: ...
+            def cancel(self) -> None: ...
+
+        subscriber.on_subscribe(UncancellableSubscription())
+
+
 def test_future_has_the_element_of_the_single() -> None:
     assert to_future(pyrs.range(4).to_list()).result(0) == [0, 1, 2, 3]
 
@@ -67,17 +80,6 @@ def test_cancel_ends_a_concurrent_wait() -> None:
 
 def test_signals_after_the_cancel_are_dropped(dropped: Dropped) -> None:
     """A signal after a cancel (2.8) leaves the future cancelled and raises nothing."""
-
-    class LatePublisher(pyrs.Publisher[int]):
-        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
-            self.subscriber = subscriber
-
-            class UncancellableSubscription(pyrs.Subscription):
-                def request(self, n: int, /) -> None: ...
-                def cancel(self) -> None: ...
-
-            subscriber.on_subscribe(UncancellableSubscription())
-
     source = LatePublisher()
     future = to_future(pyrs.Single(source))
     future.cancel()
@@ -91,6 +93,28 @@ def test_signals_after_the_cancel_are_dropped(dropped: Dropped) -> None:
 
 def test_empty_single_signals_spec_violation() -> None:
     assert isinstance(to_future(pyrs.Single(pyrs.empty())).exception(0), pyrs.SpecViolation)
+
+
+def test_second_element_fails_the_future_and_cancels() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    future = to_future(pyrs.Maybe(source))
+    source.next(1, 2)
+    assert isinstance(future.exception(0), pyrs.TooManyElements)
+    source.assert_cancelled()
+
+
+def test_elements_after_the_failure_are_discarded() -> None:
+    source = LatePublisher()
+    future = to_future(pyrs.Single(source))
+    discarded: list[object] = []
+    before = pyrs.set_discard_hook(discarded.append)
+    try:
+        for number in range(4):
+            source.subscriber.on_next(number)
+    finally:
+        pyrs.set_discard_hook(before)
+    assert isinstance(future.exception(0), pyrs.TooManyElements)
+    assert discarded == [1, 2, 3]
 
 
 def test_future_in_asyncio() -> None:

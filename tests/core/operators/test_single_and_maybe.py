@@ -139,13 +139,15 @@ def test_single_without_an_element_is_a_violation() -> None:
 
 @pytest.mark.parametrize(("kind", "rule"), [(Single, "exactly one element"), (Maybe, "at most one element")])
 @pytest.mark.parametrize("source", [pyrs.range(3), pyrs.just(1).flat_map(lambda n: pyrs.range(3))])
-def test_second_element_fails_block_and_await(kind: type[Maybe[int]], rule: str, source: pyrs.Stream[int]) -> None:
+def test_second_element_fails_block_await_and_to_future(
+    kind: type[Maybe[int]], rule: str, source: pyrs.Stream[int]
+) -> None:
     several = kind(source)
 
     async def main() -> None:
         await several
 
-    for run in (several.block, lambda: asyncio.run(main())):
+    for run in (several.block, lambda: asyncio.run(main()), lambda: to_future(several).result(DEADLINE)):
         with pytest.raises(TooManyElements, match=f"must emit {rule}, but emitted a second one"):
             run()
 

@@ -18,6 +18,7 @@ import java.io.InputStream;
 import java.net.Socket;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -88,7 +89,7 @@ public final class Connection {
         this.housekeeping = housekeeping;
         this.ended = ended;
         this.workers = new WorkerPool(name, loader, maxThreads);
-        this.outbox = new Outbox(new ToSocket(), this::wake, () -> overflowed(MAX_UNSENT + " frames", "link.unsent"));
+        this.outbox = new Outbox(new ToSocket(), this::wake, () -> overflowed(MAX_UNSENT, "frames", "link.unsent"));
         this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis);
         this.listener = new Listener(name, token, new Opening());
     }
@@ -189,7 +190,7 @@ public final class Connection {
                 if (session.handles().pendingReleases() > MANY_RELEASED) {
                     wake();
                     if (session.handles().pendingReleases() > MAX_RELEASED) {
-                        overflowed(MAX_RELEASED + " handles", "release.unsent");
+                        overflowed(MAX_RELEASED, "handles", "release.unsent");
                     }
                 }
             }
@@ -232,9 +233,13 @@ public final class Connection {
     // Termination.
 
     /** Ends the link, since the peer sends frames that need answers and does not read these. */
-    private void overflowed(String waiting, String limit) {
-        goAwayMessage =
-                "Python does not read the link: " + waiting + " wait for it, which is the limit (" + limit + ")";
+    private void overflowed(int most, String what, String limit) {
+        goAwayMessage = String.format(
+                Locale.ROOT,
+                "Python does not read the link: more than %,d %s wait to be sent, the limit (%s)",
+                most,
+                what,
+                limit);
         SocketSink target = sink;
         if (target != null) {
             target.close();
