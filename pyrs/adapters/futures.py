@@ -30,8 +30,9 @@ def to_future(single: Maybe[Any]) -> Future[Any]:
         to_future
         future.result() == 7
 
-    Requests two elements, so that a second one fails the future instead of being lost. The thread that emits the terminal signal completes the future. Cancelling the future, which
-    is possible until then, cancels the stream. Use ``asyncio.wrap_future`` for an asyncio future.
+    Requests two elements, so that a second one fails the future instead of being lost. The thread that emits the
+    terminal signal completes the future. Cancelling the future, which is possible until then, cancels the stream. Use
+    ``asyncio.wrap_future`` for an asyncio future.
 
     Args:
         single: the Single or Maybe. The result of an empty Maybe is None.

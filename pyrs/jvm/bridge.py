@@ -19,8 +19,8 @@ from pyrs.errors import LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.control import Control, Gateway
-from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
-from pyrs.jvm.kinds import STREAM_KINDS, check_convertible, convert_to, publisher_of
+from pyrs.jvm.java_objects import STREAM_KINDS, JavaFuture, JavaPublisher, JavaSubscriber, Kind, Operation, stand_in
+from pyrs.jvm.kinds import check_convertible, convert_to
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
@@ -182,10 +182,13 @@ class Bridge:
         the Java Publisher; no element is dropped. Elements that are prefetched when the Subscriber cancels are dropped
         and counted.
 
+        The result has the type ``Any``, because Java objects have no static types in Python. Annotate the variable, and
+        type checkers know the elements: ``numbers: pyrs.Stream[int] = bridge.from_jvm(flux)``.
+
         Args:
-            java_object: A ``JavaObject``, as calls through ``java_class`` return it, or the object of the gateway. For
-                an object that a bridge has converted already, such as an argument of a callable, these options replace
-                the earlier ones.
+            java_object: A ``JavaObject``, as calls through ``java_class`` return it, or the object of the gateway. A
+                ``JavaObject`` is converted without a call to Java. For an object that a bridge has converted already,
+                such as an argument of a callable, these options replace the earlier ones.
             exact: Forward demand one to one, for brokers that acknowledge on delivery. Costs a round trip for each
                 request.
             convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"`` or a mapping of class
@@ -215,7 +218,7 @@ class Bridge:
             ours = references.control.unwrap(java_object)
             if ours:
                 return references.local(ours)
-        given = java_object.source if type(java_object) in STREAM_KINDS else java_object
+        given = java_object.source if type(java_object) in STREAM_KINDS.values() else java_object
         # java_handle ignores a stand-in of another bridge or of an ended link, so it receives the object behind it.
         stands_in = isinstance(given, (JavaPublisher, JavaSubscriber, JavaFuture))
         reference = references.java_handle(given.java_object if stands_in else given)
@@ -223,25 +226,15 @@ class Bridge:
             name = type(java_object).__qualname__
             advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")
             raise TypeError(f"from_jvm takes an object of the JVM, not {name}: {advice}")
-        kind = reference._kind
-        if kind in (Kind.PUBLISHER, Kind.OBJECT):
-            stream_type, publisher = publisher_of(self, reference)
-            if publisher is not None:
-                if hot is None:
-                    hot = given.hot if isinstance(given, JavaPublisher) else reference._hot
-                source = JavaPublisher(reference, exact=exact, convert=convert, hot=hot, publisher=publisher)
-                return stream_type(source)
-        if kind == Kind.SUBSCRIBER:
-            return JavaSubscriber(reference, exact=exact)
-        if kind == Kind.PROCESSOR:
-            return JavaProcessor(reference, exact=exact, convert=convert)
-        if kind == Kind.COMPLETION_STAGE:
-            return JavaFuture(reference, convert=convert)
-        raise TypeError(
-            "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow), "
-            "CompletionStage, or a type of Reactor, RxJava or Mutiny such as Mono, Single and Uni; "
-            f"{reference.getClass().getName()} is none of them"
-        )
+        if reference._kind == Kind.OBJECT:
+            raise TypeError(
+                "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow), "
+                "CompletionStage, or a type of Reactor, RxJava or Mutiny such as Mono, Single and Uni; "
+                f"{reference.getClass().getName()} is none of them"
+            )
+        if hot is None:
+            hot = given.hot if isinstance(given, JavaPublisher) else reference._hot
+        return stand_in(reference, exact=exact, convert=convert, hot=hot)
 
     def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
         """Read one Java object as a Python value in one call, such as a record as a dict.

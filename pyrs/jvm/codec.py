@@ -18,6 +18,7 @@ from pyrs.jvm.java_objects import (
     Kind,
     Operation,
     java_object_class,
+    stand_in,
 )
 from pyrs.jvm.link.frames import Body
 from pyrs.jvm.link.handles import MissingHandle
@@ -37,14 +38,13 @@ class LinkReferences(Exports, Imports):
     """The references in values that cross one link."""
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
-        self.single_types: Any = None  # the JavaClass that kinds.py looks up on first use
         self.session = session
         self.gateway = gateway
         self.control = control
         self.give_back = session.handles.give_back
         self.originals = Originals()
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
-        for kind in (Kind.PUBLISHER, Kind.PROCESSOR):
+        for kind in (Kind.PUBLISHER, Kind.PROCESSOR, Kind.MAYBE, Kind.SINGLE):
             self.classes[kind + HOT] = java_object_class(self, kind, hot=True)
         self._object_class = self.classes[Kind.OBJECT]
 
@@ -118,14 +118,7 @@ class LinkReferences(Exports, Imports):
             return self._object_class(handle)
         if kind not in self.classes or kind >= HOT:
             raise ProtocolError(f"malformed reference: there is no kind {kind}")
-        reference = self.classes[kind](handle)
-        if kind == Kind.PUBLISHER:
-            return Stream(JavaPublisher(reference))
-        if kind == Kind.SUBSCRIBER:
-            return JavaSubscriber(reference)
-        if kind == Kind.PROCESSOR:
-            return JavaProcessor(reference)
-        return JavaFuture(reference)
+        return stand_in(self.classes[kind](handle))
 
     def local(self, handle: int) -> object:
         try:

@@ -13,7 +13,7 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.sites import Site
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import CallTimeout, NullSignal
-from pyrs.stream.stream import Maybe, Stream
+from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
     from pyrs.jvm.link.outbound import OutboundStream
@@ -27,10 +27,15 @@ class Kind(IntEnum):
     SUBSCRIBER = 2
     PROCESSOR = 3
     COMPLETION_STAGE = 4
+    MAYBE = 5
+    SINGLE = 6
 
 
 HOT = 16
 """Added to the kind of a hot Publisher by the JVM."""
+
+STREAM_KINDS: dict[int, type[Stream[Any]]] = {Kind.PUBLISHER: Stream, Kind.MAYBE: Maybe, Kind.SINGLE: Single}
+"""The class of Stream for each kind of object that emits elements, except Processors and CompletionStages."""
 
 
 class Operation(IntEnum):
@@ -161,7 +166,7 @@ class JavaMethod:
 
 
 class JavaPublisher(Publisher[Any]):
-    """A Publisher of the JVM.
+    """A Publisher of the JVM, or an object that Java converts to one on ``subscribe``, such as a Uni.
 
     Demand: the link prefetches a bounded window of elements (see the protocol); with ``exact`` none. The ``subscribe``
     of a ``hot`` Publisher returns after Java's ``subscribe``, so that no element emitted afterwards is lost. Signals
@@ -179,12 +184,8 @@ class JavaPublisher(Publisher[Any]):
         exact: bool = False,
         convert: object = None,
         hot: bool = False,
-        publisher: JavaObject | None = None,
     ) -> None:
         self.java_object = java_object
-        self._publisher = (
-            java_object if publisher is None else publisher
-        )  # the Publisher of a java_object that is not one itself, such as a Uni
         self.exact = exact
         self.convert = convert
         self.hot = hot
@@ -203,8 +204,9 @@ class JavaPublisher(Publisher[Any]):
         if self.exact:
             options["exact"] = True
         # The stream does not hold the JavaObject, which must live until SUBSCRIBE is sent: this frame holds it.
-        self._publisher._link.session.subscribe(
-            self._publisher._handle,
+        reference = self.java_object
+        reference._link.session.subscribe(
+            reference._handle,
             subscriber,
             exact=self.exact,
             options=options,
@@ -293,6 +295,21 @@ class JavaFuture(Maybe[Any]):
         except _Failed as failed:
             error = failed.error
         raise error
+
+
+def stand_in(reference: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False) -> Any:
+    """Return the Python counterpart of a Java object; the reference itself for a plain object."""
+    kind = reference._kind
+    stream_type = STREAM_KINDS.get(kind)
+    if stream_type is not None:
+        return stream_type(JavaPublisher(reference, exact=exact, convert=convert, hot=hot))
+    if kind == Kind.SUBSCRIBER:
+        return JavaSubscriber(reference, exact=exact)
+    if kind == Kind.PROCESSOR:
+        return JavaProcessor(reference, exact=exact, convert=convert)
+    if kind == Kind.COMPLETION_STAGE:
+        return JavaFuture(reference, convert=convert)
+    return reference
 
 
 class _Failed(Exception):

@@ -1,16 +1,14 @@
-"""Convert between Python's and Java's types for streams of at most one element: Mono, Single, Uni and others."""
+"""Convert Publishers to the types of Java's libraries: Flux, Mono, Single, Uni and others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from pyrs.jvm.java_objects import JavaObject, Kind
+from pyrs.jvm.java_objects import Kind
 from pyrs.stream.stream import Maybe, Single, Stream
 
-__all__ = ["STREAM_KINDS", "check_convertible", "convert_to", "publisher_of"]
-
-STREAM_KINDS: tuple[type[Stream[Any]], ...] = (Stream, Maybe, Single)
+__all__ = ["check_convertible", "convert_to"]
 
 
 class _Bridge(Protocol):
@@ -46,18 +44,6 @@ _CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[_Bridge, str, Any], A
 }
 
 
-def publisher_of(bridge: _Bridge, reference: JavaObject) -> tuple[type[Stream[Any]], JavaObject | None]:
-    """Return the class of Stream for a Java object, and its Publisher; None if it cannot become one."""
-    references = bridge._references
-    if references.single_types is None:
-        references.single_types = bridge.java_class(_HELPER)
-    name, _, method = references.single_types.of(reference).partition(" ")
-    kind = Single if name == "single" else Maybe if name else Stream
-    if method:
-        return kind, getattr(reference, method)()
-    return kind, reference if reference._kind == Kind.PUBLISHER else None
-
-
 def check_convertible(python_object: object, java_type: str) -> None:
     """Check that the Python object can become an object of this Java class.
 
@@ -82,5 +68,6 @@ def convert_to(bridge: _Bridge, java_object: Any, java_type: str) -> Any:
         return java_object
     reference = bridge._references.java_handle(java_object)
     assert reference is not None
-    _, publisher = publisher_of(bridge, reference)
-    return _CONVERSIONS[java_type][1](bridge, java_type, publisher or reference).java
+    if reference._kind in (Kind.MAYBE, Kind.SINGLE):
+        reference = bridge.java_class(_HELPER).toPublisher(reference)
+    return _CONVERSIONS[java_type][1](bridge, java_type, reference).java

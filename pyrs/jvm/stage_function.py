@@ -23,6 +23,7 @@ class StageFunction:
     def __call__(self, upstream: Any, hot: bool = False) -> Any:
         """Assemble the stage over one upstream. Java passes ``hot`` for a hot Publisher."""
         if isinstance(upstream, Stream) and isinstance(upstream.source, JavaPublisher):
+            upstream = Stream(upstream.source)  # also of a Mono: the result may have several elements
             upstream.source.exact = self._exact
             upstream.source.site = self._site
             if hot:

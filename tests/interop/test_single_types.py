@@ -12,6 +12,7 @@ from pyrs.jvm import Bridge
 from tests.interop.harness import DEADLINE, Java
 
 RX = "io.reactivex.rxjava3.core"
+FLUX = "reactor.core.publisher.Flux"
 MONO = "reactor.core.publisher.Mono"
 STAGE = "java.util.concurrent.CompletionStage"
 
@@ -37,6 +38,48 @@ def test_from_jvm_returns_the_kind(
     assert stream.block(DEADLINE) == result
     assert stream.map(lambda n: n + 1).block(DEADLINE) == (None if result is None else result + 1)
     assert bridge._references.java_handle(stream) == java_object  # to_jvm returns the original
+
+
+@pytest.mark.parametrize("java_type", [FLUX, MONO, f"{RX}.Single", f"{RX}.Maybe"])
+def test_from_jvm_makes_no_call_for_a_reference(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch, java_type: str
+) -> None:
+    """Java reports the kind with the handle. For an object of the gateway there are three calls."""
+    reference = bridge.java_class(java_type).just(5)
+    java_object = reference.java
+    calls: list[str] = []
+    control = bridge._references.control
+    call = control._call
+    monkeypatch.setattr(control, "_call", lambda method, *args: calls.append(method) or call(method, *args))
+    stream = bridge.from_jvm(reference)
+    assert calls == []
+    assert stream.collect(timeout=DEADLINE) == [5] and calls == []
+    assert bridge.from_jvm(java_object).collect(timeout=DEADLINE) == [5]
+    assert calls == ["unwrap", "kind", "export"]
+
+
+@pytest.mark.parametrize(
+    ("java_type", "kind"), [(FLUX, pyrs.Stream), (MONO, pyrs.Maybe), (f"{RX}.Single", pyrs.Single)]
+)
+def test_element_that_is_a_source_has_its_kind(bridge: Bridge, java_type: str, kind: type[pyrs.Stream[int]]) -> None:
+    inner = bridge.java_class(java_type).just(5)
+    (element,) = bridge.from_jvm(bridge.java_class(FLUX).just(inner)).collect(timeout=DEADLINE)
+    assert type(element) is kind and element.collect(timeout=DEADLINE) == [5]
+    again = bridge.from_jvm(element, exact=True)
+    assert type(again) is kind and again.source.exact and again.collect(timeout=DEADLINE) == [5]
+
+
+def test_stage_receives_a_mono_as_a_stream(bridge: Bridge) -> None:
+    """The result of a stage may have several elements, and the operators of a Maybe do not allow that."""
+    seen: list[type] = []
+
+    def twice(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        seen.append(type(stream))
+        return stream.flat_map(lambda n: pyrs.just(n, n))
+
+    applied = bridge.to_jvm_stage(twice).apply(bridge.java_class(MONO).just(5).java)
+    assert bridge.from_jvm(applied).collect(timeout=DEADLINE) == [5, 5]
+    assert seen == [pyrs.Stream]
 
 
 @pytest.mark.parametrize("java_type", [MONO, f"{RX}.Single", f"{RX}.Maybe", f"{RX}.Completable"])

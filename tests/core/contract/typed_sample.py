@@ -11,6 +11,7 @@ from typing_extensions import assert_type
 
 import pyrs
 from pyrs import GroupedStream, Maybe, Notification, Single, Stream
+from pyrs.jvm import Bridge
 
 numbers = pyrs.from_iterable([1])
 words = pyrs.just("a", "b")
@@ -273,6 +274,15 @@ class SubscriberByShape:
 
 numbers.subscribe(AsynchronousSubscriber())
 words.subscribe(SubscriberByShape())
+
+
+# An annotation types a Java object, whose type Python does not know.
+def convert(bridge: Bridge, java_object: Any) -> None:
+    converted: Stream[int] = bridge.from_jvm(java_object)
+    assert_type(converted.map(str), Stream[str])
+    one: Single[str] = bridge.from_jvm(java_object, exact=True)
+    assert_type(one.map(len), Single[int])
+    assert_type(bridge.from_jvm(java_object), Any)
 
 
 # Errors that a checker must report: a checker that accepts one of these lines reports an unused comment.

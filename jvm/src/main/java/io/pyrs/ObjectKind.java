@@ -1,19 +1,33 @@
 package io.pyrs;
 
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
-/** The kinds of objects that travel by reference, with their codes in docs/protocol.md. */
+/** The kinds of objects that travel by reference, with their codes in docs/values.md. */
 public enum ObjectKind {
     OBJECT,
     PUBLISHER,
     SUBSCRIBER,
     PROCESSOR,
-    COMPLETION_STAGE;
+    COMPLETION_STAGE,
+    /** Emits at most one element. Not each one implements Publisher. */
+    MAYBE,
+    /** Emits exactly one element. Not each one implements Publisher. */
+    SINGLE;
 
     private static final ObjectKind[] KINDS = values();
+
+    /** The types that emit at most one element, by name, which avoids a dependency on these libraries. */
+    private static final Map<String, ObjectKind> SINGLE_TYPES = Map.of(
+            "reactor.core.publisher.Mono", MAYBE,
+            "io.helidon.common.reactive.Single", MAYBE,
+            "io.smallrye.mutiny.Uni", MAYBE,
+            "io.reactivex.rxjava3.core.Single", SINGLE,
+            "io.reactivex.rxjava3.core.Maybe", MAYBE,
+            "io.reactivex.rxjava3.core.Completable", MAYBE);
 
     /** Cached by class, since the kind is needed for each element that is a reference. */
     private static final ClassValue<ObjectKind> BY_CLASS = new ClassValue<>() {
@@ -31,10 +45,24 @@ public enum ObjectKind {
     private static ObjectKind of(Class<?> type) {
         boolean subscriber = isAny(type, Subscriber.class, Flow.Subscriber.class);
         if (isAny(type, Publisher.class, Flow.Publisher.class)) {
-            return subscriber ? PROCESSOR : PUBLISHER;
+            return subscriber ? PROCESSOR : singleType(type, PUBLISHER);
         }
         // A CompletionStage takes precedence: the result of Reactor's Mono.toFuture() is a Subscriber as well.
-        return CompletionStage.class.isAssignableFrom(type) ? COMPLETION_STAGE : subscriber ? SUBSCRIBER : OBJECT;
+        return CompletionStage.class.isAssignableFrom(type)
+                ? COMPLETION_STAGE
+                : subscriber ? SUBSCRIBER : singleType(type, OBJECT);
+    }
+
+    /** Returns the kind of the first of the SINGLE_TYPES among the type and its supertypes, or another kind. */
+    private static ObjectKind singleType(Class<?> type, ObjectKind otherwise) {
+        if (type == null) {
+            return otherwise;
+        }
+        ObjectKind found = SINGLE_TYPES.getOrDefault(type.getName(), otherwise);
+        for (Class<?> each : type.getInterfaces()) {
+            found = found == otherwise ? singleType(each, otherwise) : found;
+        }
+        return found == otherwise ? singleType(type.getSuperclass(), otherwise) : found;
     }
 
     private static boolean isAny(Class<?> type, Class<?> first, Class<?> second) {
@@ -55,9 +83,9 @@ public enum ObjectKind {
         return ordinal();
     }
 
-    /** Returns whether objects of this kind can be subscribed to as Publishers. */
-    public boolean isPublisher() {
-        return this == PUBLISHER || this == PROCESSOR;
+    /** Returns whether objects of this kind emit elements, even if they do not implement Publisher. */
+    public boolean isSource() {
+        return this == PUBLISHER || this == PROCESSOR || this == MAYBE || this == SINGLE;
     }
 
     /** Returns whether objects of this kind take a Subscription. */

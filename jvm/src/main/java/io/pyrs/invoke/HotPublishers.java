@@ -46,7 +46,7 @@ public final class HotPublishers {
     /** Returns the code of the kind of an object, plus {@value #HOT} for a hot Publisher. */
     public static int kindCode(Object value) {
         ObjectKind kind = ObjectKind.of(value);
-        return kind.isPublisher() && isHot(value) ? kind.code() + HOT : kind.code();
+        return kind.isSource() && isHot(value) ? kind.code() + HOT : kind.code();
     }
 
     private static boolean isHotSource(Object publisher) {

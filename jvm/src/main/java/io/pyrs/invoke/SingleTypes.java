@@ -1,48 +1,30 @@
 package io.pyrs.invoke;
 
-import java.util.Map;
+import io.pyrs.ObjectKind;
+import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/**
- * The types of Reactor, RxJava, Mutiny and Helidon that emit at most one element. They are known by name, which avoids
- * a dependency on these libraries.
- */
+/** Converts the types of Reactor, RxJava and Mutiny that emit at most one element. */
 public final class SingleTypes {
-    /** The kind of each type, and the method that converts it to a Publisher if it is none. */
-    private static final Map<String, String> TYPES = Map.of(
-            "reactor.core.publisher.Mono", "maybe",
-            "io.helidon.common.reactive.Single", "maybe",
-            "io.smallrye.mutiny.Uni", "maybe toMulti",
-            "io.reactivex.rxjava3.core.Single", "single toFlowable",
-            "io.reactivex.rxjava3.core.Maybe", "maybe toFlowable",
-            "io.reactivex.rxjava3.core.Completable", "maybe toFlowable");
-
-    private static final ClassValue<String> BY_CLASS = new ClassValue<>() {
-        @Override
-        protected String computeValue(Class<?> type) {
-            return find(type);
-        }
-    };
-
     private SingleTypes() {}
 
-    /** Returns "single" or "maybe", followed by the name of the method to convert with; or an empty string. */
-    public static String of(Object value) {
-        return BY_CLASS.get(value.getClass());
-    }
-
-    private static String find(Class<?> type) {
-        if (type == null) {
-            return "";
+    /**
+     * Returns the Publisher of an object of kind MAYBE or SINGLE that does not implement Publisher, such as a Uni.
+     * Returns any other object unchanged.
+     */
+    public static Object toPublisher(Object source) throws Throwable {
+        ObjectKind kind = ObjectKind.of(source);
+        boolean implemented = source instanceof Publisher || source instanceof Flow.Publisher;
+        if (implemented || (kind != ObjectKind.MAYBE && kind != ObjectKind.SINGLE)) {
+            return source;
         }
-        String found = TYPES.getOrDefault(type.getName(), "");
-        for (Class<?> each : type.getInterfaces()) {
-            found = found.isEmpty() ? find(each) : found;
-        }
-        return found.isEmpty() ? find(type.getSuperclass()) : found;
+        boolean mutiny = Arrays.stream(source.getClass().getMethods())
+                .anyMatch(method -> method.getName().equals("toMulti"));
+        return Invocation.invoke(source, mutiny ? "toMulti" : "toFlowable");
     }
 
     /**

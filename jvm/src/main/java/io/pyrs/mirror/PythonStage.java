@@ -1,6 +1,5 @@
 package io.pyrs.mirror;
 
-import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
 import io.pyrs.invoke.HotPublishers;
 import io.pyrs.invoke.Invocation;
@@ -46,7 +45,7 @@ public final class PythonStage extends PythonFunction {
         StreamOptions resultOptions = options;
         long held = 0;
         for (Object argument : arguments) {
-            if (argument != null && isPublisher(argument) && held == 0 && session.peerHandle(argument) == 0) {
+            if (isPublisher(argument) && held == 0 && session.peerHandle(argument) == 0) {
                 held = session.own(argument);
                 resultOptions = session.recordBoxes(argument, options);
             }
@@ -65,7 +64,7 @@ public final class PythonStage extends PythonFunction {
     }
 
     private static boolean isPublisher(Object value) {
-        return ObjectKind.of(value).isPublisher();
+        return value instanceof Publisher || value instanceof Flow.Publisher;
     }
 
     private static Object fit(Object answer, StreamOptions options, Class<?> wanted)
@@ -77,7 +76,7 @@ public final class PythonStage extends PythonFunction {
         if (result instanceof PythonPublisher) {
             result = ((PythonPublisher) result).with(options);
         }
-        if (result == null || !isPublisher(result)) {
+        if (!isPublisher(result)) {
             throw new IllegalStateException("a stage must return a Publisher; Python returned "
                     + (result == null ? "None" : "a " + result.getClass().getName()));
         }

@@ -4,6 +4,7 @@ import io.pyrs.Limits;
 import io.pyrs.LinkClosedException;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
+import io.pyrs.invoke.SingleTypes;
 import io.pyrs.link.protocol.Frame;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
@@ -404,7 +405,8 @@ public final class Session {
                 if (refusal != null) {
                     throw refusal;
                 }
-                Families.subscribe(ReactorContexts.with(target, options.get("context")), stream);
+                Object publisher = SingleTypes.toPublisher(target);
+                Families.subscribe(ReactorContexts.with(publisher, options.get("context")), stream);
             } catch (Throwable error) {
                 stream.reject(error);
             }
