@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread, get_ident, get_native_id
+from threading import Event, Lock, Thread, get_ident, get_native_id
 from typing import Any, NamedTuple
 
 from pyrs._core.display import clipped
@@ -47,10 +48,11 @@ def detect_blocking(seconds: float = 0.05, *, computing: float | None = None) ->
     thread waits in one call, such as ``time.sleep``, ``Lock.acquire`` or ``socket.recv``, for ``seconds``.
 
     On Linux the kernel reports whether a thread waits: it sleeps, and its count of context switches does not change. A
-    thread that is ready but gets no CPU time, or that waits for Python's interpreter lock, is not waiting. If the
-    sampling thread itself is late, only part of the time counts, because the owner of a lock may have lacked CPU time,
-    too. So a busy machine causes no false report, though it may hide a short wait. On other systems a thread is waiting
-    while its stack does not change.
+    thread that is ready but gets no CPU time, or that waits for Python's interpreter lock, is not waiting. While more
+    threads are ready than the machine has processors, only their share of the time counts, because the thread or
+    process that the loop waits for may lack CPU time. So a busy machine causes no false report, though it may hide a
+    short wait. On other systems a thread is waiting while its stack does not change, and only part of the time counts
+    if the sampling thread is late.
 
     Args:
         seconds: the shortest wait that is reported.
@@ -110,6 +112,7 @@ class _Watchdog:
         self._interval = max(min(seconds, seconds if computing is None else computing) / _SAMPLES, 0.001)
         self._runs: dict[int, _Run] = {}  # the keys are thread identifiers
         self._stopped = Event()
+        self._once = Lock()  # acquired by the first callback, which starts the thread
         self._thread = Thread(target=self._watch, name="pyrs-detect-blocking", daemon=True)
         self._original: Any = None
 
@@ -121,6 +124,8 @@ class _Watchdog:
         runs = self._runs
 
         def run(handle: Any) -> None:
+            if self._once.acquire(blocking=False):
+                self._thread.start()
             current = _Run(handle)
             before, runs[current.ident] = runs.get(current.ident), current
             try:
@@ -133,7 +138,6 @@ class _Watchdog:
                 self._check_cpu_time(current)
 
         asyncio.Handle._run = run  # type: ignore[method-assign, assignment]
-        self._thread.start()
 
     def stop(self) -> None:
         """Stop watching."""
@@ -141,7 +145,8 @@ class _Watchdog:
 
         asyncio.Handle._run = self._original  # type: ignore[method-assign]
         self._stopped.set()
-        self._thread.join(10)
+        if not self._once.acquire(blocking=False):
+            self._thread.join(10)
 
     def _check_cpu_time(self, run: _Run) -> None:
         if self._computing is not None and not run.reported:
@@ -158,8 +163,11 @@ class _Watchdog:
         while not self._stopped.wait(self._interval):
             now = time.monotonic()
             elapsed, last = now - last, now
+            share = _cpu_share()
             if elapsed > 2.5 * self._interval:  # late: other threads may have lacked CPU time, too
-                elapsed = self._interval / 2
+                elapsed = self._interval * (0.5 if share is None else 2.5)
+            if share is not None:
+                elapsed *= share
             for run in list(self._runs.values()):
                 if not run.reported:
                     self._sample(run, elapsed)
@@ -178,6 +186,16 @@ class _Watchdog:
         if run.waited >= self._seconds and self._runs.get(run.ident) is run:
             run.stack = _format_stack(frame)
             self._report(run, run.waited, False)
+
+
+def _cpu_share() -> float | None:
+    """Return the share of a processor that each ready thread gets now, at most 1; None if it is unknown."""
+    try:
+        with open("/proc/loadavg", encoding="ascii", errors="replace") as file:
+            ready = int(file.read().split()[3].partition("/")[0]) - 1  # without the thread that reads it
+    except (OSError, LookupError, ValueError):
+        return None
+    return min(1.0, (os.cpu_count() or 1) / max(ready, 1))
 
 
 def _waiting_mark(run: _Run, frame: Any) -> object:

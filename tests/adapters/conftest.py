@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.core.aio.conftest import no_blocked_loop
+from tests.blocking import no_blocked_loop
 from tests.core.conftest import Dropped, dropped
 
 __all__ = ["Dropped", "dropped", "no_blocked_loop"]

@@ -10,7 +10,10 @@ import pytest
 import pyrs
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.guard import GuardedPublisher
+from tests.blocking import no_blocked_loop
 from tests.waiting import DEADLINE
+
+__all__ = ["Dropped", "Hidden", "ThreadedPublisher", "no_blocked_loop"]
 
 
 class Hidden(pyrs.Publisher[Any]):

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.blocking import no_blocked_loop
 from tests.interop import fixtures
+
+__all__ = ["no_blocked_loop"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +12,16 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import blocking, detect_blocking
+from pyrs.testing import BlockedLoop, blocking, detect_blocking
 from tests.waiting import DEADLINE
 
-LONG = 1.0
+SECONDS = 0.5
+MOST_WAITS = 100
+
+
+@pytest.fixture(autouse=True)
+def no_blocked_loop() -> None:
+    """Replace the fixture of the other tests: these tests block loops."""
 
 
 def on_loop(function: Callable[[], Any]) -> None:
@@ -24,37 +31,53 @@ def on_loop(function: Callable[[], Any]) -> None:
     asyncio.run(call())
 
 
-def wait_for_lock() -> None:
+def block(reports: list[BlockedLoop], wait: Callable[[float], object] = time.sleep) -> None:
+    """Wait in a callback until it is reported. On a busy machine, one wait may not be enough."""
+
+    def block_loop() -> None:
+        for _ in range(MOST_WAITS):
+            if reports:
+                return
+            wait(SECONDS)
+
+    on_loop(block_loop)
+
+
+def wait_for_lock(seconds: float) -> None:
     lock = threading.Lock()
     lock.acquire()
-    lock.acquire(timeout=LONG)
+    lock.acquire(timeout=seconds)
 
 
 @pytest.mark.parametrize(
     "wait",
-    [lambda: time.sleep(LONG), wait_for_lock, lambda: threading.Event().wait(LONG)],
+    [time.sleep, wait_for_lock, lambda seconds: threading.Event().wait(seconds)],
     ids=["sleep", "lock", "event"],
 )
-def test_waiting_call_is_reported_with_its_stack(wait: Callable[[], Any]) -> None:
-    with pytest.raises(AssertionError, match="1 callback blocked an asyncio loop") as failure, detect_blocking():
-        on_loop(wait)
+def test_waiting_call_is_reported_with_its_stack(wait: Callable[[float], object]) -> None:
+    with (
+        pytest.raises(AssertionError, match="1 callback blocked an asyncio loop") as failure,
+        detect_blocking() as reports,
+    ):
+        block(reports, wait)
     assert "test_detect_blocking.py" in str(failure.value)
     assert "asyncio/events.py" not in str(failure.value)
 
 
 def test_operator_that_waits_is_reported() -> None:
     async def slow() -> None:
-        await pyrs.just(1).do_on_next(lambda _: time.sleep(LONG))
+        while not reports:
+            await pyrs.just(1).do_on_next(lambda _: time.sleep(SECONDS))
 
     with detect_blocking() as reports:
-        asyncio.run(slow())
+        asyncio.run(asyncio.wait_for(slow(), DEADLINE))
         assert [report.computed for report in reports] == [False]
         assert reports.pop().seconds >= 0.05
 
 
 def test_callback_of_another_thread_is_reported() -> None:
     with detect_blocking() as reports:
-        thread = threading.Thread(target=on_loop, args=(lambda: time.sleep(LONG),))
+        thread = threading.Thread(target=block, args=(reports,))
         thread.start()
         thread.join(DEADLINE)
         assert len(reports) == 1
@@ -96,8 +119,8 @@ def test_computing_is_reported_on_request() -> None:
 
 
 def test_exception_of_the_block_propagates() -> None:
-    with pytest.raises(ValueError, match="planned"), detect_blocking():
-        on_loop(lambda: time.sleep(LONG))
+    with pytest.raises(ValueError, match="planned"), detect_blocking() as reports:
+        block(reports)
         raise ValueError("planned")
 
 
@@ -114,9 +137,36 @@ def test_without_proc_an_unchanged_stack_counts_as_waiting(monkeypatch: pytest.M
 
     monkeypatch.setattr(blocking, "open", no_file, raising=False)
     with detect_blocking() as reports:
-        on_loop(lambda: time.sleep(LONG))
+        block(reports)
         assert len(reports) == 1
         reports.clear()
+
+
+@pytest.mark.parametrize("text", ["0.1 0.1 0.1 1000001/1000002 7", "0.1 0.1 0.1 1/2 7", "unknown"])
+def test_wait_on_a_busy_machine_is_not_reported(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """With a million ready threads, half a second is nearly no time. With one, or an unknown number, it counts."""
+    original = open
+
+    def opened(path: Any, *arguments: Any, **options: Any) -> Any:
+        return io.StringIO(text) if path == "/proc/loadavg" else original(path, *arguments, **options)
+
+    monkeypatch.setattr(blocking, "open", opened, raising=False)
+    with detect_blocking() as reports:
+        if "1000001" in text:
+            on_loop(lambda: time.sleep(SECONDS))
+            assert reports == []
+        else:
+            block(reports)
+            assert len(reports) == 1
+            reports.clear()
+
+
+def test_without_a_callback_no_thread_is_started() -> None:
+    with detect_blocking() as reports:
+        assert not [each for each in threading.enumerate() if each.name == "pyrs-detect-blocking"]
+        block(reports)
+        reports.clear()
+    assert not [each for each in threading.enumerate() if each.name == "pyrs-detect-blocking"]
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), "1"])

@@ -1,4 +1,4 @@
-"""Every test of this folder runs under ``detect_blocking``."""
+"""The fixture with which tests run under ``detect_blocking``."""
 
 from __future__ import annotations
 
