@@ -77,11 +77,13 @@ def build_parser() -> argparse.ArgumentParser:
         "show the live streams of running processes",
         "Shows each live stream of the bridges of this user's processes that called bridge.serve_status(): demand, "
         "elements in flight, rate, drops and the line that assembled it. Ctrl-C ends it. Exits 1 with --once or --json "
-        "if no process serves its status.",
+        "if no process serves its status. --http serves a read-only page to browsers on this host.",
     )
     top.add_argument("--once", action="store_true", help="print the table once")
     top.add_argument("--json", action="store_true", help="print one JSON document")
-    top.add_argument("--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two tables (1)")
+    page = "serve a web page on this port of 127.0.0.1, by default a free one"
+    top.add_argument("--http", type=_port, nargs="?", const=0, metavar="PORT", help=page)
+    top.add_argument("--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two refreshes (1)")
     doctor = command(
         run_doctor,
         "check what the bridge needs on this machine",
@@ -134,12 +136,17 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 
 
 def run_top(arguments: argparse.Namespace) -> int:
-    """Show the live streams until Ctrl-C, or once."""
+    """Show the live streams until Ctrl-C, or once; in the terminal or as a web page."""
     try:
         from pyrs import _top
     except ImportError:
         print("pyrs top: msgpack is not installed: pip install 'pyrs-streams[jpype]' or '[spark]'", file=sys.stderr)
         return 1
+    if arguments.http is not None:
+        if arguments.once or arguments.json:
+            print("pyrs top: --http cannot be combined with --once or --json", file=sys.stderr)
+            return 2
+        return int(import_module("pyrs._top.page").run(arguments.http, interval=arguments.interval))
     try:
         return _top.run(once=arguments.once, as_json=arguments.json, interval=arguments.interval)
     except PermissionError as error:
@@ -152,6 +159,13 @@ def _interval(text: str) -> float:
     if not 0.1 <= seconds <= 3_600:
         raise argparse.ArgumentTypeError(f"SECONDS must be from 0.1 to 3600, not {text}")
     return seconds
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port < 1 << 16:
+        raise argparse.ArgumentTypeError(f"PORT must be from 0 to 65535, not {text}")
+    return port
 
 
 def run_version(arguments: argparse.Namespace) -> int:
