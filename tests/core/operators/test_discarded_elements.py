@@ -1,0 +1,175 @@
+"""Discarded elements of single operators: replayed ones, text, and those of functions that raise or cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs._core import hooks
+from pyrs.operators.filtering import SkipLast
+from pyrs.operators.flattening import _AtEnd, _IfTrue
+from pyrs.testing import TestPublisher, TestSubscriber
+
+
+def test_on_backpressure_reduce_discards_the_element_for_which_the_function_raises(dropped: Any) -> None:
+    discarded: list[str] = []
+
+    def fail(a: str, b: str) -> str:
+        raise ValueError(a + b)
+
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](0)
+    source.stream().on_backpressure_reduce(fail).do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a", "b")
+    subscriber.request(1)
+    assert subscriber.elements == ["a"]
+    assert isinstance(subscriber.error, ValueError)
+    assert discarded == ["b"]
+
+
+def test_on_backpressure_reduce_discards_the_result_of_a_function_that_cancels() -> None:
+    discarded: list[str] = []
+
+    def cancel(a: str, b: str) -> str:
+        subscriber.cancel()
+        return a + b
+
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](0)
+    source.stream().on_backpressure_reduce(cancel).do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a", "b")
+    assert discarded == ["ab"]
+
+
+def test_skip_last_discards_an_element_that_arrives_during_the_cancel() -> None:
+    discarded: list[str] = []
+    run: Any = SkipLast(1).run()
+    run.discard_all = lambda elements: hooks.discard_all((discarded.append,), elements)
+    run.emit = discarded.append
+    run.on_next("a")
+    run.release()
+    run.on_next("b")
+    run.on_next("c")
+    assert discarded == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("stage", [_IfTrue, _AtEnd])
+def test_decision_that_arrives_during_the_cancel_is_ignored(stage: Any) -> None:
+    discarded: list[str] = []
+    run: Any = stage("a").run()
+    run.discard_all = lambda elements: hooks.discard_all((discarded.append,), elements)
+    run.complete = lambda: None
+    run.release()
+    run.on_next(True)
+    run.on_complete()
+    assert discarded == ["a"]
+
+
+def test_window_when_discards_an_element_that_arrives_while_its_window_is_left() -> None:
+    discarded: list[int] = []
+
+    def discard(element: int) -> None:
+        discarded.append(element)
+        if element == 1:
+            source.next(2)
+
+    source, windows, inner = TestPublisher[int](), TestSubscriber[Any](9), TestSubscriber[int](0)
+    openings = pyrs.just(0).concat(pyrs.never())
+    source.stream().window_when(openings, lambda _: pyrs.never()).do_on_discard(discard).subscribe(windows)
+    windows.elements[0].subscribe(inner)
+    source.next(1)
+    inner.cancel()
+    assert discarded == [1, 2]
+
+
+def _undelivered(limit: int | None = None) -> tuple[TestPublisher[int], pyrs.ConnectableStream[int], list[int]]:
+    """Return a source, its replay and a list; its first Subscriber discards to the list."""
+    source, discarded = TestPublisher[int](), list[int]()
+    shared = source.stream().replay(limit)
+    return source, shared, discarded
+
+
+def test_replay_discards_an_element_that_leaves_the_history_before_any_subscriber() -> None:
+    source, shared, discarded = _undelivered(limit=2)
+    before = pyrs.set_discard_hook(discarded.append)
+    try:
+        shared.connect()
+        source.next(1, 2, 3, 4)
+        assert discarded == [1, 2]
+    finally:
+        pyrs.set_discard_hook(before)
+
+
+def test_replay_discards_the_elements_that_only_a_cancelled_subscriber_held() -> None:
+    source, shared, discarded = _undelivered(limit=2)
+    slow, late = TestSubscriber[int](1), TestSubscriber[int](1)
+    shared.do_on_discard(discarded.append).subscribe(slow)
+    shared.connect()
+    source.next(1, 2, 3, 4, 5)  # the history has 4 and 5
+    shared.subscribe(late)
+    slow.cancel()
+    assert (slow.elements, late.elements, discarded) == ([1], [4], [2, 3])
+
+
+def test_replay_discards_no_element_that_another_subscriber_received() -> None:
+    source, shared, discarded = _undelivered(limit=1)
+    slow, fast = TestSubscriber[int](1), TestSubscriber[int](9)
+    shared.do_on_discard(discarded.append).subscribe(slow)
+    shared.subscribe(fast)
+    shared.connect()
+    source.next(1, 2, 3)
+    slow.cancel()
+    fast.cancel()
+    source.next(4, 5)
+    assert discarded == [4]  # 5 is the history
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_replay_discards_its_undelivered_history_with_the_connection(limit: int | None) -> None:
+    source, shared, discarded = _undelivered(limit)
+    subscriber = TestSubscriber[int](1)
+    shared.do_on_discard(discarded.append).subscribe(subscriber)
+    connection = shared.connect()
+    source.next(1, 2, 3)
+    subscriber.cancel()
+    assert discarded == []  # the history is for later Subscribers
+    connection.cancel()
+    assert discarded == [2, 3]
+
+
+@pytest.mark.parametrize("share", [lambda s: s.publish(), lambda s: s.replay()], ids=["publish", "replay"])
+def test_last_subscriber_of_a_cancelled_connection_discards_what_it_did_not_receive(share: Any) -> None:
+    source, discarded = TestPublisher[int](), list[int]()
+    shared, subscriber = share(source.stream()), TestSubscriber[int](1)
+    shared.do_on_discard(discarded.append).subscribe(subscriber)
+    connection = shared.connect()
+    source.next(1, 2, 3).complete()
+    connection.cancel()  # the source has ended, so the Subscriber continues
+    subscriber.request(1)
+    subscriber.cancel()
+    assert (subscriber.elements, discarded) == ([1, 2], [3])
+
+
+@pytest.mark.parametrize("ends", ["cancel", "fail"])
+def test_split_lines_discards_the_lines_and_the_incomplete_line_that_it_holds(ends: str) -> None:
+    discarded: list[str] = []
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](1)
+    source.stream().split_lines().do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a\nb\nc\nd")
+    if ends == "cancel":
+        subscriber.cancel()
+        assert discarded == ["b", "c", "d"]
+    else:
+        source.error(ValueError("planned"))
+        subscriber.request(2)
+        assert discarded == ["d"]
+    assert subscriber.elements == ["a", "b", "c"][: 1 if ends == "cancel" else 3]
+
+
+def test_decode_discards_the_text_that_waits_for_demand_after_completion() -> None:
+    discarded: list[str] = []
+    source, subscriber = TestPublisher[bytes](), TestSubscriber[str](1)
+    source.stream().decode("utf-8", "replace").do_on_discard(discarded.append).subscribe(subscriber)
+    source.next(b"a\xc3").complete()
+    subscriber.cancel()
+    assert (subscriber.elements, discarded) == (["a"], ["\N{REPLACEMENT CHARACTER}"])
