@@ -104,8 +104,9 @@ def _started(settings: dict[str, str], create: Callable[[SparkConf, Any], T]) ->
 
 def _end(gateway: Any) -> None:
     process = gateway.proc
-    # Py4J's finalizer thread may be releasing objects and would log that the connection is closed.
-    logging.disable(logging.ERROR)
+    # Py4J's finalizer thread may be releasing objects; it would log, even later, that the connection is closed.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_from_py4j)
     try:
         gateway.shutdown()
         process.stdin.close()  # the JVM exits when its standard input is closed
@@ -113,8 +114,10 @@ def _end(gateway: Any) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(_END_SECONDS)
-    finally:
-        logging.disable(logging.NOTSET)
+
+
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
+    return record.module not in {"java_gateway", "clientserver"}
 
 
 @contextmanager
