@@ -142,8 +142,8 @@ def _totals(results: Results) -> str:
     text = (
         f"In total, {rows:,} rows and {len(ours):,} verifications, without other Python libraries: {passed:,} tests "
         f"passed, {skipped:,} were skipped with a reason, and {failed:,} failed, {explained:,} of them by faults of "
-        f"JVM libraries that are explained below. {problems} verifications have a problem: an unexplained failure or "
-        "skip, a report of the guard, or a void run."
+        "JVM libraries that are explained below. Verifications with a problem (an unexplained failure or skip, a "
+        f"report of the guard, or a void run): {problems}."
     )
     return fill(text, 120)
 

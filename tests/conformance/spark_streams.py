@@ -22,8 +22,8 @@ __all__ = ["SPARK", "over_spark"]
 
 MOST_ROWS = 1_000  # a partition is computed as a whole
 MOST_BATCHES = 10  # each is a micro-batch of a query
-STOCHASTIC = "stochastic_spec103_mustSignalOnMethodsSequentially"
-A_THOUSAND = {STOCHASTIC: "it needs a thousand micro-batches"}
+TOO_LONG = "it needs a thousand micro-batches"
+A_THOUSAND = {"stochastic_spec103_mustSignalOnMethodsSequentially": TOO_LONG}
 FEEDING = "conformance-feeding"
 
 _session: Any = None
@@ -109,9 +109,8 @@ class _Silent(Publisher[Any]):
 
 
 def _patient(entry: Entry) -> Entry:
-    # A test of spark.events needs 3,000 batches of a query.
-    entry.verification.environment = TestEnvironment(timeout=5.0, no_signals_timeout=0.2, deadline=180.0)
-    entry.verification.skip_tests = {name: why for name, why in entry.skips.items() if name == STOCHASTIC}
+    entry.verification.environment = TestEnvironment(timeout=5.0, no_signals_timeout=0.2, deadline=60.0)
+    entry.verification.skip_tests = {name: why for name, why in entry.skips.items() if why == TOO_LONG}
     return entry
 
 
@@ -133,7 +132,11 @@ SPARK: list[Entry] = [
             failed=None,
             most=LONG_MAX,
             covers=("spark.events",),
-            skips={MULTICAST: "each Subscriber receives the events after its subscription"},
+            skips={
+                MULTICAST: "each Subscriber receives the events after its subscription",
+                "beyond_spec101_mustNotExceedALargeDemand": TOO_LONG,
+                **A_THOUSAND,
+            },
         ),
         publisher(
             "spark.for_each_frame",
