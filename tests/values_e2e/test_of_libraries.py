@@ -47,8 +47,8 @@ class TestByteStrings:
             bridge.from_jvm(refused).collect(timeout=DEADLINE)
 
     def test_an_element_type_of_a_library_that_is_not_here(self, bridge: Bridge) -> None:
-        with pytest.raises(JavaError, match=r"org\.apache\.pekko\.util\.ByteString: the class is not here"):
-            bridge.to_jvm(pyrs.just(b""), element_type="org.apache.pekko.util.ByteString")
+        with pytest.raises(JavaError, match=r"okio\.ByteString: the class is not here"):
+            bridge.to_jvm(pyrs.just(b""), element_type="okio.ByteString")
 
 
 class TestRows:
