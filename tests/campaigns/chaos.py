@@ -214,6 +214,7 @@ class Chaos:
     """
 
     def __init__(self, stack: ExitStack) -> None:
+        self.before = set(threading.enumerate())
         self.classes = compile_parties(Path(stack.enter_context(tempfile.TemporaryDirectory())))
         self.plain = self.new_jvm(stack)
         self.java: Any = self.plain.gateway.jvm
@@ -240,10 +241,11 @@ class Chaos:
         return plain
 
     def verify_nothing_is_left(self) -> None:
-        """Check that the threads of all bridges have ended, in this process and in the shared JVM."""
+        """Check that the threads of the campaign's bridges have ended, in this process and in the shared JVM."""
 
         def threads() -> list[str]:
-            ours = [each.name for each in threading.enumerate() if each.name.startswith(("pyrs-bridge", "pyrs-link"))]
+            new = {each.name for each in set(threading.enumerate()) - self.before}
+            ours = [name for name in new if name.startswith(("pyrs-bridge", "pyrs-link"))]
             return ours + [name for name in self.java.Parties.bridgeThreadNames() if name != "pyrs-cleaner"]
 
         eventually(lambda: not threads(), lambda: f"threads are left: {threads()}")
