@@ -47,8 +47,8 @@ class TestByteStrings:
             bridge.from_jvm(refused).collect(timeout=DEADLINE)
 
     def test_an_element_type_of_a_library_that_is_not_here(self, bridge: Bridge) -> None:
-        with pytest.raises(JavaError, match=r"okio\.ByteString: the class is not here"):
-            bridge.to_jvm(pyrs.just(b""), element_type="okio.ByteString")
+        with pytest.raises(JavaError, match=r"software\.amazon\.awssdk\.core\.SdkBytes: the class is not here"):
+            bridge.to_jvm(pyrs.just(b""), element_type="software.amazon.awssdk.core.SdkBytes")
 
 
 class TestRows:
