@@ -83,7 +83,7 @@ build/browser.stamp: | $(VENV)/.ready
 	@touch $@
 
 docs-test: setup build/browser.stamp ## open every page of the documentation in Chromium
-	@PYRS_CAMPAIGN=1 $(BIN)/python -m pytest -q tests/project/test_site.py tests/project/test_site_in_browser.py
+	@PYRS_CAMPAIGN=1 $(BIN)/python -m pytest -q tests/project/test_site.py tests/project/test_site_in_browser.py tests/project/test_top_in_browser.py
 
 wheel: setup ## build a wheel with the jar into dist/
 	@rm -rf dist
