@@ -113,6 +113,7 @@ class _Watchdog:
         self._runs: dict[int, _Run] = {}  # the keys are thread identifiers
         self._stopped = Event()
         self._once = Lock()  # acquired by the first callback, which starts the thread
+        self._started = Event()
         self._thread = Thread(target=self._watch, name="pyrs-detect-blocking", daemon=True)
         self._original: Any = None
 
@@ -126,6 +127,7 @@ class _Watchdog:
         def run(handle: Any) -> None:
             if self._once.acquire(blocking=False):
                 self._thread.start()
+                self._started.set()
             current = _Run(handle)
             before, runs[current.ident] = runs.get(current.ident), current
             try:
@@ -145,7 +147,7 @@ class _Watchdog:
 
         asyncio.Handle._run = self._original  # type: ignore[method-assign]
         self._stopped.set()
-        if not self._once.acquire(blocking=False):
+        if not self._once.acquire(blocking=False) and self._started.wait(10):  # a callback may start it just now
             self._thread.join(10)
 
     def _check_cpu_time(self, run: _Run) -> None:

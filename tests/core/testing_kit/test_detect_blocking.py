@@ -118,6 +118,25 @@ def test_computing_is_reported_on_request() -> None:
         assert "computed for" in str(reports.pop())
 
 
+def test_end_of_the_block_waits_for_a_thread_that_is_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdog = blocking._Watchdog(0.05, None)
+    start, starting = watchdog._thread.start, threading.Event()
+
+    def late_start() -> None:
+        starting.set()
+        assert watchdog._stopped.wait(DEADLINE)
+        start()
+
+    monkeypatch.setattr(watchdog._thread, "start", late_start)
+    watchdog.start()
+    other = threading.Thread(target=on_loop, args=(lambda: None,))
+    other.start()
+    assert starting.wait(DEADLINE)
+    watchdog.stop()
+    other.join(DEADLINE)
+    assert not watchdog._thread.is_alive() and watchdog._thread.ident is not None
+
+
 def test_exception_of_the_block_propagates() -> None:
     with pytest.raises(ValueError, match="planned"), detect_blocking() as reports:
         block(reports)
