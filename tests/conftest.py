@@ -6,6 +6,7 @@ runs in a separate pytest process without faulthandler; a process with faulthand
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -26,6 +27,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # Campaigns run on request only: `-m campaign`, any other `-m`, or PYRS_CAMPAIGN=1, which `make test-all` sets.
     if not config.option.markexpr and not os.environ.get("PYRS_CAMPAIGN"):
         config.option.markexpr = "not campaign"
+
+
+def pytest_collection_finish() -> None:
+    # Hundreds of tests run the garbage collector. It then skips the modules and the collected tests: a million objects.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
