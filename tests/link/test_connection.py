@@ -361,9 +361,10 @@ def test_blocked_subscribers_do_not_stop_another_stream(peer: Peer) -> None:
     connection.close()
 
 
-def test_two_hundred_interrupts_lose_no_element_of_other_streams(peer: Peer) -> None:
+@pytest.mark.parametrize("repeated", [50, pytest.param(200, marks=pytest.mark.campaign)])
+def test_interrupts_lose_no_element_of_other_streams(peer: Peer, repeated: int) -> None:
     connection = peer.connect()
-    count = 100_000
+    count = 500 * repeated
     others = [recording(100, 1) for _ in range(3)]
     for other in others:
         connection.session.subscribe(export(peer, pyrs.range(count)), other)
@@ -377,7 +378,7 @@ def test_two_hundred_interrupts_lose_no_element_of_other_streams(peer: Peer) -> 
 
     handle = export(peer, pyrs.range(1_000_000_000))
     with interrupter() as interrupts:
-        for _ in range(200):
+        for _ in range(repeated):
             with pytest.raises(KeyboardInterrupt):
                 for number in pyrs.Stream(Remote(handle)).to_iterable(timeout=DEADLINE):
                     if number == 50:

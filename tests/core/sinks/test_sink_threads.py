@@ -252,11 +252,12 @@ def test_emit_reaches_a_subscriber_while_others_subscribe_and_cancel(name: str) 
         sys.setswitchinterval(before)
 
 
+@pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["multicast", "replay"])
-def test_concurrent_emits_and_requests_lose_no_element(name: str) -> None:
+def test_concurrent_emits_and_requests_lose_no_element(name: str, rounds: int) -> None:
     """One thread emits to four Subscribers on threads of their own."""
     count = 60
-    for _ in range(300):
+    for _ in range(rounds):
         sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
         staying = [subscribe(sink.stream, 0) for _ in range(2)]
         leaving = subscribe(sink.stream, 0)
