@@ -71,5 +71,9 @@ def rows_of(table: str) -> list[dict[str, str]]:
 
 
 def constant(row: dict[str, str]) -> dict[str, str]:
-    """Return a row with its counters replaced."""
-    return {name: "" if name in COUNTERS else value for name, value in row.items()}
+    """Return a row without its counters and without the number of its Publisher."""
+    return {
+        name: re.sub(r"\d+", "", value) if name == "publisher" else value
+        for name, value in row.items()
+        if name not in COUNTERS
+    }
