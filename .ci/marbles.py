@@ -21,8 +21,8 @@ WIDTH, LETTER, ROW, MIDDLE, RADIUS, BASELINE = 12, 8.6, 32, 16, 11, 21
 COLOURS = 6
 OPENING, CLOSING = "([{", ")]}"
 LITERAL_BLOCK = re.compile(r"(?<=\n\n)((?:    .*\n)+)(?=\n|\Z)")
-# A signature has `<div class="doc-signature highlight">` instead.
-BLOCK = re.compile(r'<div class="highlight"><pre><span></span><code>(.*?)</code></pre></div>', re.DOTALL)
+# An indented block; signatures and fenced blocks are highlighted: `<pre><span></span><code>`.
+BLOCK = re.compile(r"<pre><code>(.*?)</code></pre>", re.DOTALL)
 NAME = re.compile(r"^(?:\| )?((?:`(?:pyrs\.)?\w+\([^`]*\)`(?:, )?)+)(?: \||(?= returns))", re.MULTILINE)
 CALL = re.compile(r"`((?:pyrs\.)?(\w+)\([^`]*\))`")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -69,21 +68,22 @@ def page_at(uri: str) -> SimpleNamespace:
     return SimpleNamespace(file=SimpleNamespace(src_uri=uri))
 
 
-def rendered(text: str, kind: str = "highlight") -> str:
-    return f'<div class="{kind}"><pre><span></span><code>{html.escape(text)}\n</code></pre></div>\n'
-
-
-DIAGRAM = '---1---|\nmap(str)\n--"1"--|'
+DIAGRAM = "<pre><code>---1---|\nmap(str)\n--&quot;1&quot;--|\n</code></pre>\n"
+EXAMPLE = "<pre><code>&gt;&gt;&gt; 1\n1\n</code></pre>\n"
+SIGNATURE = """\
+<div class="doc-signature highlight"><pre><span></span><code><span class="nf">map</span>(
+    f: F | G
+) -&gt; A | B |
+</code></pre></div>
+"""
 
 
 def test_diagrams_in_rendered_docstrings_are_drawn(marbles: ModuleType) -> None:
-    example, signature = rendered(">>> 1\n1"), rendered("map(\n    f: F | G\n) -> A | B |\n", "doc-signature highlight")
-    drawn = marbles.on_page_content(signature + rendered(DIAGRAM) + example, page=page_at("api/Stream.md"))
-    assert drawn.startswith(f"{signature}<svg")
-    assert drawn.endswith(f"</svg>\n{example}")
+    drawn = marbles.on_page_content(SIGNATURE + DIAGRAM + EXAMPLE, page=page_at("api/Stream.md"))
+    assert drawn.startswith(f"{SIGNATURE}<svg")
+    assert drawn.endswith(f"</svg>\n{EXAMPLE}")
     assert drawn.count("<svg") == 1
 
 
 def test_code_of_other_pages_is_not_drawn(marbles: ModuleType) -> None:
-    block = rendered(DIAGRAM)
-    assert marbles.on_page_content(block, page=page_at("recipes/kafka.md")) == block
+    assert marbles.on_page_content(DIAGRAM, page=page_at("recipes/kafka.md")) == DIAGRAM
