@@ -133,7 +133,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             return 0
         on_next, take = subscriber.on_next, queue.popleft
         total = 0
-        while queue and self._live:
+        while queue and not self._interrupted:
             batch = min(self._requested - self._emitted, len(queue), limit - total)
             if batch <= 0:
                 break
@@ -147,8 +147,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             try:
                 for count in range(1, batch + 1):  # noqa: B007 - read in the finally clause
                     on_next(take())
-                    if not self._live:
-                        break  # type: ignore[unreachable]  # 1.8: on_next may have cancelled
+                    if self._interrupted:
+                        break  # type: ignore[unreachable]  # 1.8, 3.9: on_next may have cancelled or sent an illegal n
             except BaseException as error:
                 self._subscriber_raised(error, "on_next")
             finally:

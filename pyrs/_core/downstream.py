@@ -138,7 +138,11 @@ class DownstreamSubscription(Subscription, Generic[T]):
                 self._subscriber_raised(error, "on_subscribe", subscriber)
 
     def _complete(self) -> None:
-        """Signal ``on_complete``, unless the stream is over (§1.5, §1.7)."""
+        """Signal ``on_complete``, unless the stream is over (§1.5, §1.7) or an illegal request is unanswered (§3.9)."""
+        if self._illegal is not None:
+            if self._live:
+                self._fail(self._illegal)
+            return
         subscriber = self._terminate()
         if subscriber is not None:
             try:

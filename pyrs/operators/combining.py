@@ -221,6 +221,7 @@ class _MergeComparingRun(_ZipRun):
 
     def _advance(self) -> None:
         while not self._interrupted:
+            waits = False
             for each in self._inputs:
                 ended = each.ended  # read before the queue, which then has all elements before the end
                 if each.elements:
@@ -228,8 +229,10 @@ class _MergeComparingRun(_ZipRun):
                 if each.error is not None:
                     error, each.error = each.error, None
                     self._fail(error)
-                if not ended or not self._live:
                     return
+                waits |= not ended
+            if waits:
+                return
             try:
                 smallest = self._smallest()
             except BaseException as error:
@@ -311,6 +314,7 @@ class _SequenceEqualRun(_ZipRun):
             self._discard_all(pair)
             if not equal:
                 self._decide(False)
+            if not equal or self._interrupted:
                 return
         for each in self._inputs:
             each.taken(rows)

@@ -70,7 +70,7 @@ class _AsyncMapRun(Coordinator[Any]):
             run_on(self._loop, self._context, self._launch, call)
 
     def _emit_finished(self) -> None:
-        while self._live:
+        while not self._interrupted:
             call = self._emit_queue[0] if self._emit_queue else None
             if call is None or not call.done or (call.error is None and not self._demand()):
                 return

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
+from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
@@ -82,10 +83,15 @@ class _FirstInput(Input[Any]):
 
     def discard_first(self) -> None:
         """Discard the first element, unless it was emitted."""
-        with self._guard:
-            first, self.first = self.first, MISSING
+        first = self.take_first()
         if first is not MISSING:
             self.discard(first)
+
+    def take_first(self) -> Any:
+        """Remove and return the first element, MISSING if there is none. From any thread."""
+        with self._guard:
+            first, self.first = self.first, MISSING
+        return first
 
     def _end(self, error: BaseException | None) -> None:
         super()._end(error)
@@ -123,12 +129,14 @@ class _WholeRun(Coordinator[Any]):
 
     def _requested_more(self, n: int) -> None:
         with self._lock:
-            self._wanted += n - self._owes_first
+            self._wanted += n if n >= UNBOUNDED else n - self._owes_first
             self._owes_first = False
         self.wake()
 
     def _after_drain(self) -> None:
-        # Here the first element was emitted. In the drain loop a synchronous source would post all its elements.
+        # In the drain loop a synchronous source would post all its elements.
+        if self._input.first is not MISSING:
+            return  # another thread has demanded it and will emit it: no element may precede it
         with self._lock:
             wanted, self._wanted = self._wanted, 0
         if wanted:
@@ -137,8 +145,9 @@ class _WholeRun(Coordinator[Any]):
     def _advance(self) -> None:
         ended = self._input.ended
         if self._input.first is not MISSING and self._demand():
-            element, self._input.first = self._input.first, MISSING
-            self._emit(element)
+            first = self._input.take_first()
+            if first is not MISSING:
+                self._emit(first)
         if ended and self._input.first is MISSING:
             error, self._input.error = self._input.error, None
             self._end_with(error)

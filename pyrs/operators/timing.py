@@ -316,9 +316,9 @@ class _DelayRun(Coordinator[Any]):
         self._timer.clear()
         source, now = self._input, self._timer.now()
         ended, elements = source.ended, source.elements  # in this order: the queue then has all elements before the end
-        while elements and self._live and elements[0][0] <= now:
+        while elements and not self._interrupted and elements[0][0] <= now:
             self._emit(elements.popleft()[1])
-        if not self._live:
+        if self._interrupted:
             return
         if self._asked - self._emitted <= self._prefetch >> 2:
             self._ask()

@@ -89,7 +89,7 @@ class _BufferWhenRun(Coordinator[Any]):
         if ended and not self._input.elements:
             error, self._input.error = self._input.error, None
             if error is None:
-                while self._lists:
+                while self._lists and not self._interrupted:
                     self._emit(self._lists.pop(next(iter(self._lists))))
             self._end_with(error)
 
