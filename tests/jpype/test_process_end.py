@@ -175,6 +175,7 @@ ENDS = {
     "leaves the block": ("    with bridge: raise LookupError('mine')", 1, "LookupError: mine"),
     "is interrupted": ("    os.kill(os.getpid(), signal.SIGINT); running.await_end()", -2, "KeyboardInterrupt"),
     "is terminated": ("    os.kill(os.getpid(), signal.SIGTERM); running.await_end()", -15, ""),
+    "is hung up": ("    os.kill(os.getpid(), signal.SIGHUP); running.await_end()", -1, ""),
 }
 
 

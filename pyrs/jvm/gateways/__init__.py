@@ -7,6 +7,7 @@ when the first gateway of its kind is needed: ``pyrs.jvm`` can be imported where
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 
 from pyrs.errors import JvmUnavailable
@@ -54,6 +55,6 @@ def default_java_home() -> str | None:
 
 def _missing(package: str, extra: str, error: ImportError) -> JvmUnavailable:
     return JvmUnavailable(
-        f"the Python package {package} cannot be imported ({error}): pip install 'pyrs-streams[{extra}]'. "
-        "`python -m pyrs doctor` checks all that the bridge needs"
+        f"the Python package {package} cannot be imported by {sys.executable} ({error}): pip install "
+        f"'pyrs-streams[{extra}]'. `python -m pyrs doctor` checks all that the bridge needs"
     )

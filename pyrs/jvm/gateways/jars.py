@@ -34,7 +34,7 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
     """Return the jars of this installation, as files that a JVM can open.
 
     A JVM cannot open a jar inside a zip file, which is where the package is after ``addPyFile("pyrs.zip")``. Such jars
-    are copied into a private temporary folder, once per process; it is removed when the process exits.
+    are copied into a private folder, once per process; it is removed when the process exits.
 
     Args:
         folder: where the jars are, by default in the package.
@@ -50,7 +50,7 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
                 "elsewhere install the wheel again: pip install --force-reinstall pyrs-streams. "
                 "`python -m pyrs doctor` checks all that the bridge needs"
             )
-    pyrs, reactive_streams = (jar if isinstance(jar, Path) else _extracted() / jar.name for jar in jars)
+    pyrs, reactive_streams = (jar if isinstance(jar, Path) else _extracted(_archive(jar)) / jar.name for jar in jars)
     for jar, path in zip(jars, (pyrs, reactive_streams), strict=True):
         if jar is not path and not path.is_file():
             # Renamed when it is complete: another thread may extract the same jar.
@@ -61,10 +61,23 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
     return Jars(pyrs, reactive_streams)
 
 
+def _archive(jar: Traversable) -> Path | None:
+    """Return the path of the zip file with a jar, or None if it is not known."""
+    name = getattr(getattr(jar, "root", None), "filename", None)  # of a zipfile.Path
+    return None if name is None else Path(name)
+
+
 @cache
-def _extracted() -> Path:
-    """Return the private folder of this process for jars that were in a zip file."""
-    folder = Path(tempfile.mkdtemp(prefix="pyrs-jars-"))
+def _extracted(archive: Path | None) -> Path:
+    """Return the private folder of this process for jars that were in a zip file.
+
+    It is next to the zip file if possible. Spark ends its Python workers without exit handlers, but removes the folder
+    to which it has sent the zip file.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="pyrs-jars-", dir=archive and archive.parent))
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="pyrs-jars-"))
     atexit.register(partial(_remove, folder, os.getpid()))
     return folder
 

@@ -25,6 +25,8 @@ from pyrs.jvm.gateways.stacks import java_error
 from pyrs.jvm.java_objects import JavaObject
 from pyrs.jvm.versions import to_be_added
 
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 
 def running_gateway() -> JPypeGateway:
     """Return the gateway to the running JVM of this process.
@@ -89,13 +91,14 @@ def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
 
 
 def _take_signals_back() -> None:
-    """Restore Python's handlers for SIGINT and SIGTERM.
+    """Restore Python's handlers for SIGINT, SIGTERM and SIGHUP.
 
     The JVM leaves SIGINT to Python but sets it to restart system calls: a main thread that waits for a lock would
     receive the interrupt only after the wait. The SIGTERM handler of JPype calls Python on a thread that Python does
-    not know, and crashes. Setting Python's handlers again undoes both.
+    not know, and crashes. On SIGHUP, with which Spark ends its Python workers, the JVM would run shutdown hooks, which
+    may block. Setting Python's handlers again undoes all three.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         handler = signal.getsignal(number)
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(number, handler)
