@@ -8,7 +8,8 @@ It needs a server, which the page describes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyrs
@@ -107,6 +108,39 @@ def notifications(
     received = bridge.from_jvm(connection.getNotifications().onBackpressureBuffer(most), hot=True, convert="values")
     listen = pyrs.defer(lambda: changed(bridge, connection, f"LISTEN {channel}").ignore_elements())
     return pyrs.merge(received, listen)
+
+
+UPSERT = """INSERT INTO totals SELECT * FROM json_to_recordset($1::json) AS new(customer bigint, total bigint)
+    ON CONFLICT (customer) DO UPDATE SET total = excluded.total"""
+
+
+def add_up(spark: Any, ranges: list[tuple[int, int]], **database: object) -> int:
+    """Add up the orders of each customer, with a task for each range of ids; return the number of written totals."""
+    from pyrs import spark as ps
+
+    def read(ids: tuple[int, int]) -> pyrs.Stream[dict[str, Any]]:
+        query = "SELECT customer, amount FROM orders WHERE id >= $1 AND id < $2"
+        return connected_task(lambda bridge, connection: rows(bridge, connection, query, *ids), **database)
+
+    def write(totals: pyrs.Stream[Any]) -> pyrs.Stream[tuple[int]]:
+        chunks = totals.map(lambda row: row.asDict()).buffer(1000).map(json.dumps)
+        return connected_task(
+            lambda bridge, connection: chunks.concat_map(lambda chunk: changed(bridge, connection, UPSERT, chunk)),
+            **database,
+        ).map(lambda count: (count,))
+
+    orders = ps.from_publishers(spark, ranges, read, "customer long, amount long")
+    totals = orders.groupBy("customer").sum("amount").withColumnRenamed("sum(amount)", "total")
+    return sum(row.written for row in ps.apply(totals, write, "written long").collect())
+
+
+def connected_task(use: Callable[[Bridge, JavaObject], pyrs.Stream[Any]], **database: object) -> pyrs.Stream[Any]:
+    """Return the stream of ``use``, with a connection for each Subscriber, in the JVM of this process."""
+
+    def connect(bridge: Bridge) -> pyrs.Stream[Any]:
+        return pyrs.using(lambda: connected(bridge, **database), lambda connection: use(bridge, connection))
+
+    return pyrs.using(lambda: jvm.launch(packages=PACKAGES, jvm_options=["-Xmx256m"]), connect)
 
 
 print(names(host="127.0.0.1", port=5432, user="me", password="secret", database="shop"))

@@ -91,10 +91,11 @@ status 200
 
 ON_SPARK = {"spark_driver", "reactor_stage"}
 WITH_OPTIONS = {"r2dbc_to_spark", "spark_to_sse"}  # in test_spark_examples.py
+WITH_A_SERVER = {"postgresql_on_executors"}  # in tests/spark/test_cluster.py
 
 
 def test_every_example_has_an_expected_output() -> None:
-    assert {file.stem for file in EXAMPLES.glob("*.py")} == set(OUTPUT) | WITH_OPTIONS
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == set(OUTPUT) | WITH_OPTIONS | WITH_A_SERVER
 
 
 @pytest.mark.slow

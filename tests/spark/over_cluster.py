@@ -1,6 +1,7 @@
 """Run every function of pyrs.spark on a cluster whose executors lack pyrs, and kill executors; print the results.
 
-Args: the URL of the master, a folder that all processes see, and the names of the cases (all of them by default).
+Args: the URL of the master, a folder that all processes see, and the names of the cases. By default these are all,
+except the one that needs a PostgreSQL server.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark import TaskContext
+from pyspark import SparkFiles, TaskContext
 from pyspark.sql import SparkSession
 
 import pyrs
 from pyrs import spark as ps
+from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.testing import TestSubscriber
+from tests.interop.systems.recipes import load_recipe
 
 # The cases that kill an executor are not adjacent, because a new executor starts in the meantime.
 RESULTS: dict[str, Any] = {}
 CASES: dict[str, Callable[[Any, Path], None]] = {}
+REACTOR = ["io.projectreactor:reactor-core:3.7.12"]
+JVM_OPTIONS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 SECONDS = 100
 ROWS, PARTITIONS = 4000, 4
 
@@ -71,6 +76,14 @@ def killing(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
             yield batch
 
     return batches_of
+
+
+def ends(pid: int) -> bool:
+    """Wait for the end of a process, and return whether it has ended."""
+    deadline = time.monotonic() + SECONDS
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not Path(f"/proc/{pid}").exists()
 
 
 def exactly_once(elements: list[int]) -> bool:
@@ -154,6 +167,71 @@ def from_publishers(spark: Any, folder: Path) -> Any:
     return [[row.n for row in rows], all(row.elsewhere for row in rows)]
 
 
+def through_the_jvm(elements: Any) -> Any:
+    """Send elements through Reactor in this process; return them with the process id and the start time of its JVM."""
+    from pyrs import jvm
+
+    def pairs(bridge: Any) -> Any:
+        runtime = bridge.java_class("java.lang.management.ManagementFactory").getRuntimeMXBean()
+        assert runtime.getPid() == os.getpid()
+        process = f"{os.getpid()} {runtime.getStartTime()}"
+        flux = bridge.java_class("reactor.core.publisher.Flux").from_(bridge.to_jvm(elements))
+        return bridge.from_jvm(flux.hide()).map(lambda n: (n, process))
+
+    return pyrs.using(lambda: jvm.launch(jvm_options=JVM_OPTIONS, packages=REACTOR), pairs)
+
+
+@recorded
+def the_bridge_on_the_executors(spark: Any, folder: Path) -> Any:
+    """Return whether each row arrived once, the processes, and their JVMs, of a stage and of Publishers."""
+    size = ROWS // PARTITIONS
+
+    def stage(rows: Any) -> Any:
+        return through_the_jvm(rows.map(lambda row: row.id))
+
+    def range_from(first: int) -> Any:
+        return through_the_jvm(pyrs.range(first, first + size))
+
+    rows = ps.apply(numbers(spark), stage, "n long, process string").collect()
+    more = ps.from_publishers(spark, range(0, ROWS, size), range_from, "n long, process string").collect()
+    processes = {row.process for row in rows + more}
+    complete = exactly_once([row.n for row in rows]) and exactly_once([row.n for row in more])
+    return [complete, len({process.split()[0] for process in processes}), len(processes)]
+
+
+@recorded
+def a_bridge_for_each_partition(spark: Any, folder: Path) -> Any:
+    """Return the count, and the elements that the JVMs of the executors stored."""
+    stored = folder / "stored-by-the-jvm"
+    stored.mkdir()
+
+    class ToJava(pyrs.Subscriber[Any]):
+        """Stores elements in Java, and writes them to a file at the end."""
+
+        def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+            from pyrs import jvm
+
+            jar = SparkFiles.get(packaged_jars().reactive_streams.name)
+            self.bridge = jvm.launch([jar], JVM_OPTIONS)
+            self.list = self.bridge.java_class("java.util.ArrayList")()
+            self.partition = str(TaskContext.get().partitionId())
+            subscription.request(2**63 - 1)
+
+        def on_next(self, row: Any) -> None:
+            self.list.add(row.id)
+
+        def on_error(self, error: BaseException) -> None:
+            self.bridge.close()
+
+        def on_complete(self) -> None:
+            (stored / self.partition).write_text(json.dumps(self.bridge.value_of(self.list)))
+            self.bridge.close()
+
+    spark.sparkContext.addFile(str(packaged_jars().reactive_streams))
+    count = ps.for_each_partition(spark.range(0, 40, 1, 4), ToJava).block(timeout=SECONDS)
+    return [count, sorted(n for file in stored.iterdir() for n in json.loads(file.read_text()))]
+
+
 @recorded
 def from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker, size = folder / "killed-3", ROWS // PARTITIONS
@@ -163,6 +241,21 @@ def from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
     rows = ps.from_publishers(spark, range(0, ROWS, size), range_from, "n long").collect()
     return marker.exists() and exactly_once([row.n for row in rows])
+
+
+@recorded
+def a_package_that_is_missing(spark: Any, folder: Path) -> Any:
+    """Return the error."""
+
+    def launch(_: int) -> Any:
+        from pyrs import jvm
+
+        jvm.launch(packages=["example:missing:1.0"])
+
+    try:
+        ps.from_publishers(spark, [0], launch, "n long").collect()
+    except Exception as error:
+        return str(error)
 
 
 @recorded
@@ -231,6 +324,72 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
 
 @recorded
+def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+    """Return whether each row arrived once, and whether the processes of the killed executor have ended."""
+    marker, workers = folder / "killed-4", folder / "workers"
+    workers.mkdir()
+
+    def stage(rows: Any) -> Any:
+        context = TaskContext.get()
+        (workers / f"{context.partitionId()}-{context.attemptNumber()}").write_text(str(os.getpid()))
+        return through_the_jvm(rows.map(lambda row: row.id)).do_on_next(lambda pair: kill_once(pair[0], marker))
+
+    rows = ps.apply(numbers(spark), stage, "n long, process string").collect()
+    killed = int((workers / "1-0").read_text())
+    return [marker.exists() and exactly_once([row.n for row in rows]), ends(killed)]
+
+
+@recorded
+def rows_that_bypass_the_driver(spark: Any, folder: Path) -> Any:
+    """Return the bytes of rows, and of the task results when they are copied on the executors and when collected."""
+    rows, size, length = 8000, 1000, 1000
+
+    def texts(first: int) -> Any:
+        return through_the_jvm(pyrs.range(first, first + size)).map(
+            lambda pair: (pair[0], os.urandom(length // 2).hex())
+        )
+
+    frame = ps.apply(
+        ps.from_publishers(spark, range(0, rows, size), texts, "n long, text string"), same, "n long, text string"
+    )
+    copied = result_size(spark, lambda: frame.write.parquet(str(folder / "copied")))
+    collected = result_size(spark, lambda: spark.read.parquet(str(folder / "copied")).collect())
+    return [rows * length, copied, collected]
+
+
+def same(rows: Any) -> Any:
+    return rows
+
+
+def result_size(spark: Any, run: Callable[[], object]) -> int:
+    """Return the bytes of the task results that the driver receives while a function runs jobs."""
+    context = spark.sparkContext
+    group = f"measured-{time.monotonic_ns()}"
+    context.setJobGroup(group, "")
+    run()
+    tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
+    stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds}
+    return sum(store.lastStageAttempt(stage).resultSize() for stage in stages)
+
+
+@recorded
+def postgresql(spark: Any, folder: Path) -> Any:
+    """Run the recipe twice, with the server of a file; return the numbers of written totals, and the totals."""
+    database = json.loads((folder / "database.json").read_text())
+    recipe = load_recipe("postgresql")
+
+    def sql(method: Any, text: str) -> Any:
+        return recipe.connected_task(lambda *where: method(*where, text), **database).collect(timeout=SECONDS)
+
+    orders = "SELECT n AS id, n % 10 AS customer, n AS amount FROM generate_series(0, 2999) n"
+    sql(recipe.changed, f"CREATE TABLE orders AS {orders}")
+    sql(recipe.changed, "CREATE TABLE totals (customer bigint PRIMARY KEY, total bigint)")
+    ranges = [(first, first + 1000) for first in range(0, 3000, 1000)]
+    written = [recipe.add_up(spark, ranges, **database) for _ in range(2)]
+    return [*written, sql(recipe.rows, "SELECT customer, total FROM totals ORDER BY customer")]
+
+
+@recorded
 def a_partition_that_fails(spark: Any, folder: Path) -> Any:
     frame = spark.sql("select if(id = 3, raise_error('no such luck'), id) from range(0, 4, 1, 4)")
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
@@ -293,7 +452,7 @@ def main() -> None:
     spark = builder.getOrCreate()
     try:
         for name, case in CASES.items():
-            if name in chosen or not chosen:
+            if name in chosen or not (chosen or name == "postgresql"):
                 case(spark, folder)
     finally:
         spark.stop()

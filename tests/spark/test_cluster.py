@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from tests.interop.systems.postgresql_server import postgresql
 from tests.spark import cluster
 from tests.spark.mortal import TOTAL, stored
 
 pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
 
+ROOT = Path(__file__).resolve().parents[2]
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 # The cases of `make test`. `make test-all` and `make test-cluster` run all of them, here and on a standalone master.
 SHORT = (
@@ -27,7 +29,7 @@ SHORT = (
     "from_dataframe",
     "for_each_frame",
     "apply_with_a_killed_executor",
-    "from_publishers",
+    "the_bridge_on_the_executors",
     "attach",
 )
 
@@ -39,7 +41,27 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == LOCAL_CLUSTER:
         return run(LOCAL_CLUSTER, folder, python, () if os.environ.get("PYRS_CAMPAIGN") else SHORT)
     with cluster.standalone(folder, python) as url:
-        return run(url, folder, python) | {"a_killed_driver": killed_and_restarted(url, folder / "stored", python)}
+        found = {"a_killed_driver": killed_and_restarted(url, folder / "stored", python)}
+        found |= over_postgresql(url, folder, python)
+        return found | run(url, folder, python)  # last, because it kills a worker
+
+
+def over_postgresql(master: str, folder: Path, python: str) -> dict[str, Any]:
+    """Run the recipe and the example on the executors; return their results."""
+    with postgresql() as server:
+        login = {"host": "127.0.0.1", "port": server.port, "user": server.user, "database": "postgres"}
+        database = {**login, "password": server.password}
+        (folder / "database.json").write_text(json.dumps(database))
+        found = run(master, folder, python, ("ship", "postgresql"))
+        options = [f"--{name}={value}" for name, value in login.items()]
+        example = subprocess.run(
+            [sys.executable, str(ROOT / "examples" / "postgresql_on_executors.py"), f"--master={master}", *options],
+            env={**cluster.environment(python), "PGPASSWORD": server.password, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    return {**found, "example": (example.stdout, example.stderr)}
 
 
 def killed_and_restarted(master: str, folder: Path, python: str) -> tuple[int, int, list[int]]:
@@ -59,7 +81,7 @@ def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> An
         env=cluster.environment(python),
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
     )
     _, found, answer = done.stdout.rpartition("RESULTS ")
     assert found, done.stderr
@@ -67,7 +89,7 @@ def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> An
     return json.loads(answer)
 
 
-pytestmark = pytest.mark.timeout(800 if os.environ.get("PYRS_CAMPAIGN") else 300)
+pytestmark = pytest.mark.timeout(1800 if os.environ.get("PYRS_CAMPAIGN") else 300)
 
 
 def cases(*named: Any) -> list[Any]:
@@ -145,11 +167,54 @@ def test_a_lost_worker_loses_and_repeats_no_row(results: Any) -> None:
     assert results["a_lost_worker"] in (True, "not tested: the workers are threads of the driver")
 
 
+def test_each_worker_process_starts_one_jvm(results: Any) -> None:
+    complete, processes, jvms = results["the_bridge_on_the_executors"]
+    assert complete
+    assert processes == jvms <= 2  # one, if the other executor has not restarted after a kill
+
+
+@pytest.mark.campaign
+def test_a_subscriber_of_a_partition_uses_the_jvm(results: Any) -> None:
+    assert results["a_bridge_for_each_partition"] == [40, list(range(40))]
+
+
+@pytest.mark.campaign
+def test_a_missing_package_is_reported_by_the_query(results: Any) -> None:
+    error = results["a_package_that_is_missing"]
+    assert "PartitionFailed: partition 0: JvmUnavailable: not found: example:missing:1.0" in error
+
+
+@pytest.mark.campaign
+def test_a_killed_executor_ends_its_jvm_and_loses_no_row(results: Any) -> None:
+    complete, ended = results["the_bridge_with_a_killed_executor"]
+    assert complete and ended
+
+
+@pytest.mark.campaign
+def test_rows_do_not_pass_through_the_driver(results: Any) -> None:
+    rows, copied, collected = results["rows_that_bypass_the_driver"]
+    assert collected > rows * 0.9
+    assert copied < rows * 0.02
+
+
 def of_standalone(results: Any, name: str) -> Any:
     """Return a result that only a standalone cluster has: on local-cluster both executors have the same host."""
     if name not in results:
         pytest.skip("needs two hosts")
     return results[name]
+
+
+@pytest.mark.campaign
+def test_executors_read_and_write_postgresql(results: Any) -> None:
+    first, again, totals = of_standalone(results, "postgresql")
+    assert (first, again) == (10, 10)
+    assert totals == [{"customer": n, "total": sum(range(n, 3000, 10))} for n in range(10)]
+
+
+@pytest.mark.campaign
+def test_the_postgresql_example_prints_its_totals(results: Any) -> None:
+    output, errors = of_standalone(results, "example")
+    assert output == "100 totals written\n100 totals in the database, of 200010000 in all\n", errors
 
 
 @pytest.mark.campaign
