@@ -39,6 +39,7 @@ Shared by all:
     executor      daemon threads that grow with blocked work
     guard         detects foreign Publishers and Subscribers that break a rule
     hooks         receivers of dropped errors and elements
+    observation   lets telemetry observe subscriptions
     sites         where an operator was assembled, and the notes on its errors
     validation    checks of arguments
 """

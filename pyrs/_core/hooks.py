@@ -24,6 +24,7 @@ __all__ = [
     "discards_of",
     "is_discarding",
     "is_exit",
+    "observe_drops",
     "on_error_dropped",
     "on_next_dropped",
     "set_discard_hook",
@@ -70,6 +71,7 @@ def _log_elements(count: int, where: str) -> None:
 _error_hook: ErrorHook = _log_error
 _element_hook: ElementHook = _log_elements
 _discard_hook: DiscardHook | None = None
+_drop_observer: Callable[[int, str], object] | None = None
 
 
 def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
@@ -187,6 +189,8 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
     """
     if count <= 0:
         return
+    if _drop_observer is not None:
+        _drop_observer(count, where)
     if cancelled and _element_hook is _log_elements:
         import logging
 
@@ -197,6 +201,15 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
     except Exception as broken:
         _log_error(broken, "raised by the hook for dropped elements")
         _log_elements(count, where)
+
+
+def observe_drops(observer: Callable[[int, str], object] | None) -> None:
+    """Set a function that receives what the hook for dropped elements receives; None removes it.
+
+    It must not raise.
+    """
+    global _drop_observer
+    _drop_observer = observer
 
 
 def cancel_safely(subscription: Subscription | None) -> None:

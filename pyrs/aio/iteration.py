@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import Chain, null_element, pull
+from pyrs._core.fusion import Chain, null_element
 from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.observation import last_operator, last_subscriber, pulled
 from pyrs._core.pushed_chain import PushedChainPublisher, PushedChainSubscriber
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
@@ -51,9 +52,9 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                 async for element in paced:
                     yield element
             return
-        with closing(pull(source.iterable, source.stages, source.name, source.site)) as pulled:
+        with closing(pulled(source)) as iterator:
             turn = 0
-            for element in pulled:
+            for element in iterator:
                 yield element
                 turn += 1
                 if turn == _TURN:
@@ -62,7 +63,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
         return
     inbox: _Inbox[T] = _Inbox(waker, prefetch)
     try:
-        attach(source, inbox)
+        attach(last_operator(source), inbox)
         arrived = inbox.arrived
         turn = 0
         while True:
@@ -98,7 +99,8 @@ class _Paced(Subscriber[Any], Subscription):
         self._error: BaseException | None = None
         self._ended = False
         self._chain: Chain[Any] = Chain(source.iterable, (), source.name, source.site)
-        self._stages = PushedChainSubscriber(self, source.stages)
+        self._stages = PushedChainSubscriber(last_subscriber(source, self), source.stages)
+        self._subscription: Subscription = self._stages
 
     async def elements(self, waker: Waker) -> AsyncGenerator[Any, None]:
         """Iterate over the emitted elements, and pull when none is buffered."""
@@ -119,7 +121,7 @@ class _Paced(Subscriber[Any], Subscription):
                     turn = 0
                     await waker.pause()
         finally:
-            self._stages.cancel()
+            self._subscription.cancel()
             self._chain.release()
             hooks.discard_all((), self._arrived)
 
@@ -149,6 +151,7 @@ class _Paced(Subscriber[Any], Subscription):
     # The Subscriber of the stages
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
         subscription.request(UNBOUNDED)
 
     def on_next(self, element: Any, /) -> None:

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from pyrs._core import hooks
 from pyrs._core.blocking import while_blocked
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element, pull
+from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element
 from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.observation import last_operator, pulled
 from pyrs._core.sites import raise_again
 from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
@@ -94,7 +95,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
     def run(self, source: Publisher[T], timeout: float | None) -> None:
         try:
-            while_blocked(source.subscribe, self)
+            while_blocked(last_operator(source).subscribe, self)
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the stream did not terminate within {timeout} seconds")
         except BaseException:
@@ -193,7 +194,7 @@ def to_iterable(source: Publisher[T], prefetch: int | None, timeout: float | Non
     """Implement ``Stream.to_iterable``."""
     timeout = _checked(timeout)
     if isinstance(source, IterablePublisher):
-        return pull(source.iterable, source.stages, source.name, source.site)
+        return pulled(source)
     queue: _Queue[T] = _Queue(_PREFETCH, _MAX_PREFETCH) if prefetch is None else _Queue(prefetch)
     return _iterate(source, queue, timeout)
 
@@ -202,7 +203,7 @@ def _iterate(source: Publisher[T], queue: _Queue[T], timeout: float | None) -> I
     prefetch = queue.prefetch
     left: Iterator[T] = iter(())
     try:
-        while_blocked(source.subscribe, queue)
+        while_blocked(last_operator(source).subscribe, queue)
         while True:
             try:
                 elements, ended = queue.arrived.get(timeout=timeout)

@@ -240,6 +240,8 @@ class SubmissionPublisher(Stream[T]):
 class _Core(Operator[Any]):
     """The Publisher that the methods share."""
 
+    identifies_subscribers = True  # so telemetry must not wrap them
+
     def __init__(self, scheduler: schedulers.Scheduler, capacity: int, handler: Handler | None) -> None:
         super().__init__(None, "SubmissionPublisher()")
         self.scheduler = scheduler

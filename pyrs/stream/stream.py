@@ -11,6 +11,7 @@ from pyrs._core.context import attach
 from pyrs._core.display import kind_of, name_of
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.observation import last_operator
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
@@ -169,10 +170,10 @@ class Stream(
                 from pyrs.aio.subscribers import CoroutineSubscriber  # asyncio is a slow import
 
                 plain = CoroutineSubscriber(plain)
-            attach(self.source, plain)
+            attach(last_operator(self.source), plain)
             return None
         callbacks = CallbackSubscriber(on_next, on_error, on_complete, request)
-        attach(self.source, callbacks)
+        attach(last_operator(self.source), callbacks)
         return callbacks
 
     def _then(self, stage: Stage) -> Stream[Any]:

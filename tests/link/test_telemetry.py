@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
-from collections.abc import Iterator
+import gc
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("opentelemetry.sdk")
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -18,20 +26,26 @@ from plain_session import PlainSession
 
 import pyrs
 from pyrs import telemetry
+from pyrs._core import observation
 from pyrs.jvm.link.frames import Frame, FrameType
+from pyrs.telemetry import meters, subscriptions
 from pyrs.testing import TestPublisher, TestSubscriber
 
 EXPORTER = InMemorySpanExporter()
+READER = InMemoryMetricReader()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def provider() -> None:
-    """The provider is global and cannot be replaced."""
+def provider() -> Iterator[None]:
+    """The providers are global and cannot be replaced."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(EXPORTER))
     trace.set_tracer_provider(provider)
+    metrics.set_meter_provider(MeterProvider([READER]))
     telemetry.instrument()
     telemetry.instrument()
+    yield
+    telemetry.uninstrument()
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +131,287 @@ def test_trace_crosses_from_the_peer_to_python() -> None:
     assert format(recorded.parent.span_id, "016x") == "b7ad6b7169203331"
 
 
+def measured(metric: str, **attributes: object) -> Any:
+    """Return the data point of a metric with these attributes, without the prefix ``pyrs.``; None if there is none."""
+    data = READER.get_metrics_data()
+    assert data is not None
+    for each in data.resource_metrics[0].scope_metrics[0].metrics:
+        for point in each.data.data_points:
+            found = {key.removeprefix("pyrs."): value for key, value in (point.attributes or {}).items()}
+            if each.name == f"pyrs.{metric}" and attributes.items() <= found.items():
+                return point
+    return None
+
+
+def value(metric: str, **attributes: object) -> int:
+    return int(measured(metric, **attributes).value)
+
+
+async def iterated(stream: pyrs.Stream[Any]) -> list[Any]:
+    return [element async for element in stream]
+
+
+TERMINAL: dict[str, Callable[[pyrs.Stream[Any]], Any]] = {
+    "collect": lambda stream: stream.collect(),
+    "for_each": lambda stream: stream.for_each(lambda _: None),
+    "to_iterable": lambda stream: list(stream.to_iterable()),
+    "subscribe": lambda stream: stream.subscribe(TestSubscriber(10)),
+    "callables": lambda stream: stream.subscribe(on_next=lambda _: None),
+    "async for": lambda stream: asyncio.run(iterated(stream)),
+}
+CHAINS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]] = {
+    "a fused chain": lambda stream: stream.map(str),
+    "a fused chain with a filter": lambda stream: stream.filter(lambda n: n > 1).map(str),
+    "a pushed chain": lambda stream: stream.concat_map(pyrs.just).map(str),
+    "an operator": lambda stream: stream.concat_map(pyrs.just),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("terminal", TERMINAL)
+def test_every_subscription_is_one_span(terminal: str, chain: str) -> None:
+    stream = CHAINS[chain](pyrs.range(5))
+    elements = 3 if "filter" in chain else 5
+    TERMINAL[terminal](stream)
+    (span,) = EXPORTER.get_finished_spans()
+    operator = "concat_map" if chain == "an operator" else "map"
+    assert re.fullmatch(rf"{operator} at test_telemetry.py:\d+", span.name)
+    found = dict(span.attributes or {})
+    assert found["pyrs.elements"] == elements
+    assert found["pyrs.outcome"] == "completed"
+    assert found["code.file.path"] == __file__
+    assert span.name.endswith(f":{found['code.line.number']}")
+    assert value("elements", stream=span.name) % elements == 0
+    assert value("active", stream=span.name) == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        lambda stream: stream.checkpoint("orders"),
+        lambda stream: stream.log("orders"),
+        lambda stream: stream.metrics(pyrs.Metrics("orders")),
+    ],
+)
+def test_name_is_that_of_the_last_named_operator(name: Callable[[Any], Any]) -> None:
+    name(pyrs.range(3).checkpoint("earlier")).map(str).collect()
+    assert list(spans()) == ["orders"]
+
+
+def test_iteration_that_stops_early_is_cancelled() -> None:
+    for _ in zip(range(2), pyrs.range(5).checkpoint("pulled").to_iterable(), strict=False):
+        pass
+    for _ in zip(range(2), pyrs.range(5000).concat_map(pyrs.just).checkpoint("pushed").to_iterable(), strict=False):
+        pass
+    assert attributes("pulled")["pyrs.outcome"] == attributes("pushed")["pyrs.outcome"] == "cancelled"
+    assert attributes("pulled")["pyrs.elements"] == 2
+
+
+def test_error_of_an_iteration_is_recorded() -> None:
+    def fail(n: int) -> int:
+        raise ValueError("planned")
+
+    with pytest.raises(ValueError, match="planned"):
+        list(pyrs.range(3).map(fail).checkpoint("fails").to_iterable())
+    assert attributes("fails")["pyrs.outcome"] == "failed"
+
+
+def test_elements_before_an_error_are_counted() -> None:
+    with pytest.raises(ZeroDivisionError):
+        pyrs.just(2, 1, 0).map(lambda n: 1 / n).checkpoint("inverse").collect()
+    assert attributes("inverse")["pyrs.elements"] == 2
+
+
+def test_subscriber_that_raises_ends_its_span() -> None:
+    class Raising(TestSubscriber[Any]):
+        def on_next(self, element: Any, /) -> None:
+            raise ValueError("planned")
+
+    before = pyrs.set_error_hook(lambda error, where: None)
+    pyrs.range(3).concat_map(pyrs.just).checkpoint("raises").subscribe(Raising(3))
+    pyrs.set_error_hook(before)
+    assert attributes("raises")["pyrs.outcome"] == "cancelled"
+
+
+def test_abandoned_subscription_ends_with_the_next_one() -> None:
+    subscriber: Any = TestSubscriber(1)
+    pyrs.range(3).concat_map(pyrs.just).checkpoint("abandoned").subscribe(subscriber)
+    del subscriber
+    gc.collect()
+    pyrs.just(1).checkpoint("next").collect()
+    assert attributes("abandoned") | {"code.file.path": "", "code.line.number": 0} == {
+        "code.file.path": "",
+        "code.line.number": 0,
+        "pyrs.elements": 1,
+        "pyrs.requested": 1,
+        "pyrs.outcome": "cancelled",
+    }
+
+
+def test_metrics_of_a_live_subscription() -> None:
+    source, subscriber = TestPublisher[int](), TestSubscriber[int](5)
+    source.stream().checkpoint("live").subscribe(subscriber)
+    source.next(1, 2)
+    assert value("subscribed", stream="live") == value("active", stream="live") == 1
+    assert value("requested", stream="live") == 5
+    assert value("elements", stream="live") == 2
+    assert value("demand", stream="live") == 3
+    subscriber.request(pyrs.UNBOUNDED)
+    assert value("demand", stream="live") == 0
+    assert value("requested", stream="live") == 5
+    source.complete()
+    assert value("active", stream="live") == 0
+    assert value("elements", stream="live") == 2
+    duration = measured("flow.duration", stream="live", outcome="completed")
+    assert duration.count == 1
+    delay = measured("on_next.delay", stream="live")
+    assert delay.count == 1
+    assert 0 < 2 * delay.sum <= duration.sum
+
+
+def test_delay_is_measured_at_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(subscriptions, "perf_counter", lambda: now[0])
+    source, subscriber = TestPublisher[int](), TestSubscriber[int](2)
+    source.stream().checkpoint("delayed").subscribe(subscriber)
+    now[0] = 3.0
+    source.next(1, 2)
+    subscriber.request(1)
+    assert measured("on_next.delay", stream="delayed").sum == 1.5
+    now[0] = 3.05
+    subscriber.request(1)  # at most ten times a second
+    now[0] = 5.0
+    source.next(3)
+    subscriber.cancel()
+    delay = measured("on_next.delay", stream="delayed")
+    assert (delay.count, delay.sum) == (2, 3.5)
+
+
+def test_error_type_is_an_attribute_of_the_duration() -> None:
+    with pytest.raises(ValueError, match="planned"):
+        pyrs.error(ValueError("planned")).checkpoint("failing").collect()
+    assert measured("flow.duration", **{"stream": "failing", "error.type": "ValueError"}).count == 1
+
+
+def test_drops_are_counted_for_each_operator() -> None:
+    before = pyrs.set_element_hook(lambda count, where: None)
+    source, subscriber = TestPublisher[int](), TestSubscriber[int](1)
+    source.stream().on_backpressure_drop().subscribe(subscriber)
+    source.next(1, 2, 3)
+    subscriber.cancel()
+    pyrs.set_element_hook(before)
+    assert value("dropped", operator="on_backpressure_drop") == 2
+
+
+def test_number_of_names_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meters, "_MOST_NAMES", 0)
+    for n in range(3):
+        pyrs.just(n).checkpoint(f"order {n}").collect()
+    assert value("subscribed", stream="other") == 3
+    assert measured("subscribed", stream="order 1") is None
+
+
+class FromPeer(pyrs.Publisher[Any]):
+    """A Publisher of the peer, without a bridge."""
+
+    carries_context = True
+
+    def __init__(self, session: PlainSession) -> None:
+        self.session = session
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        self.session.subscribe(7, subscriber)
+
+
+@pytest.mark.parametrize("demand", [3, 40])
+def test_stream_of_the_link_counts_its_elements_exactly(demand: int) -> None:
+    session = PlainSession()
+
+    class Third(TestSubscriber[Any]):
+        def on_next(self, element: Any, /) -> None:
+            super().on_next(element)
+            if element == 2:
+                self.cancel()
+
+    pyrs.Stream(FromPeer(session)).subscribe(Third(demand))
+    (identifier,) = session.streams
+    session.receive(Frame(FrameType.NEXT, identifier, session.codec.encode(list(range(10)))))
+    assert attributes("FromPeer")["pyrs.elements"] == 3
+    assert attributes("FromPeer")["pyrs.outcome"] == "cancelled"
+
+
+def test_stream_of_the_link_calls_the_subscriber_directly() -> None:
+    session, subscriber = PlainSession(), TestSubscriber[Any](40)
+    pyrs.Stream(FromPeer(session)).subscribe(subscriber)
+    (stream,) = session.streams.values()
+    assert stream.subscriber.on_next == subscriber.on_next
+    session.receive(Frame(FrameType.NEXT, stream.id, session.codec.encode(list(range(10)))))
+    assert value("demand", stream="FromPeer") == 30
+    subscriber.cancel()
+
+
+def test_inner_streams_are_not_recorded() -> None:
+    pyrs.range(3).flat_map(lambda n: pyrs.just(n).map(str)).checkpoint("outer").collect()
+    assert list(spans()) == ["outer"]
+
+
+def test_publishers_still_recognize_a_second_subscription() -> None:
+    publisher, subscriber = pyrs.sinks.SubmissionPublisher[int](pyrs.schedulers.inline()), TestSubscriber[int]()
+    publisher.subscribe(subscriber)
+    assert publisher.subscribers == (subscriber,)
+    publisher.close()
+    first, second, third = TestSubscriber[int](), TestSubscriber[int](), TestSubscriber[int]()
+    kept: list[Any] = []
+    stream: pyrs.Stream[int] = pyrs.Stream(Keeping(kept))
+    for each in (first, first, second):
+        stream.subscribe(each)
+    assert kept[0] == kept[1] == first
+    assert hash(kept[0]) == hash(first)
+    assert kept[0] != kept[2]
+    assert third not in kept
+
+
+class Keeping(pyrs.Publisher[Any]):
+    """Keeps its Subscribers, and signals nothing."""
+
+    carries_context = True
+
+    def __init__(self, kept: list[Any]) -> None:
+        self.kept = kept
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        self.kept.append(subscriber)
+
+
+def test_error_that_cannot_be_formatted_reaches_the_subscriber() -> None:
+    class Unformattable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    reported: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: reported.append(where))
+    subscriber = TestSubscriber[Any](1)
+    pyrs.error(Unformattable()).checkpoint("odd").subscribe(subscriber)
+    pyrs.set_error_hook(before)
+    assert isinstance(subscriber.await_error(), Unformattable)
+    assert attributes("odd")["pyrs.outcome"] == "failed"
+    assert reported == ["recording the error of 'odd'"]
+
+
+def test_nothing_is_recorded_after_uninstrument() -> None:
+    telemetry.uninstrument()
+    try:
+        source = pyrs.range(3).source
+        assert observation.last_operator(source) is source
+        pyrs.range(3).map(str).collect()
+        list(pyrs.range(3).to_iterable())
+        assert EXPORTER.get_finished_spans() == ()
+        pyrs.range(3).transform(telemetry.span("explicit")).collect()
+        assert list(spans()) == ["explicit"]
+    finally:
+        telemetry.instrument()
+
+
 def test_name_must_be_a_string() -> None:
     with pytest.raises(TypeError, match="name must be a string, not int"):
         telemetry.span(7)  # type: ignore[arg-type]
@@ -125,6 +420,15 @@ def test_name_must_be_a_string() -> None:
 def test_span_is_one_step_of_explain() -> None:
     stream = pyrs.range(3).transform(telemetry.span("numbers")).map(str)
     assert [step.call for step in stream.explain().steps] == ["range(0, 3)", "span('numbers')", "map(str)"]
+
+
+def test_example_of_the_page_prints_its_output() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text(encoding="utf-8")
+    code = page.split("```python\n")[1].split("```")[0]
+    shown = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)  # sets providers
+    assert (done.stdout.splitlines(), done.stderr) == (shown, "")
+    assert len(shown) == 2
 
 
 def test_docstring_examples_run() -> None:

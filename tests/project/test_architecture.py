@@ -44,7 +44,7 @@ PLACES = {
     "pyarrow": ("jvm/values/", "spark/"),
     "pandas": ("spark/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
-    "opentelemetry": ("telemetry.py",),
+    "opentelemetry": ("telemetry/",),
     "pytest": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py", "spark/read/showing.py"),
     "reactivex": ("adapters/reactivex.py",),

@@ -309,6 +309,11 @@ def _after_fork() -> None:
     _live.clear()
 
 
+def live_sessions() -> list[Session]:
+    """Return the sessions of the live links."""
+    return [connection.session for connection in list(_live)]
+
+
 def close_all(deadline_seconds: float = 2.0) -> None:
     """Close every live link before the interpreter ends."""
     for connection in list(_live):

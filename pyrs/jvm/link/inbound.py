@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import Context
 from functools import partial
 from operator import length_hint
@@ -15,9 +15,10 @@ from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
+from pyrs._core.observation import CountingSubscription
 from pyrs._core.sites import Site
 from pyrs._core.validation import checked_integer
-from pyrs.api import Subscriber, Subscription
+from pyrs.api import Subscriber
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import Body, batch_size, request
 from pyrs.jvm.link.host import StreamHost
@@ -35,7 +36,7 @@ class Returning(bytes):
     pins: list[int]
 
 
-class InboundStream(DrainLoop, Subscription):
+class InboundStream(DrainLoop, CountingSubscription):
     """The Subscription of a Python Subscriber on a Publisher of the peer.
 
     The reader appends to ``_batches`` and the threads of the user to ``_requests``. The drain loop delivers the
@@ -58,10 +59,12 @@ class InboundStream(DrainLoop, Subscription):
         "_demand",
         "_ended",
         "_ending",
+        "_left",
         "_lost",
         "_received",
         "_requests",
         "_session",
+        "_size",
         "_started",
         "_subscriber",
         "_terminal",
@@ -99,6 +102,8 @@ class InboundStream(DrainLoop, Subscription):
         self._requests: deque[int] = deque()
         self._ask = self._requests.append
         self._current: list[Any] = []
+        self._left: Iterator[Any] | None = None  # of the chunk that is being delivered
+        self._size = 0  # of that chunk
         self._demand = 0
         self._received = 0
         self._terminal: object | None = None
@@ -331,7 +336,8 @@ class InboundStream(DrainLoop, Subscription):
                 piece = min(piece, demand)
             chunk = current if len(current) <= piece else current[:piece]
             covered = demand >= len(chunk)
-            left = iter(chunk)
+            left = self._left = iter(chunk)
+            self._size = len(chunk)
             handed = 0
             try:
                 if not covered:
@@ -361,6 +367,7 @@ class InboundStream(DrainLoop, Subscription):
                     demand -= handed
                 self._current = [] if handed == len(current) else current[handed:]
                 self._demand = demand
+                self._left = None
                 window.delivered += handed
             total += handed
         self._demand = demand
@@ -456,6 +463,12 @@ class InboundStream(DrainLoop, Subscription):
     def demand(self) -> int:
         """The number of requested elements that are not delivered yet."""
         return 0 if self._ended else max(0, min(self.window.requested, UNBOUNDED) - self.window.delivered)
+
+    @property
+    def delivered(self) -> int:
+        """The number of elements that ``on_next`` was called with, exact on the thread that calls it."""
+        left = self._left
+        return self.window.delivered + (0 if left is None else self._size - length_hint(left))
 
     @property
     def received(self) -> int:

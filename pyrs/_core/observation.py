@@ -1,0 +1,75 @@
+"""Let telemetry observe the subscriptions that user code and peers make.
+
+A terminal operation and ``Stream.subscribe`` pass the last operator of the chain through ``last_operator``, as
+Reactor's ``Hooks.onLastOperator`` does. Operators do not, so inner streams are not observed. Without instrumentation
+each function returns its argument.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Any, Protocol, TypeVar
+
+from pyrs._core.fusion import pull
+from pyrs._core.iterating import IterablePublisher
+from pyrs.api import Publisher, Subscriber, Subscription
+
+__all__ = [
+    "CountingSubscription",
+    "Instrumentation",
+    "last_operator",
+    "last_subscriber",
+    "pulled",
+    "set_instrumentation",
+]
+
+T = TypeVar("T")
+
+
+class CountingSubscription(Subscription):
+    """A Subscription that counts the delivered elements, so that telemetry need not."""
+
+    @property
+    @abstractmethod
+    def delivered(self) -> int:
+        """The number of elements that ``on_next`` was called with."""
+
+
+class Instrumentation(Protocol):
+    """Observes subscriptions."""
+
+    def publisher(self, source: Publisher[T]) -> Publisher[T]:
+        """Return a Publisher whose subscriptions are observed."""
+
+    def subscriber(self, source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
+        """Return a Subscriber of the source that is observed."""
+
+    def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
+        """Return an iterator over a chain that is pulled, not subscribed to."""
+
+
+_instrumentation: Instrumentation | None = None
+
+
+def set_instrumentation(instrumentation: Instrumentation | None) -> Instrumentation | None:
+    """Observe all later subscriptions, and return the previous instrumentation; None ends that."""
+    global _instrumentation
+    before, _instrumentation = _instrumentation, instrumentation
+    return before
+
+
+def last_operator(source: Publisher[T]) -> Publisher[T]:
+    """Return the Publisher to subscribe to in place of the last operator."""
+    return source if _instrumentation is None else _instrumentation.publisher(source)
+
+
+def last_subscriber(source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
+    """Return the Subscriber to use in place of the last one, for a source that is driven without ``subscribe``."""
+    return subscriber if _instrumentation is None else _instrumentation.subscriber(source, subscriber)
+
+
+def pulled(source: IterablePublisher[T]) -> Generator[T, None, None]:
+    """Iterate over a chain of the last operator: each ``next`` is a request for one element."""
+    iterator = pull(source.iterable, source.stages, source.name, source.site)
+    return iterator if _instrumentation is None else _instrumentation.iterator(source, iterator)

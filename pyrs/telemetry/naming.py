@@ -1,0 +1,69 @@
+"""Name the subscriptions of a stream, so that all subscriptions at one line of code share a name."""
+
+from __future__ import annotations
+
+import re
+from os.path import basename
+from typing import Any, NamedTuple
+
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.operator import Operator, PublisherWrapper
+from pyrs._core.pushed_chain import PushedChainPublisher
+from pyrs._core.sites import Site
+from pyrs.operators.metrics import Measured
+from pyrs.operators.observing import Checkpoint, Log
+from pyrs.stream.stream import Stream
+
+__all__ = ["StreamName", "name_of_stream", "operators_of"]
+
+_MOST_OPERATORS = 64
+_WORD = re.compile(r"\w+")
+
+
+class StreamName(NamedTuple):
+    """The name of a stream's spans and metrics, and the line that assembled its last operator."""
+
+    name: str
+    site: Site | None
+
+
+def operators_of(publisher: Any) -> list[Any]:
+    """Return the operators of a chain, from the last to the source, without those of other inputs."""
+    found: list[Any] = []
+    while len(found) < _MOST_OPERATORS:
+        if isinstance(publisher, Stream | PublisherWrapper):
+            publisher = publisher.source
+        elif isinstance(publisher, IterablePublisher):
+            return [*found, *reversed(publisher.stages), publisher]
+        elif isinstance(publisher, PushedChainPublisher):
+            found += reversed(publisher.stages)
+            publisher = publisher.source
+        elif isinstance(publisher, Operator) and publisher.source is not None:
+            found.append(publisher)
+            publisher = publisher.source
+        else:
+            return [*found, publisher]
+    return found
+
+
+def name_of_stream(operators: list[Any]) -> StreamName:
+    """Return the name of the last ``checkpoint``, ``log`` or ``metrics``, else the last operator and its line."""
+    last = operators[0]
+    site = getattr(last, "site", None)
+    site = site if isinstance(site, Site) else None
+    for operator in operators:
+        if isinstance(operator, Checkpoint | Log) and operator.name:
+            return StreamName(operator.name, site)
+        if isinstance(operator, Measured):
+            return StreamName(operator.metrics.name, site)
+    word = _WORD.match(_call_of(last)) or _WORD.search(type(last).__name__)
+    call = word.group() if word else "stream"
+    return StreamName(f"{call} at {basename(site.file)}:{site.line}" if site else call, site)
+
+
+def _call_of(operator: Any) -> str:
+    if isinstance(operator, IterablePublisher):
+        return operator.name
+    if isinstance(operator, Operator):
+        return operator.call
+    return "" if hasattr(operator, "subscribe") else repr(operator)  # the repr of a third-party Publisher may be long

@@ -1,0 +1,317 @@
+"""Observe subscriptions: a span each, and the counts that the metrics read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextvars import copy_context
+from itertools import compress, count
+from operator import length_hint
+from threading import RLock
+from time import perf_counter
+from typing import Any, TypeVar
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+
+from pyrs._core.context import attach
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.downstream import checked_subscriber
+from pyrs._core.fusion import IteratorConsumer
+from pyrs._core.hooks import discards_of, on_error_dropped
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.observation import CountingSubscription
+from pyrs._core.operator import Operator
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.telemetry.meters import Meters
+from pyrs.telemetry.naming import StreamName, name_of_stream, operators_of
+
+__all__ = ["Observation", "Observer", "Span"]
+
+T = TypeVar("T")
+
+_MEASURE_SECONDS = 0.1
+_LIST_ITERATOR: type = type(iter([]))
+_abandoned: deque[Observation] = deque()
+"""Observations whose Subscriber was collected. A finalizer must not call OpenTelemetry, which may hold a lock."""
+
+
+def _none() -> int:
+    return 0
+
+
+class Observation:
+    """One subscription: its span, its counts, and the context in which it runs.
+
+    Attributes:
+        name: the name of the span, and of the stream in metrics.
+        context: the caller's context, with the span as the current one.
+        started: the time of the subscription.
+        bounded: the requested elements until the demand became unbounded.
+        counted: the elements before those that ``counting`` counts.
+        counting: returns the number of the elements that are being delivered.
+    """
+
+    def __init__(self, name: str, attributes: Mapping[str, Any], meters: Meters | None) -> None:
+        while _abandoned:
+            _abandoned.popleft().end("cancelled")
+        self.name = name
+        self.started = self._measured_at = perf_counter()
+        self.bounded = self.counted = self._requested = self._reported = self._measured = 0
+        self.counting: Callable[[], int] = _none
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self.ended = False
+        self._meters = meters
+        self._span = trace.get_tracer("pyrs").start_span(name, attributes=dict(attributes))
+        self.context = copy_context()
+        self.context.run(otel_context.attach, trace.set_span_in_context(self._span))
+        self._totals = None if meters is None else meters.subscribed(self)
+
+    def elements(self) -> int:
+        """Return the number of delivered elements, which never decreases."""
+        self._reported = max(self._reported, self.counted + self.counting())
+        return self._reported
+
+    def demand(self) -> int:
+        """Return the requested elements that have not arrived; 0 if the demand is unbounded."""
+        return 0 if self._requested >= UNBOUNDED else max(0, self._requested - self.elements())
+
+    def request(self, n: int) -> None:
+        """Count demand, and measure the delay of the elements since the last measurement."""
+        with self._lock:
+            self._requested += max(n, 0)
+            if self._requested < UNBOUNDED:
+                self.bounded = self._requested
+        if self._totals is not None and perf_counter() - self._measured_at > _MEASURE_SECONDS:
+            self._measure()
+
+    def _measure(self) -> None:
+        with self._lock:
+            now, elements = perf_counter(), self.elements()
+            new, seconds = elements - self._measured, now - self._measured_at
+            if not new:
+                return
+            self._measured, self._measured_at = elements, now
+        if self._meters is not None and self._totals is not None:
+            self._meters.delayed(seconds / new, self._totals)
+
+    def end(self, outcome: str, error: BaseException | None = None) -> None:
+        """End the span, once."""
+        with self._lock:
+            first, self.ended = not self.ended, True
+        if not first:
+            return
+        self.counted, self.counting = self.elements(), _none  # 3.13: refers to the Subscription
+        recorded = self._span
+        recorded.set_attribute("pyrs.elements", self.counted)
+        recorded.set_attribute("pyrs.requested", -1 if self._requested >= UNBOUNDED else self._requested)
+        recorded.set_attribute("pyrs.outcome", outcome)
+        try:
+            if error is not None:
+                recorded.record_exception(error)
+                recorded.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))
+        except Exception as raised:  # of an exception that cannot be formatted
+            on_error_dropped(raised, f"recording the error of {self.name!r}")
+        recorded.end()
+        if self._meters is not None and self._totals is not None:
+            self._measure()
+            self._meters.ended(self, self._totals, outcome, error)
+
+
+def observed(subscriber: Subscriber[T], observation: Observation) -> Subscriber[T]:
+    """Return a Subscriber that counts the signals of another."""
+    if isinstance(subscriber, IteratorConsumer):
+        return _ObservedConsumer(subscriber, subscriber, observation)
+    return _ObservedSubscriber(subscriber, observation)
+
+
+class _ObservedSubscriber(Subscriber[T]):
+    def __init__(self, subscriber: Subscriber[T], observation: Observation) -> None:
+        self._subscriber = subscriber
+        self._observation = observation
+        self.discards = discards_of(subscriber)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if isinstance(subscription, CountingSubscription):
+            self._observation.counting = lambda: subscription.delivered
+            self._count_nothing()
+        self._subscriber.on_subscribe(_ObservedSubscription(subscription, self._observation))
+
+    def _count_nothing(self) -> None:
+        """Bypass ``on_next``, because the Subscription counts."""
+        self.on_next = self._subscriber.on_next  # type: ignore[method-assign]
+
+    def on_next(self, element: T, /) -> None:
+        self._observation.counted += 1
+        try:
+            self._subscriber.on_next(element)
+        except BaseException:
+            self._observation.end("cancelled")  # 2.13
+            raise
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._observation.end("failed", error)
+        self._subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        self._observation.end("completed")
+        self._subscriber.on_complete()
+
+    def __repr__(self) -> str:
+        return repr(self._subscriber)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the Subscribers, for a Publisher that detects a second subscription (§2.12)."""
+        return bool(self._subscriber == (other._subscriber if isinstance(other, _ObservedSubscriber) else other))
+
+    def __hash__(self) -> int:
+        return hash(self._subscriber)
+
+    def __del__(self) -> None:
+        if not self._observation.ended:
+            _abandoned.append(self._observation)
+
+
+class _ObservedConsumer(_ObservedSubscriber[T], IteratorConsumer[T]):
+    def __init__(self, subscriber: Subscriber[T], consumer: IteratorConsumer[T], observation: Observation) -> None:
+        super().__init__(subscriber, observation)
+        self._consumer = consumer
+        self._subscription_counts = False
+        self.steady_only = consumer.steady_only
+
+    def _count_nothing(self) -> None:
+        super()._count_nothing()
+        self._subscription_counts = True
+
+    def consume(self, iterator: Iterator[T], limit: int) -> int:
+        if self._subscription_counts:
+            return self._consumer.consume(iterator, limit)
+        with _Counting(self._observation, iterator) as counted:
+            return self._consumer.consume(counted, limit)
+
+
+class _Counting:
+    """Count the elements of an iterator while it is consumed, in C."""
+
+    def __init__(self, observation: Observation, iterator: Iterator[T]) -> None:
+        self._observation = observation
+        self._iterator = iterator
+
+    def __enter__(self) -> Iterator[Any]:
+        iterator = self._iterator
+        if type(iterator) is _LIST_ITERATOR:  # a consumer may copy it at once
+            size = length_hint(iterator)
+            self._observation.counting = lambda: size - length_hint(iterator)
+            return iterator
+        number = count(1)
+        self._observation.counting = lambda: int(repr(number)[6:-1]) - 1  # "count(1)": reading it must not advance it
+        return compress(iterator, number)
+
+    def __exit__(self, *exception: object) -> None:
+        observation = self._observation
+        if not observation.ended:  # end has read the count
+            observation.counted, observation.counting = observation.elements(), _none
+
+
+class _ObservedSubscription(Subscription):
+    def __init__(self, subscription: Subscription, observation: Observation) -> None:
+        self._subscription = subscription
+        self._observation = observation
+
+    def request(self, n: int, /) -> None:
+        if n.__class__ is int:
+            self._observation.request(n)
+        self._subscription.request(n)
+
+    def cancel(self) -> None:
+        self._observation.end("cancelled")
+        self._subscription.cancel()
+
+    def __repr__(self) -> str:
+        return repr(self._subscription)
+
+
+class _ObservedPublisher(Publisher[T]):
+    carries_context = True
+
+    def __init__(self, source: Publisher[T], name: str, attributes: Mapping[str, Any], meters: Meters | None) -> None:
+        self._source = source
+        self._arguments = name, attributes, meters
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        subscriber = checked_subscriber(subscriber)
+        observation = Observation(*self._arguments)
+        try:
+            observation.context.run(attach, self._source, observed(subscriber, observation))
+        except BaseException as error:
+            observation.end("failed", error)
+            raise
+
+
+def _iterate(
+    iterator: Generator[T, None, None], name: str, attributes: Mapping[str, Any], meters: Meters | None
+) -> Generator[T, None, None]:
+    observation = Observation(name, attributes, meters)  # when the iteration begins
+    outcome: tuple[str, BaseException | None] = "completed", None
+    try:
+        with _Counting(observation, iterator) as counted:
+            yield from counted
+    except GeneratorExit:
+        outcome = "cancelled", None
+        raise
+    except BaseException as error:
+        outcome = "failed", error
+        raise
+    finally:
+        observation.request(observation.elements())  # each next requests one element
+        observation.end(*outcome)
+        iterator.close()
+
+
+class Span(Operator[T]):
+    """``span(name)``: records each subscription as a span."""
+
+    meters: Meters | None = None
+    """The metrics of this process, after ``instrument``."""
+
+    def __init__(self, source: Publisher[T], name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(source, f"span({name!r})")
+        self.name = name
+        self.attributes = attributes
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        _ObservedPublisher(self.source, self.name, self.attributes, Span.meters).subscribe(subscriber)
+
+
+class Observer:
+    """Observes every subscription to a last operator; the instrumentation of ``pyrs._core.observation``."""
+
+    def __init__(self, meters: Meters) -> None:
+        self._meters = meters
+
+    def publisher(self, source: Publisher[T]) -> Publisher[T]:
+        arguments = self._arguments(source)
+        return source if arguments is None else _ObservedPublisher(source, *arguments)
+
+    def subscriber(self, source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
+        arguments = self._arguments(source)
+        return subscriber if arguments is None else observed(subscriber, Observation(*arguments))
+
+    def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
+        arguments = self._arguments(source)
+        return iterator if arguments is None else _iterate(iterator, *arguments)
+
+    def _arguments(self, source: Publisher[Any]) -> tuple[str, Mapping[str, Any], Meters] | None:
+        """Return the arguments of an Observation; None for a stream that is not observed.
+
+        A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
+        """
+        operators = operators_of(source)
+        if any(isinstance(each, Span) for each in operators):
+            return None
+        if getattr(operators[0], "identifies_subscribers", False) is True:
+            return None
+        named: StreamName = name_of_stream(operators)
+        site = named.site
+        attributes = {} if site is None else {"code.file.path": site.file, "code.line.number": site.line}
+        return named.name, attributes, self._meters
