@@ -102,7 +102,8 @@ class PlainSession(Session):
         """Return a frame as a step of the vectors."""
         kind = FrameType(message.type)
         if kind in (FrameType.SUBSCRIBE, FrameType.ON_SUBSCRIBE):
-            return [kind.name, self.codec.decode(message.body)[0]]
+            handle, options = self.codec.decode(message.body)
+            return [kind.name, handle, *([options["context"]] if "context" in options else [])]
         if kind == FrameType.REQUEST:
             return [kind.name, CREDIT.unpack(message.body)[0]]
         if kind == FrameType.NEXT:
@@ -115,7 +116,8 @@ class PlainSession(Session):
         """Return a step of the vectors as a frame."""
         kind = FrameType[step[0]]
         if kind == FrameType.SUBSCRIBE:
-            return Frame(kind, stream, self.codec.encode([step[1], {}]))
+            options = {"context": step[2]} if len(step) > 2 else {}
+            return Frame(kind, stream, self.codec.encode([step[1], options]))
         if kind == FrameType.REQUEST:
             return Frame(kind, stream, CREDIT.pack(step[1]))
         if kind == FrameType.NEXT:

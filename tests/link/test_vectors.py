@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ from plain_session import PlainSession
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ProtocolError
+from pyrs.jvm import register_context
 from pyrs.jvm.link.frames import MORE, Fragments, FrameDecoder, frame
 from pyrs.jvm.link.handshake import proof
 from pyrs.jvm.link.window import Window
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 HANDLE = 7
+USER: ContextVar[str] = ContextVar("tests.user")
+register_context(USER)
 
 
 def vectors(name: str) -> list[Any]:
@@ -118,7 +122,8 @@ class Replay(Subscriber[Any], Publisher[Any], Subscription):
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         self.downstream = subscriber
-        self.seen.append(["subscribe"])
+        user = USER.get(None)
+        self.seen.append(["subscribe"] if user is None else ["subscribe", {USER.name: user}])
 
     def request(self, n: int) -> None:
         self.seen.append(["request", n])
@@ -136,7 +141,10 @@ class Replay(Subscriber[Any], Publisher[Any], Subscription):
 
     def _user(self, what: str, more: dict[str, Any], where: str) -> None:
         if what == "subscribe":
-            self.session.subscribe(HANDLE, self, exact=self.vector.get("exact", False))
+            context = copy_context()
+            for value in more.get("context", {}).values():
+                context.run(USER.set, value)
+            context.run(self.session.subscribe, HANDLE, self, exact=self.vector.get("exact", False))
             self.stream = 1
         elif what == "request":
             assert self.subscription is not None

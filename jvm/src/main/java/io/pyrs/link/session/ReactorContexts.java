@@ -65,9 +65,17 @@ final class ReactorContexts {
         }
     }
 
-    /** Returns a Reactor Publisher with these entries in its Context; any other Publisher unchanged. */
-    static Object with(Object publisher, Object entries) {
-        if (!(entries instanceof Map) || ((Map<?, ?>) entries).isEmpty()) {
+    /** Returns a Reactor Publisher with the entries that are strings in its Context; any other Publisher unchanged. */
+    static Object with(Object publisher, Object option) {
+        Map<String, String> entries = new LinkedHashMap<>();
+        if (option instanceof Map) {
+            ((Map<?, ?>) option).forEach((key, value) -> {
+                if (key instanceof String && value instanceof String) {
+                    entries.put((String) key, (String) value);
+                }
+            });
+        }
+        if (entries.isEmpty()) {
             return publisher;
         }
         try {

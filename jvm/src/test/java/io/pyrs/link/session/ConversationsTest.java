@@ -20,15 +20,18 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
-import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 import org.testng.annotations.DataProvider;
 import org.testng.annotations.Test;
+import reactor.core.CorePublisher;
+import reactor.core.CoreSubscriber;
+import reactor.util.context.Context;
 
 /** Replays the shared conversations of one stream on a session without socket and threads. */
 public class ConversationsTest {
@@ -53,7 +56,7 @@ public class ConversationsTest {
     }
 
     /** Represents the user on this side and the peer on the other. */
-    private static final class Harness implements Publisher<Object> {
+    private static final class Harness implements CorePublisher<Object> {
         private final boolean consumer;
         private final boolean exact;
         private final DirectSession inline;
@@ -76,10 +79,57 @@ public class ConversationsTest {
             }
         }
 
+        /** The Subscriber is one of Reactor if there is a Context. */
         @Override
         public void subscribe(Subscriber<? super Object> subscriber) {
             upstream = subscriber;
-            calls.add(List.of("subscribe"));
+            if (subscriber instanceof CoreSubscriber) {
+                Map<Object, Object> context = new HashMap<>();
+                ((CoreSubscriber<? super Object>) subscriber)
+                        .currentContext().stream().forEach(each -> context.put(each.getKey(), each.getValue()));
+                calls.add(List.of("subscribe", context));
+            } else {
+                calls.add(List.of("subscribe"));
+            }
+        }
+
+        @Override
+        public void subscribe(CoreSubscriber<? super Object> subscriber) {
+            subscribe((Subscriber<? super Object>) subscriber);
+        }
+
+        /** The recording Subscriber, with a Context. */
+        private final class ContextualSubscriber implements CoreSubscriber<Object> {
+            private final Context context;
+
+            ContextualSubscriber(Map<?, ?> entries) {
+                context = Context.of(entries);
+            }
+
+            @Override
+            public Context currentContext() {
+                return context;
+            }
+
+            @Override
+            public void onSubscribe(Subscription subscription) {
+                user.onSubscribe(subscription);
+            }
+
+            @Override
+            public void onNext(Object element) {
+                user.onNext(element);
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                user.onError(error);
+            }
+
+            @Override
+            public void onComplete() {
+                user.onComplete();
+            }
         }
 
         void step(Map<?, ?> step) {
@@ -126,7 +176,11 @@ public class ConversationsTest {
                 case "subscribe":
                     StreamOptions options = StreamOptions.of(Map.of("exact", exact), null);
                     inline.session.subscribe(
-                            new PeerReference(inline.session.handles(), ObjectKind.PUBLISHER, HANDLE), user, options);
+                            new PeerReference(inline.session.handles(), ObjectKind.PUBLISHER, HANDLE),
+                            step.containsKey("context")
+                                    ? new ContextualSubscriber((Map<?, ?>) step.get("context"))
+                                    : user,
+                            options);
                     break;
                 case "request":
                     user.subscription.request(Vectors.number(step.get("n")));
@@ -169,7 +223,8 @@ public class ConversationsTest {
             byte[] bytes;
             switch (type) {
                 case "SUBSCRIBE":
-                    bytes = codec.frame(FrameType.SUBSCRIBE, id, List.of(Vectors.number(value), Map.of()));
+                    Map<?, ?> options = frame.size() > 2 ? Map.of("context", option(frame.get(2))) : Map.of();
+                    bytes = codec.frame(FrameType.SUBSCRIBE, id, List.of(Vectors.number(value), options));
                     break;
                 case "REQUEST":
                     bytes = Frames.request(id, Vectors.number(value));
@@ -191,6 +246,15 @@ public class ConversationsTest {
             new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length).forEach(inline.session::receive);
         }
 
+        private static Object option(Object value) {
+            if (value instanceof Map) {
+                Map<Object, Object> entries = new HashMap<>();
+                ((Map<?, ?>) value).forEach((key, each) -> entries.put(key, option(each)));
+                return entries;
+            }
+            return value instanceof Number ? Vectors.number(value) : value;
+        }
+
         private void sent(List<?> expected) {
             Frame frame = inline.sent.poll();
             assertNotNull(frame, "nothing was sent instead of " + expected);
@@ -202,7 +266,10 @@ public class ConversationsTest {
             Object value = expected.size() > 1 ? expected.get(1) : null;
             switch (frame.type) {
                 case SUBSCRIBE:
-                    assertEquals(((List<?>) inline.session.codec().decode(frame.body)).get(0), Vectors.number(value));
+                    List<?> body = (List<?>) inline.session.codec().decode(frame.body);
+                    assertEquals(body.get(0), Vectors.number(value));
+                    assertEquals(
+                            ((Map<?, ?>) body.get(1)).get("context"), expected.size() > 2 ? expected.get(2) : null);
                     break;
                 case REQUEST:
                     assertEquals(ByteBuffer.wrap(frame.body).getLong(), Vectors.number(value));
@@ -225,7 +292,9 @@ public class ConversationsTest {
         private static void matches(List<Object> seen, List<?> expected) {
             assertNotNull(seen, "nothing was received instead of " + expected);
             assertEquals(seen.get(0), expected.get(0));
-            if (expected.size() > 1 && expected.get(1) instanceof String) {
+            if (expected.size() > 1 && expected.get(1) instanceof Map) {
+                assertEquals(seen.get(1), expected.get(1));
+            } else if (expected.size() > 1 && expected.get(1) instanceof String) {
                 assertTrue(((String) seen.get(1)).contains((String) expected.get(1)), seen.toString());
             } else if (expected.size() > 1) {
                 assertEquals(seen.get(1), Vectors.number(expected.get(1)));
