@@ -47,6 +47,31 @@ class Contenders:
 
         return Contender(name, elements, run)
 
+    def instrumented(self, contender: Contender, name: str = "ours") -> Contender:
+        """Run another contender with spans and metrics, which an SDK records in memory."""
+        from opentelemetry import metrics, trace
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+        from pyrs import telemetry
+
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+        trace.set_tracer_provider(provider)
+        metrics.set_meter_provider(MeterProvider([InMemoryMetricReader()]))
+
+        def run(count: int) -> float:
+            telemetry.instrument()
+            try:
+                return contender.run(count)
+            finally:
+                telemetry.uninstrument()
+
+        return Contender(name, contender.elements, run)
+
     def naive_to_python(self, source: str, elements: int, batch: int = DEMAND) -> Contender:
         """Subscribe a proxy of the gateway to the same Publisher."""
 

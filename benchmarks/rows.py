@@ -50,6 +50,15 @@ ROWS = (
         (Faster("naive", 75), Within("limit", 3)),
     ),
     Row(
+        "telemetry",
+        "JVM to Python, longs, request(256), with spans and metrics",
+        lambda make: (
+            make.instrumented(make.ours_to_python("longs", MILLION)),
+            make.ours_to_python("longs", MILLION, name="off"),
+        ),
+        (Within("off", 1.05),),
+    ),
+    Row(
         "to-python-1",
         "JVM to Python, longs, request(1)",
         lambda make: (
