@@ -40,6 +40,7 @@ Shared by all:
     guard         detects foreign Publishers and Subscribers that break a rule
     hooks         receivers of dropped errors and elements
     observation   lets telemetry observe subscriptions
+    saving        the state of operators, read from one subscription and written into another
     sites         where an operator was assembled, and the notes on its errors
     validation    checks of arguments
 """

@@ -37,10 +37,12 @@ class Operator(Publisher[R_co]):
         source: the Publisher that the operator was called on, None for an operator without one.
         call: what the user wrote, such as ``flat_map(load, concurrency=4)``.
         site: the line of user code that assembled the operator.
+        saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: serves one Subscriber, usually a ``Coordinator`` or a ``SubscriptionArbiter``.
     """
 
     carries_context = True
+    saved: tuple[str, ...] | None = None
     run_type: ClassVar[type[Any]]
 
     def __init__(self, source: Publisher[Any] | None, call: str) -> None:
@@ -77,6 +79,13 @@ class OperatorSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to an operator."""
 
     _operator: Operator[Any]
+
+    def is_idle(self) -> bool:
+        """Return whether nothing but the saved state is left of the elements so far. Read if it can be saved."""
+        return True
+
+    def restored(self) -> None:
+        """Set the timers again, after the state was restored and before the first signal."""
 
     @property
     def _call(self) -> str:

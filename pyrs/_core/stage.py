@@ -66,12 +66,14 @@ class Stage(ABC):
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         site: the line of user code that assembled it.
+        saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of its run, which is created with the stage.
     """
 
     calls_user_code = True
     is_mapping = False
     fuses = True
+    saved: tuple[str, ...] | None = None
     site: Site | None = None
     run_type: ClassVar[type[Any]]
 

@@ -130,6 +130,7 @@ class BufferCount(Stage):
 
     calls_user_code = False
     run_type = _BufferRun
+    saved = ("_chunk", "_gap", "_emitted_before")
 
     def __init__(self, count: int, skip: int | None) -> None:
         self.count = checked_natural(count, "count", 1)
@@ -370,6 +371,10 @@ class _BufferTimeRun(Coordinator[list[Any]]):
             self._chunk, self._due = [], False
             self._emit(chunk)
 
+    def restored(self) -> None:
+        if self._timer.deadline is not None:
+            self._timer.set(self._timer.deadline)
+
     def _fill(self) -> None:
         queue = self._input.elements
         count = len(queue)
@@ -393,6 +398,7 @@ class BufferTime(Operator[Any]):
 
     name = "buffer"
     run_type = _BufferTimeRun
+    saved = ("_chunk", "_timer.deadline")
 
     def __init__(
         self,

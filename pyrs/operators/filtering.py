@@ -34,6 +34,8 @@ __all__ = [
 class Filter(Stage):
     """``filter(predicate)``: the elements for which the predicate returns true."""
 
+    saved = ()
+
     def __init__(self, predicate: Callable[[Any], object]) -> None:
         self.predicate = checked_callable(predicate, "predicate")
 
@@ -97,6 +99,7 @@ class Take(_Counted):
 
     name = "take"
     run_type = _TakeRun
+    saved = ("_left",)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return whole.first(iterator, self.count)
@@ -136,6 +139,7 @@ class TakeWhile(Stage):
     """``take_while(predicate, inclusive)``: the elements until the predicate fails."""
 
     run_type = _TakeWhileRun
+    saved = ()
 
     def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
         self.predicate = checked_callable(predicate, "predicate")
@@ -255,6 +259,7 @@ class Skip(_Counted):
 
     name = "skip"
     run_type = _SkipRun
+    saved = ("_left",)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return islice(iterator, min(self.count, maxsize), None)
@@ -302,6 +307,8 @@ class SkipLast(_Counted):
 class SkipWhile(ElementStage):
     """``skip_while(predicate)``: the elements after the predicate first fails."""
 
+    saved = ("skipping",)
+
     def __init__(self, predicate: Callable[[Any], object]) -> None:
         self.predicate = checked_callable(predicate, "predicate")
 
@@ -331,6 +338,8 @@ class SkipWhile(ElementStage):
 class Distinct(ElementStage):
     """``distinct(key)``: each element once."""
 
+    saved = ("seen",)
+
     def __init__(self, key: Callable[[Any], Any] | None) -> None:
         self.key = key if key is None else checked_callable(key, "key")
 
@@ -353,6 +362,8 @@ class Distinct(ElementStage):
 
 class DistinctUntilChanged(ElementStage):
     """``distinct_until_changed(key, comparer)``: the elements that change."""
+
+    saved = ("last",)
 
     def __init__(self, key: Callable[[Any], Any] | None, comparer: Callable[[Any, Any], object] | None) -> None:
         self.key = key if key is None else checked_callable(key, "key")

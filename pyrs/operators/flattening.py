@@ -39,6 +39,9 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._ended = False
         self._error: BaseException | None = None
 
+    def is_idle(self) -> bool:
+        return self._idle
+
     def _begin(self) -> None:
         self._outer.subscribe_to(self._operator.source)
 
@@ -125,6 +128,7 @@ class ConcatMap(Flattening):
 
     name = "concat_map"
     run_type = _ConcatMapRun
+    saved = ()
     emits_elements = False  # whether it emits the elements themselves instead of those of the inner streams
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:

@@ -105,6 +105,9 @@ class _FlatMapRun(Coordinator[Any]):
         )  # those that wait for demand; used in the drain loop only
         self._delayed_errors: list[BaseException] | None = [] if operator.delay_errors else None
 
+    def is_idle(self) -> bool:
+        return not self._inners
+
     def _begin(self) -> None:
         self._outer.subscribe_to(self._source)
 
@@ -353,6 +356,7 @@ class FlatMap(Flattening):
 
     name = "flat_map"
     run_type = _FlatMapRun
+    saved = ()
 
     def __init__(
         self,

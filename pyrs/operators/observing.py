@@ -29,6 +29,8 @@ __all__ = ["Action", "Checkpoint", "DoOnDiscard", "DoOnNext", "Log", "ObservingR
 class DoOnNext(ElementStage):
     """``do_on_next(action)``: calls the action with each element."""
 
+    saved = ()
+
     def __init__(self, action: Callable[[Any], object]) -> None:
         self.action = checked_callable(action, "action")
 

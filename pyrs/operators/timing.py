@@ -13,8 +13,8 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
-from pyrs._core.stage import DROP, ElementStage
-from pyrs._core.validation import checked_natural, checked_publisher, checked_seconds
+from pyrs._core.stage import SELECT, ElementStage, SelectingRun, Stage, StageRun
+from pyrs._core.validation import MISSING, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
 from pyrs.schedulers import Scheduler, checked_scheduler, current
@@ -39,7 +39,7 @@ __all__ = [
     "Timestamp",
 ]
 
-_NOTHING: Any = object()
+_NOTHING = MISSING
 
 
 class _Timed(Operator[Any]):
@@ -54,22 +54,23 @@ class _Timed(Operator[Any]):
         super().__init__(source, f"{self.name}({self.seconds:g})")
 
 
-class Throttle(ElementStage):
+class Throttle(Stage):
     """``throttle(seconds)``: an element, then none for the given time."""
+
+    saved = ("opens",)
 
     def __init__(self, seconds: Seconds, scheduler: Scheduler | None) -> None:
         self._seconds = checked_seconds(seconds, "seconds", positive=True)
-        self._scheduler = checked_scheduler(scheduler)
+        self.scheduler = checked_scheduler(scheduler)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return filter(self._gate(), iterator)
 
-    def begin(self) -> Callable[[Any], Any]:
-        passes = self._gate()
-        return lambda element: element if passes(element) else DROP
+    def run(self) -> StageRun:
+        return SelectingRun(SELECT, self._gate())
 
     def _gate(self) -> Callable[[Any], bool]:
-        now, seconds, opens = current(self._scheduler).now, self._seconds, -inf
+        now, seconds, opens = current(self.scheduler).now, self._seconds, -inf
 
         def passes(element: Any) -> bool:
             nonlocal opens
@@ -89,12 +90,13 @@ class Timestamp(ElementStage):
     """``timestamp()``: each element with the time of its arrival."""
 
     name = "timestamp"
+    saved: tuple[str, ...] | None = ()
 
     def __init__(self, scheduler: Scheduler | None) -> None:
-        self._scheduler = checked_scheduler(scheduler)
+        self.scheduler = checked_scheduler(scheduler)
 
     def begin(self) -> Callable[[Any], Any]:
-        now = current(self._scheduler).now
+        now = current(self.scheduler).now
         return lambda element: (now(), element)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
@@ -108,9 +110,10 @@ class Elapsed(Timestamp):
     """``elapsed()``: each element with the time since the previous one."""
 
     name = "elapsed"
+    saved = ("last",)
 
     def begin(self) -> Callable[[Any], Any]:
-        now = current(self._scheduler).now
+        now = current(self.scheduler).now
         last = now()
 
         def timed(element: Any) -> tuple[float, Any]:
@@ -185,6 +188,9 @@ class _LatestRun(Coordinator[Any]):
         self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
         self._due_element: Any = _NOTHING  # is due, and waits for demand
 
+    def restored(self) -> None:
+        self._input.rearm()
+
     def _timer_fired(self) -> None:
         """Handle the timer. Called in the drain loop."""
 
@@ -257,6 +263,7 @@ class Debounce(_Timed):
 
     name = "debounce"
     run_type = _LatestRun
+    saved = ("_input._latest", "_input._due")
 
 
 class _ThrottleLatestRun(_LatestRun):

@@ -34,6 +34,7 @@ class Map(Stage):
     """``map(function)``: the results of the function."""
 
     is_mapping = True
+    saved = ()
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = checked_callable(function, "function")
@@ -57,6 +58,7 @@ class Scan(Stage):
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
         self.initial = checked_given(initial, "initial")
+        self.saved = ("value",) if initial is MISSING else ("_value", "_owed", "_started")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         if self.initial is not MISSING:
@@ -216,6 +218,7 @@ class Handle(Stage):
     """``handle(function)``: at most one element for each, and completion."""
 
     run_type = _HandleRun
+    saved = ()
 
     def __init__(self, function: Callable[[Any, HandleSink], object]) -> None:
         self.function = checked_callable(function, "function")
@@ -248,6 +251,7 @@ class WithIndex(ElementStage):
     """``with_index(start)``: each element with its index."""
 
     calls_user_code = False
+    saved = ("numbers",)
 
     def __init__(self, start: int) -> None:
         self.start = checked_natural(start, "start")

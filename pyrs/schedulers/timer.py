@@ -27,6 +27,7 @@ class Timer:
     the scheduler is closed before the deadline.
 
     Attributes:
+        deadline: when the timer fires; None if it is not set.
         fired: whether the deadline has passed, until it is set, cleared or claimed.
         now: returns the time on the scheduler's clock.
     """
@@ -41,7 +42,7 @@ class Timer:
         self._refused = refused
         self._context = capture()
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
-        self._deadline: float | None = None
+        self.deadline: float | None = None
         self._scheduled: float | None = None  # when the task runs, which is not after the deadline
         self._number = 0  # of the task that counts; an older one runs too late
         self._handle: Cancellable | None = None
@@ -50,7 +51,7 @@ class Timer:
     @property
     def is_set(self) -> bool:
         """Return whether a deadline is set and has not passed."""
-        return self._deadline is not None
+        return self.deadline is not None
 
     def set(self, deadline: float) -> None:
         """Set or move the deadline, on the scheduler's clock. From any thread.
@@ -62,7 +63,7 @@ class Timer:
             if self._closed:
                 return
             self.fired = False
-            self._deadline = deadline
+            self.deadline = deadline
             if self._scheduled is not None and self._scheduled <= deadline:
                 return
             before, self._handle = self._handle, None
@@ -78,7 +79,7 @@ class Timer:
     def clear(self) -> None:
         """Remove the deadline. From any thread; calls no scheduler, so a lock may be held."""
         with self._lock:
-            self._deadline = None
+            self.deadline = None
             self.fired = False
 
     def cancel(self) -> None:
@@ -122,7 +123,7 @@ class Timer:
         with self._lock:
             if self._closed or number != self._number:
                 return
-            deadline = self._deadline
+            deadline = self.deadline
             if deadline is None:
                 self._scheduled = None
                 return
@@ -131,7 +132,7 @@ class Timer:
             if early:
                 number = self._next(deadline)
             else:
-                self._scheduled = self._deadline = self._handle = None
+                self._scheduled = self.deadline = self._handle = None
                 self._number += 1  # a handle that schedule() has not returned yet is not kept
                 self.fired = True
         if not early:
