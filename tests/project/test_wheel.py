@@ -121,6 +121,7 @@ def test_wheel_holds_the_package_and_the_jars_only(wheel: Path) -> None:
     assert "pyrs/jvm/jars/pyrs-tck.jar" in names
     assert "pyrs/jvm/jars/reactive-streams-1.0.4.jar" in names
     assert "pyrs/py.typed" in names
+    assert "pyrs/_top/page.html" in names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pyrs"}
 
 
