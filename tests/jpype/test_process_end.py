@@ -143,9 +143,11 @@ PROGRAM = """
 
 
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("JAVA_TOOL_OPTIONS", None)  # a JVM that reads it says so on standard error
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(PROGRAM) + textwrap.dedent(program), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

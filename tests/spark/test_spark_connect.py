@@ -18,7 +18,9 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def results() -> Any:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("SPARK_") or name.endswith("_OPTS")
+    }
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.over_connect"],
         env={**environment, "PYSPARK_PYTHON": sys.executable},
