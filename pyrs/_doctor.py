@@ -34,7 +34,11 @@ class Finding(NamedTuple):
 
 def run(as_json: bool) -> int:
     """Print every finding; return 1 if one of them is a problem, otherwise 0."""
-    found = [finding for check in (_python, _packages, _java, _spark, _jar, _loopback, _cache) for finding in check()]
+    found = [
+        finding
+        for check in (_python, _packages, _java, _jvm_library, _spark, _jar, _loopback, _cache)
+        for finding in check()
+    ]
     healthy = all(finding.status != PROBLEM for finding in found)
     if as_json:
         findings = [finding._asdict() for finding in found]
@@ -103,6 +107,23 @@ def _java() -> Iterator[Finding]:
     old = int(version[1]) < needed
     reason = f"{'PySpark 4' if needed == 17 else 'the jar'} needs {needed}: {_INSTALL_JAVA}"
     yield Finding("Java", PROBLEM if old else OK, f"{version[0]}, {java}", reason if old else "")
+
+
+def _jvm_library() -> Iterator[Finding]:
+    """Find the JVM that JPype would load. It does not search PATH."""
+    if not _version_of("jpype1"):
+        return
+    try:
+        from pyrs.jvm.gateways import default_java_home
+    except ImportError:  # msgpack is missing, which _packages reports
+        return
+    home = default_java_home()
+    if home:
+        yield Finding("libjvm", OK, f"JPype loads that of {home}")
+    else:
+        missing = NOTE if _version_of("py4j") else PROBLEM
+        found = "JPype finds no JVM; it searches JAVA_HOME and the usual folders, not PATH"
+        yield Finding("libjvm", missing, found, "set JAVA_HOME to the home of a JDK or JRE")
 
 
 def _spark() -> Iterator[Finding]:

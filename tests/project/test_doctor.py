@@ -43,7 +43,19 @@ def test_this_machine_has_every_part(capsys: pytest.CaptureFixture[str]) -> None
     assert command_line.main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "The bridge can be used."
-    for part in ("Python", "msgpack", "py4j", "jpype1", "JAVA_HOME", "Java", "Spark", "jar", "loopback", "cache"):
+    for part in (
+        "Python",
+        "msgpack",
+        "py4j",
+        "jpype1",
+        "JAVA_HOME",
+        "Java",
+        "libjvm",
+        "Spark",
+        "jar",
+        "loopback",
+        "cache",
+    ):
         assert any(line.startswith(f"ok       {part:10} ") for line in lines), part
 
 
@@ -93,6 +105,18 @@ def test_missing_java_is_reported(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert findings(capsys)["Java"]["status"] == "problem"
+
+
+@pytest.mark.parametrize(("py4j", "status"), [("0.10.9.9", "note"), ("", "problem")])
+def test_jvm_that_jpype_does_not_find_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, py4j: str, status: str
+) -> None:
+    installed = {"jpype1": "1.5.0", "msgpack": "1.1.0", "py4j": py4j}
+    monkeypatch.setattr(_doctor, "_version_of", lambda package: installed.get(package, ""))
+    monkeypatch.setattr(gateways, "default_java_home", lambda: None)
+    found = findings(capsys)["libjvm"]
+    assert found["status"] == status
+    assert "JAVA_HOME" in found["fix"]
 
 
 def test_core_without_a_gateway_names_the_extras(
