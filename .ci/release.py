@@ -163,6 +163,9 @@ def main() -> int:
     for point in points:
         print(f"pyrs: {point}", file=sys.stderr)
     if points and not draft:
+        print(
+            "pyrs: nothing was built; `make release DRAFT=1` builds all files in spite of these points", file=sys.stderr
+        )
         return 1
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST, ROOT)
