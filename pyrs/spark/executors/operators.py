@@ -47,6 +47,8 @@ def apply(
     its batch. If the stage is not a plain chain of iterators, 32 elements are prefetched, or 1 if elements are batches.
     The stage must release its resources when its partition ends, because the task ends too.
 
+    A stage may start a JVM in its worker process with ``jvm.launch``; later tasks of the process use the same JVM.
+
     The executors need pyrs, pyarrow and pandas: see ``ship``. Spark pickles the stage like any function, and may run a
     task again, and the stage with it. A ``Metrics`` in the stage counts the elements of the tasks that succeed.
 
@@ -178,6 +180,8 @@ def from_publishers(
 
     Spark may repeat a task, which then subscribes to a new Publisher. For the same rows in each run, the Publishers of
     one value must emit the same elements.
+
+    The factory may call ``jvm.launch``, as a stage of ``apply`` may.
 
     The executors need pyrs, pyarrow and pandas: see ``ship``. A ``Metrics`` in the factory counts the elements of the
     tasks that succeed.
