@@ -135,7 +135,10 @@ def discards_of(subscriber: object) -> Discards:
     A third-party Subscriber has none. This reads an attribute, not a context variable: an inner stream belongs to the
     operator that subscribes to it, on any thread.
     """
-    discards = getattr(subscriber, "discards", None)
+    try:
+        discards = getattr(subscriber, "discards", None)
+    except Exception:  # raised by __getattr__ of a third-party class
+        return ()
     return discards if type(discards) is tuple else ()
 
 

@@ -478,6 +478,8 @@ class Bridge:
         with self._reconnecting:
             if self._status is None:
                 self._status = StatusServer(self.name, lambda: as_json(self.name, self._state(), self._session))
+            if self._abandoned:  # ``close`` did not see the server
+                self._status.close()
 
     def _state(self) -> str:
         return "open" if self._session.open else "closed" if self.closed else "broken"

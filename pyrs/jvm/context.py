@@ -70,7 +70,7 @@ def collect_entries() -> dict[str, str]:
         ConversionError: a value is not a string.
     """
     entries: dict[str, str] = {}
-    for name, variable in _variables.items():
+    for name, variable in list(_variables.items()):  # another thread may register a variable
         value: object = variable.get(None)
         if isinstance(value, str):
             entries[name] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from html import escape
 from time import monotonic
 from typing import Any, NamedTuple
@@ -203,12 +204,13 @@ def _name(publisher: object) -> str:
 
 def _site_of(publisher: Any) -> Site | None:
     """Return the line that called the last operator of a Publisher."""
-    for _ in range(8):  # bounds the depth of wrappers
-        stages = getattr(publisher, "stages", None)
-        site = stages[-1].site if isinstance(stages, tuple) and stages else getattr(publisher, "site", None)
-        if isinstance(site, Site):
-            return site
-        publisher = getattr(publisher, "source", None)
+    with suppress(Exception):  # raised by an attribute of a third-party Publisher
+        for _ in range(8):  # bounds the depth of wrappers
+            stages = getattr(publisher, "stages", None)
+            site = stages[-1].site if isinstance(stages, tuple) and stages else getattr(publisher, "site", None)
+            if isinstance(site, Site):
+                return site
+            publisher = getattr(publisher, "source", None)
     return None
 
 

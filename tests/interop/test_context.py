@@ -77,3 +77,13 @@ def test_function_of_python_reads_the_context(bridge: jvm.Bridge) -> None:
     read = bridge.to_jvm_callable(lambda context: flux.just(context.get(USER.name)), "java.util.function.Function")
     deferred = bridge.from_jvm(flux.deferContextual(read))
     assert inside(USER, "ada", lambda: deferred.collect(timeout=DEADLINE)) == ["ada"]
+
+
+def test_entry_without_a_form_in_python_is_not_sent(bridge: jvm.Bridge, java: Java) -> None:
+    builder = bridge.java_class("java.lang.StringBuilder")().appendCodePoint(0xD800)
+    surrogate = bridge.java_class("java.lang.String")(builder)
+    publisher = bridge.to_jvm(pyrs.range(3).map(seen))
+    flux = bridge.java_class("reactor.core.publisher.Flux").from_(publisher)
+    context = bridge.java_class("reactor.util.context.Context")
+    for entries in (context.of("other", surrogate, USER.name, "ada"), context.of(surrogate, "x", USER.name, "ada")):
+        assert bridge.from_jvm(flux.contextWrite(entries)).collect(timeout=DEADLINE) == ["ada"] * 3

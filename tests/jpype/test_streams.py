@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs import _top, jvm
+from pyrs.jvm import status
 from pyrs.jvm.streams import Streams
 from tests.waiting import eventually, recording
 
@@ -58,6 +60,22 @@ def test_streams_of_both_directions_have_their_lines(
         subscriber.cancel()
         eventually(lambda: [each.direction for each in bridge.streams()] == ["to JVM"], bridge.show)
     assert list((tmp_path / "pyrs").iterdir()) == []
+
+
+def test_no_status_server_is_left_by_a_bridge_that_is_closed_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with jvm.launch() as bridge:
+
+        class ClosesFirst(status.StatusServer):
+            def __init__(self, *arguments: Any) -> None:
+                bridge.close()  # on another thread, after serve_status found the bridge open
+                super().__init__(*arguments)
+
+        monkeypatch.setattr(status, "StatusServer", ClosesFirst)
+        bridge.serve_status()
+        assert list((tmp_path / "pyrs").iterdir()) == []
 
 
 def test_a_stage_has_the_line_of_its_function() -> None:

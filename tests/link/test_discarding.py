@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.errors import LinkClosed
 from pyrs.jvm.link.frames import Frame, FrameType
 from pyrs.testing import TestSubscriber
 from tests.link.plain_session import PlainSession
@@ -146,3 +147,21 @@ def test_elements_beyond_the_credit_of_a_cancelled_stream_are_not_queued() -> No
     for _ in range(10):
         batch(session, 16, 17, 18)
     assert discarded == list(range(16))
+
+
+@pytest.mark.parametrize("cancels_first", [True, False])
+def test_no_cancelled_stream_is_kept_after_the_end_of_the_link(cancels_first: bool) -> None:
+    session = PlainSession()
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.Stream(_Source(session)).do_on_discard(print).subscribe(subscriber)
+    subscriber.request(1)
+    stream = session.streams[1]
+    if cancels_first:
+        subscriber.cancel()
+        assert list(session.late.values()) == [stream]
+        session.lost(LinkClosed("closed"))
+    else:
+        session.lost(LinkClosed("closed"))
+        session.streams[1] = stream  # as if its drain loop had ended it at the same time
+        session.ended_inbound(stream, 0, cancelled=True)
+    assert session.late == {}

@@ -408,3 +408,48 @@ class TestTheStreamTable:
             session.call(7)
         assert not session.streams
         assert not session._calls
+
+
+class LooksUp(TestSubscriber[Any]):
+    """Has a ``__getattr__`` that raises another error than AttributeError, like a class over a dict."""
+
+    def __getattr__(self, name: str) -> Any:
+        return {}[name]
+
+
+class Disappears(TestSubscriber[Any]):
+    """Its ``on_subscribe`` raises when it is read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "on_subscribe":
+            raise ValueError("gone")
+        return super().__getattribute__(name)
+
+
+class TestAttributesOfSubscribers:
+    """The reader must not read them: an error there would end the link."""
+
+    @pytest.mark.parametrize("opened_by", ["Python", "the JVM"])
+    def test_a_getattr_that_raises_another_error_is_harmless(
+        self, session: LinkSession, other: TestSubscriber[Any], opened_by: str
+    ) -> None:
+        subscriber = LooksUp(1_000)
+        identifier = 3 if opened_by == "Python" else 2
+        if opened_by == "Python":
+            session.subscribe(8, subscriber)
+        else:
+            handle = session.handles.own(subscriber, 2)
+            session.receive(Frame(FrameType.ON_SUBSCRIBE, identifier, msgpack.packb([handle, {}])))
+        session.receive(Frame(FrameType.NEXT, identifier, b"\x91\x07"))
+        assert subscriber.elements == [7]
+        assert_lives(session, other)
+
+    @pytest.mark.parametrize("target", [Disappears(1_000), object()])
+    def test_an_object_without_on_subscribe_cancels_its_stream(
+        self, session: LinkSession, other: TestSubscriber[Any], target: object
+    ) -> None:
+        handle = session.handles.own(target, 2)
+        session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+        assert [each.type for each in session.sent if each.id == 2] == [FrameType.CANCEL]
+        assert list(session.streams) == [1]
+        assert_lives(session, other)

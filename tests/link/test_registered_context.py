@@ -93,3 +93,21 @@ def test_registration_needs_a_variable_and_a_free_name() -> None:
         jvm.register_context("user")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="name must be a string, not int"):
         jvm.register_context(USER, 7)  # type: ignore[arg-type]
+
+
+def test_variable_may_be_registered_during_a_subscription(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_variables", dict(context._variables))
+
+    class Registers:
+        """Registers a variable while the entries are collected, like another thread."""
+
+        @property
+        def __class__(self) -> type:  # type: ignore[override]
+            jvm.register_context(ContextVar("late"))
+            return str
+
+    def subscribe() -> dict[str, str]:
+        USER.set(Registers())
+        return context.collect_entries()
+
+    assert list(copy_context().run(subscribe)) == ["the user"]

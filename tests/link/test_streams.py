@@ -109,6 +109,23 @@ def test_stream_does_not_keep_its_publisher() -> None:
     assert only(session).name == "a Python Publisher"
 
 
+def test_publisher_whose_attributes_raise_has_no_site() -> None:
+    class Broken(pyrs.Publisher[Any]):
+        @property
+        def stages(self) -> Any:
+            raise ValueError("no stages")
+
+        def __repr__(self) -> str:
+            raise ValueError("no repr")
+
+        def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+            pyrs.never().subscribe(subscriber)
+
+    session, publisher = PlainSession(), Broken()
+    session.receive(session.step_as_frame(["SUBSCRIBE", session.handles.own(publisher, 1)], 2))
+    assert (only(session).name, only(session).site) == ("Broken", None)
+
+
 def test_rate_is_that_between_two_snapshots() -> None:
     clock = Clock()
     rates = Rates(clock)

@@ -127,7 +127,7 @@ class Handles:
         Return None if it had one, or if the handle is unknown.
         """
         owned = self._by_handle.get(handle)
-        if owned is None or not hasattr(owned.target, "on_subscribe"):
+        if owned is None:
             return None
         with self._lock:
             claimed, owned.claimed = owned.claimed, True

@@ -90,6 +90,8 @@ class StreamHost:
             self.late[stream.id] = stream  # first: the reader may receive a batch at any time
             if len(self.late) > _LATE_STREAMS:
                 self.late.pop(next(iter(tuple(self.late))), None)
+            if not self.open:
+                self.late.clear()
         del self.streams[stream.id]
         self.elements_in += stream.window.delivered
         self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)

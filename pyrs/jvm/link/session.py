@@ -459,6 +459,7 @@ class Session(StreamHost):
             answer.put(error)
         for stream in list(self.streams.values()):
             self._end(stream, error)
+        self.late.clear()
         self.release(self.handles.clear())
 
     def goaway(self, code: GoAway, message: str) -> bytes:

@@ -1,5 +1,6 @@
 package io.pyrs.link.session;
 
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -58,7 +59,8 @@ final class ReactorContexts {
             String key = (String) entry.getKey();
             String value = (String) entry.getValue();
             int length = key.length() + value.length();
-            if (length <= left[0]) {
+            // A string with a lone surrogate has no form in Python, and would fail the subscription.
+            if (length <= left[0] && StandardCharsets.UTF_8.newEncoder().canEncode(key + '\n' + value)) {
                 left[0] -= length;
                 entries.put(key, value);
             }

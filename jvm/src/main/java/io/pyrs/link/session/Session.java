@@ -239,6 +239,9 @@ public final class Session {
         if (streams.containsKey(stream.id())) {
             if (stream.discardsLate()) {
                 lateStreams.put(stream.id(), stream); // first: the reader may receive a batch at any time
+                if (closeReason != null) {
+                    lateStreams.clear();
+                }
             }
             streams.remove(stream.id());
             elementsIn.add(stream.delivered());
@@ -467,6 +470,7 @@ public final class Session {
                 ((OutboundStream) stream).receiveCancel();
             }
         }
+        lateStreams.clear();
         handles.close();
         codec.close();
     }
