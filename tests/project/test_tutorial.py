@@ -1,6 +1,6 @@
 """docs/tutorial.md: ``python -m pyrs top`` shows the back pressure of step 7.
 
-``test_docs_run.py`` runs the other steps.
+``test_docs_run.py`` runs the other steps, except that with Kafka, which tests/interop/systems/test_kafka.py runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def test_top_shows_a_full_window_and_no_more(tmp_path: Path) -> None:
     tables: list[str] = []
 
     def shows_delivered_elements() -> bool:
-        assert process.poll() is None, (tmp_path / "output.log").read_text()
+        assert process.poll() is None, (tmp_path / "errors.log").read_text()
         tables.append(top(tmp_path))
         return any(row["elements"] != "0" for row in rows_of(tables[-1]))
 

@@ -29,16 +29,12 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def started(code: str, program: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run the code as a program, which writes to ``output.log`` in its folder; kill it when the block ends."""
+    """Run the code as a program until the block ends; its output is in ``output.log`` and ``errors.log``."""
     program.write_text(code, encoding="utf-8")
-    with (program.parent / "output.log").open("w") as output:
+    folder = program.parent
+    with (folder / "output.log").open("w") as output, (folder / "errors.log").open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, program.name],
-            cwd=program.parent,
-            env=environment(program.parent),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            text=True,
+            [sys.executable, program.name], cwd=folder, env=environment(folder), stdout=output, stderr=errors, text=True
         )
     with process:
         try:

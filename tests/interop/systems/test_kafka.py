@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.brokers import EndObserver, first_batch, refuse, sent
 from tests.interop.systems.kafka_broker import Cluster, install, kafka_broker
 from tests.interop.systems.system import System
+from tests.project.tutorial import blocks, constant, ended_within, rows_of, started, top
 from tests.waiting import eventually
 
 SYSTEM = System(
@@ -37,6 +39,8 @@ BATCH = 10
 RECORDS = 200
 IN_FLIGHT = 64
 SENT_AHEAD = 512  # Reactor's queue of 256 before the producer, the results in flight, and a refill
+ORDERS = 5_000
+FRAME = 500
 READ_AHEAD = 5 * BATCH  # Reactor Kafka may have polled one delivered batch and a few more
 
 
@@ -297,6 +301,32 @@ class TestTransactions:
             recipe.send_in_transactions(bridge, sender, pyrs.just(transaction("f")))
         committed = recipe.records(bridge, options(topic, "committed", isolation_level="read_committed"))
         assert values(committed, 4) == ["a", "b", "c", "f"]
+
+
+class TestTutorial:
+    @pytest.mark.timeout(600, func_only=True)
+    def test_slow_spark_slows_kafka(
+        self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject, servers: str, tmp_path: Path
+    ) -> None:
+        """The program of docs/tutorial.md runs as a user starts it, with a Spark driver of its own."""
+        [code], [last_lines] = blocks("needs a server"), blocks("last lines")
+        shown = rows_of(blocks("top")[1])[0]
+        topic = cluster.topic()
+        orders = pyrs.range(1, ORDERS + 1).map(lambda number: {"topic": topic, "value": f"order {number}"})
+        recipe.send(bridge, sender, orders).collect(timeout=DEADLINE)
+        code = code.replace("127.0.0.1:9092", servers).replace('["orders"]', f'["{topic}"]')
+        rows: list[dict[str, str]] = []
+        with started(code, tmp_path / "orders.py") as process:
+            while not ended_within(process, 0.5):
+                rows += [row for row in rows_of(top(tmp_path)) if row["state"] == "live"]
+        output = (tmp_path / "output.log").read_text(encoding="utf-8")
+        assert process.returncode == 0, (tmp_path / "errors.log").read_text(encoding="utf-8")
+        assert last_lines in output
+        assert rows, "the stream ended before it was seen"
+        for row in rows:
+            assert constant(row) == constant(shown)
+            assert int(row["demand"]) <= FRAME
+            assert int(row["in flight"]) <= FRAME
 
 
 def values(records: pyrs.Stream[JavaObject], count: int) -> list[str]:
