@@ -40,6 +40,15 @@ def _none() -> int:
     return 0
 
 
+def _end_abandoned() -> None:
+    while _abandoned:
+        try:
+            observation = _abandoned.popleft()
+        except IndexError:  # another thread took the last one
+            return
+        observation.end("cancelled")
+
+
 class Observation:
     """One subscription: its span, its counts, and the context in which it runs.
 
@@ -53,8 +62,7 @@ class Observation:
     """
 
     def __init__(self, name: str, attributes: Mapping[str, Any], meters: Meters | None) -> None:
-        while _abandoned:
-            _abandoned.popleft().end("cancelled")
+        _end_abandoned()
         self.name = name
         self.started = self._measured_at = perf_counter()
         self.bounded = self.counted = self._requested = self._reported = self._measured = 0
