@@ -28,6 +28,7 @@ public final class Parties {
         private final long count;
         public final AtomicLong emitted = new AtomicLong();
         public final CountDownLatch cancelled = new CountDownLatch(1);
+        private volatile boolean subscribed;
 
         public Range(long count) { this.count = count; }
 
@@ -37,7 +38,10 @@ public final class Parties {
 
         public long emitted() { return emitted.get(); }
 
+        public boolean subscribed() { return subscribed; }
+
         @Override public void subscribe(Subscriber<? super Long> subscriber) {
+            subscribed = true;
             subscriber.onSubscribe(new Subscription() {
                 private final AtomicLong demand = new AtomicLong();
                 private long next;
