@@ -4,9 +4,10 @@
 which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of
 a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply``, ``for_each_partition`` and
 ``from_publishers`` run stages, Subscribers and Publishers on the executors, to which ``ship`` sends this package.
+``apply_by_key`` runs a stage for each key of a streaming DataFrame, with state that lasts across micro-batches.
 ``attach`` returns the bridge to the JVM of the session, and ``supports`` reports which functions work on it.
 
-The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors`` and ``schema``.
+The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors``, ``keyed`` and ``schema``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ except ImportError as _missing:
 
 from pyrs.spark.executors.operators import apply, for_each_partition, from_publishers
 from pyrs.spark.executors.shipping import ship
+from pyrs.spark.keyed.operators import apply_by_key
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.events import events
 from pyrs.spark.read.partitions import PartitionFailed
@@ -36,6 +38,7 @@ __all__ = [
     "PartitionFailed",
     "SchemaMisfit",
     "apply",
+    "apply_by_key",
     "attach",
     "events",
     "for_each_frame",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pyrs.spark.executors.shipping import why_no_workers
+from pyrs.spark.keyed.operators import why_no_state
 from pyrs.spark.read.partitions import has_fast_path
 from pyrs.spark.sessions import checked_session, is_connect, why_not
 from pyrs.spark.source.streams import why_no_source
@@ -22,6 +23,7 @@ _FUNCTIONS = (
     "events",
     "for_each_frame",
     "apply",
+    "apply_by_key",
     "for_each_partition",
     "from_publishers",
     "read_stream",
@@ -53,6 +55,8 @@ def supports(spark: Any) -> dict[str, str]:
     if why_not(spark) is not None:
         return answers
     answers["apply"] = answers["for_each_partition"] = answers["from_publishers"] = _why_no_workers(spark)
+    stateless = why_no_state(spark)
+    answers["apply_by_key"] = answers["apply"] if stateless is None else f"no: {stateless}"
     if is_connect(spark):
         return answers
     if not has_fast_path(spark.range(0)):

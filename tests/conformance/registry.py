@@ -80,6 +80,7 @@ EXEMPT: dict[str, str] = {
     "spark.PartitionFailed": "an exception",
     "spark.SchemaMisfit": "an exception",
     "spark.apply": "takes and returns a DataFrame; the streams are inside the tasks",
+    "spark.apply_by_key": "takes and returns a DataFrame; the streams are inside the tasks",
     "spark.for_each_partition": "takes a DataFrame; the streams are inside the tasks",
     "spark.from_publishers": "returns a DataFrame; the streams are inside the tasks",
     "spark.attach": "returns a bridge",

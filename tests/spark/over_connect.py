@@ -18,6 +18,7 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.spark.read.partitions import ConnectReader
 from pyrs.testing import TestSubscriber
+from tests.spark.keyed_events import ROCKSDB
 
 RESULTS: dict[str, Any] = {}
 SECONDS = 60
@@ -188,6 +189,20 @@ def streaming_apply(spark: Any) -> Any:
 
 
 @recorded
+def apply_by_key(spark: Any) -> Any:
+    frame = spark.readStream.format("rate-micro-batch").options(rowsPerBatch=10, numPartitions=1).load()
+    keyed = ps.apply_by_key(
+        frame.selectExpr("value % 2 as key", "value"),
+        "key",
+        lambda rows: rows.buffer(2).map(lambda pair: (sum(row.value for row in pair),)),
+        "total long",
+    )
+    query = keyed.writeStream.format("memory").queryName("keyed").trigger(once=True).start()
+    query.awaitTermination(SECONDS)
+    return sorted(row.total for row in spark.table("keyed").collect())
+
+
+@recorded
 def read_stream(spark: Any) -> Any:
     ps.read_stream(spark, pyrs.empty(), "n long")
 
@@ -203,7 +218,8 @@ def ship(spark: Any) -> Any:
 
 
 def main() -> None:
-    spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "2").config(*ROCKSDB).getOrCreate()
     for case in CASES:
         case(spark)
     spark.stop()

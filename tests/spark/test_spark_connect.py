@@ -60,6 +60,7 @@ def test_a_function_that_needs_the_jvm_names_the_alternative(results: Any, funct
     [
         ("apply", 9900),
         ("streaming_apply", 10),
+        ("apply_by_key", [2, 4, 10, 12]),
         ("for_each_partition", 1000),
         ("from_dataframe", True),
         ("from_dataframe_of_no_rows", []),
@@ -91,5 +92,5 @@ def test_metrics_are_refused(results: Any) -> None:
 
 
 def test_a_stopped_session_is_reported(results: Any) -> None:
-    assert results["stopped"].count("no: the SparkSession was stopped") == 6
+    assert results["stopped"].count("no: the SparkSession was stopped") == 7
     assert all(answer.startswith("no: ") for answer in results["stopped"])

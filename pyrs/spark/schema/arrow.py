@@ -22,6 +22,7 @@ __all__ = [
     "distinct_fields",
     "opened",
     "prefers_large",
+    "row_class",
     "session_zone",
     "with_zone",
 ]
@@ -167,11 +168,11 @@ def _made(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) ->
     """Return structs as dicts or as Rows. A struct in a tuple is a Row, as in Spark's own rows."""
     if as_ == "dicts":
         return map(dict, map(zip, repeat(names), plain))
-    return map(tuple.__new__, repeat(_row_class(names)), plain)
+    return map(tuple.__new__, repeat(row_class(names)), plain)
 
 
 @lru_cache(maxsize=256)
-def _row_class(names: tuple[str, ...]) -> Any:
+def row_class(names: tuple[str, ...]) -> Any:
     """Return a subclass of Row with these fields. C code creates its rows, six times as fast; they pickle as Row."""
     return type("Row", (Row,), {"__fields__": list(names), "__slots__": (), "__module__": Row.__module__})
 

@@ -1,0 +1,184 @@
+"""apply_by_key: a stage for each key of a streaming DataFrame, with state in Spark's state store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+import pyspark
+
+from pyrs._core.validation import checked_callable
+from pyrs.api import Publisher
+from pyrs.spark.executors.pickling import packed
+from pyrs.spark.executors.shipping import requirement
+from pyrs.spark.keyed.stage import KeyedStage
+from pyrs.spark.keyed.tasks import KeyedWork
+from pyrs.spark.schema.arrow import arrow_schema, checked_shape, session_zone
+from pyrs.spark.schema.rows import RowEncoder, checked_schema
+from pyrs.spark.sessions import checked_dataframe
+from pyrs.stream.stream import Stream
+
+__all__ = ["apply_by_key", "why_no_state"]
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_SHAPES = ("rows", "tuples", "dicts")
+
+
+def apply_by_key(
+    df: Any,
+    key: str | Sequence[str],
+    stage: Callable[[Stream[Any]], Publisher[Any]],
+    schema: Any,
+    as_: str = "rows",
+) -> Any:
+    """Apply a stage to the rows of each key of a streaming DataFrame, with state across micro-batches.
+
+        batch 0      (a,1) (b,5) (a,2)          batch 1      (a,3) (b,6)
+        stage of a   --1-----------2-----------------------------3------
+        stage of b   ----------5------------------------------------6---
+
+    Each key is one stream, which continues in the next micro-batch, and after a restart from the checkpoint. Spark's
+    state store holds the state of its operators between micro-batches. The result equals that of the same stage in the
+    driver, where all rows of a micro-batch arrive at the time of that micro-batch.
+
+    The stage is a chain of operators over its stream, with any of ``map``, ``filter``, ``of_type``, ``handle``,
+    ``do_on_next``, ``take``, ``take_while``, ``skip``, ``skip_while``, ``distinct``, ``distinct_until_changed``,
+    ``scan``, ``with_index``, ``buffer``, ``window``, ``debounce``, ``throttle``, ``timestamp``, ``elapsed``,
+    ``flat_map``, ``flat_map_sequential``, ``concat_map``, ``filter_when`` and ``delay_until``. Any other operator is
+    refused by its name, when ``apply_by_key`` is called. A stream that the function of an operator returns must
+    complete at once, such as ``pyrs.from_iterable(list)``. A window is emitted when it closes.
+
+    The stage is called once in the driver and once in each task, not for each key: state belongs in operators such as
+    ``scan``, and not in variables of the stage. When the stream of a key completes, as by ``take``, later rows of that
+    key are ignored.
+
+    The state of a key is JSON. It may have None, booleans, numbers, strings, bytes, dates, times, and lists, tuples,
+    dicts, sets and Rows of these. It is read and written as a whole in each micro-batch with rows of that key, and kept
+    until the checkpoint is deleted. If the operators with state change, the query fails with the reason. A function may
+    change.
+
+    Time is that of the micro-batches: ``debounce``, ``buffer(seconds=...)`` and ``window(seconds=...)`` emit in the
+    first micro-batch after their time. Spark runs micro-batches without rows for them.
+
+    Spark's shuffle does not keep the order of the rows of a micro-batch that come from different partitions.
+
+    Args:
+        df: the streaming DataFrame.
+        key: the column, or columns, whose values are the key.
+        stage: a function from a ``Stream`` of the rows of a key to a Publisher of rows.
+        schema: the schema of the result: a ``StructType``, or text such as ``"id long, name string"``.
+        as_: the type of the stage's elements: ``"rows"``, ``"tuples"`` or ``"dicts"``.
+
+    Returns:
+        A streaming DataFrame. The output mode of its query is ``append``.
+
+    Raises:
+        TypeError: ``df`` is not a DataFrame, ``key`` is neither a column name nor a list of them, ``stage`` is not
+            callable, has an operator whose state cannot be saved or cannot be pickled, or ``schema`` is not a schema or
+            has a type that Arrow cannot carry.
+        ValueError: ``df`` is not streaming or has no such column, the schema has no column or two columns of one name,
+            ``as_`` has another value, or the session does not use the RocksDB state store.
+        ImportError: protobuf is not installed.
+        NotImplementedError: PySpark is older than 4.1, which has the ``transformWithState`` of rows.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+
+    An error of a stage fails the task, and the query, with ``PartitionFailed`` in Spark's error, which has the key.
+
+    Examples:
+        >>> def totals(orders):                                                     # doctest: +SKIP
+        ...     return orders.scan(lambda total, order: total + order.amount, 0).map(lambda total: (total,))
+        >>> apply_by_key(orders, "customer", totals, "total double").writeStream    # doctest: +SKIP
+    """
+    checked_dataframe(df, streaming=None)
+    keys = _checked_keys(df, key)
+    chain = KeyedStage(checked_callable(stage, "stage"))
+    if as_ not in _SHAPES:
+        raise ValueError(f"as_ must be one of {', '.join(map(repr, _SHAPES))}, not {as_!r}")
+    if not df.isStreaming:
+        raise ValueError("df is not streaming, so it has no state to keep: use df.groupBy(key).applyInArrow, or apply")
+    spark = df.sparkSession
+    reason = why_no_state(spark)
+    if reason is not None:
+        raise reason
+    struct = checked_schema(spark, schema)
+    work = KeyedWork(
+        stage,
+        checked_shape(as_, df.schema, session_zone(spark)),
+        arrow_schema(df.schema, False),
+        RowEncoder(struct),
+        chain.is_timed,
+    )
+    processor = _processor(packed(work, stage, "stage", spark))
+    mode = "ProcessingTime" if chain.is_timed else "None"
+    return df.groupBy(*keys).transformWithState(processor, struct, "Append", mode)
+
+
+def why_no_state(spark: Any) -> Exception | None:
+    """Return the error of a session that cannot keep state for ``apply_by_key``, None if it can."""
+    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 1):
+        needs = "apply_by_key needs PySpark 4.1, which has the transformWithState of rows"
+        return NotImplementedError(f"{needs}, and this is {pyspark.__version__}")
+    try:
+        import_module("google.protobuf")
+    except ImportError as error:
+        return ImportError(f"apply_by_key needs protobuf, in the driver and on the executors: {error}")
+    if "HDFSBacked" in spark.conf.get(_PROVIDER):
+        needs = "apply_by_key needs Spark's RocksDB state store"
+        return ValueError(f'{needs}: spark.conf.set("{_PROVIDER}", "{_ROCKSDB}")')
+    return None
+
+
+def _checked_keys(df: Any, key: Any) -> list[str]:
+    keys = [key] if isinstance(key, str) else key
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise TypeError(f"key must be the name of a column, or a list of names, not {type(key).__name__}")
+    keys = list(keys)
+    for each in keys:
+        if not isinstance(each, str):
+            raise TypeError(f"key must have names of columns, not {type(each).__name__}")
+        if each not in df.columns:
+            raise ValueError(f"df has no column {each!r}: its columns are {', '.join(df.columns)}")
+    if not keys:
+        raise ValueError("key must have a column")
+    return keys
+
+
+def _processor(work: bytes) -> Any:
+    """Return Spark's processor of the work.
+
+    Its class travels by value and holds the work as bytes, so that an executor without this package can report that.
+    """
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+    from pyspark.sql.types import LongType, StringType, StructType
+
+    check = requirement("pyrs")
+    state = StructType().add("state", StringType()).add("timer", LongType())
+
+    class Processor(StatefulProcessor):  # type: ignore[misc]
+        def init(self, handle: Any) -> None:
+            self.handle = handle
+            self.state = handle.getValueState("pyrs", state)
+            self.task: Any = None
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: N802, N803 - Spark's names
+            return self.opened().run(key, rows, timerValues.getCurrentProcessingTimeInMs())
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:  # noqa: N802, N803
+            fired = expiredTimerInfo.getExpiryTimeInMs()
+            return self.opened().run(key, iter(()), timerValues.getCurrentProcessingTimeInMs(), fired)
+
+        def opened(self) -> Any:
+            if self.task is None:
+                check()
+                from pyrs.spark.keyed.tasks import KeyedTask
+
+                self.task = KeyedTask(work, self.handle, self.state)
+            return self.task
+
+        def close(self) -> None:
+            if self.task is not None:
+                self.task.close()
+
+    return Processor()

@@ -1,0 +1,256 @@
+"""Run a stage for one key: restore its state, emit the rows of a micro-batch, and save its state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from pyrs import schedulers
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.operator import Operator, PublisherWrapper
+from pyrs._core.pushed_chain import PushedChainPublisher
+from pyrs._core.saving import SavedRun, resumed
+from pyrs._core.stage import FoldStage
+from pyrs._core.validation import checked_publisher
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.operators.buffering import BufferCount, BufferTime
+from pyrs.operators.transforming import Map
+from pyrs.operators.windowing import WindowCount, WindowTime
+from pyrs.publishers.basic import from_iterable
+from pyrs.spark.keyed.values import decoded, encoded
+from pyrs.stream.stream import Stream
+
+__all__ = ["KeyedStage", "Step"]
+
+_VERSION = 1
+"""The version of the saved state. Change it if the variables of an operator change."""
+
+
+class Step(NamedTuple):
+    """The result of a micro-batch for one key.
+
+    Attributes:
+        emitted: the emitted elements.
+        state: the new state.
+        due: the time in seconds at which the stage must run again without a row; None if there is none.
+    """
+
+    emitted: list[Any]
+    state: str
+    due: float | None
+
+
+class KeyedStage:
+    """A stage as a chain of operators whose state can be saved.
+
+    Each key has a subscription of its own, which lasts for one micro-batch: its operators continue from the state of
+    the key. The clock of the subscription is virtual. It starts at the time of the previous micro-batch and advances
+    to that of this one, so that timers fire in their order, each at its own time. Then the rows arrive.
+
+    Args:
+        stage: a function from Stream to Publisher. It is called once, not for each key.
+
+    Attributes:
+        is_timed: whether the stage uses a clock.
+
+    Raises:
+        TypeError: the stage does not return a chain of operators over its stream, or the state of an operator cannot
+            be saved. The message names the operator.
+    """
+
+    def __init__(self, stage: Callable[[Stream[Any]], Publisher[Any]]) -> None:
+        self._chain = _chain(stage)
+        self._operators = [operator for each in self._chain for operator in _operators(each)]
+        self._stateful = [_call(operator) for operator in self._operators if operator.saved]
+        self.is_timed = any(_has_clock(operator) for operator in self._operators)
+
+    def advance(self, saved: str | None, elements: Iterable[Any], now: float) -> Step:
+        """Continue the stream of a key.
+
+        Args:
+            saved: the state that the previous call for this key returned; None for a new key.
+            elements: the rows of the key in this micro-batch.
+            now: the time of the micro-batch in seconds. It has no effect if it is before that of the previous one.
+
+        Raises:
+            RuntimeError: another stage saved the state, or a stream that a function returned has not completed.
+            TypeError: the state of an operator has a value that cannot be saved. The message names both.
+            BaseException: the error of the stream.
+        """
+        then, former = (now, ()) if saved is None else self._restored(saved)
+        if saved is not None and former is None:
+            return Step([], saved, None)  # the stream has completed
+        clock = _Clock()
+        clock.advance_to(then)
+        rows, collector, runs = _Rows(), _Collector(), list[SavedRun]()
+        with schedulers.use(clock):
+            resumed(self._chain, rows, runs, former or ()).subscribe(collector)
+            clock.advance_to(max(now, then))
+            for element in elements:
+                if not rows.emit(element):
+                    break
+        if collector.error is not None:
+            raise collector.error
+        states = None if collector.ended else [_saved(run) for run in reversed(runs)]
+        if rows.starved:
+            raise RuntimeError("the stage stopped requesting rows: an operator waits for another thread")
+        state = {
+            "version": _VERSION,
+            "operators": self._stateful,
+            "time": clock.now(),
+            "states": states,
+        }
+        due = None if collector.ended else clock.due()
+        return Step(collector.emitted, json.dumps(state, separators=(",", ":")), due)
+
+    def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
+        """Return the time and the states of the operators, None if the stream has completed."""
+        state = json.loads(text)
+        if state["version"] != _VERSION:
+            raise RuntimeError(
+                f"the checkpoint has state of version {state['version']}, and this version of pyrs continues from "
+                f"version {_VERSION}: use a new checkpoint, or the version of pyrs that wrote it"
+            )
+        if state["operators"] != self._stateful:
+            raise RuntimeError(
+                f"the checkpoint has the state of {_listed(state['operators'])}, and the stage now has "
+                f"{_listed(self._stateful)}: use a new checkpoint, or the former stage"
+            )
+        states = state["states"]
+        return state["time"], None if states is None else [list(map(decoded, each)) for each in states]
+
+
+def _listed(calls: Sequence[str]) -> str:
+    return ", ".join(calls) or "no operator with state"
+
+
+def _saved(run: SavedRun) -> list[Any]:
+    """Return the state of an operator, after checks that it is complete and plain."""
+    if not run.is_idle:
+        raise RuntimeError(
+            f"{_call(run.operator)}: a stream that the function returned has not completed at the end of the "
+            "micro-batch, and its state cannot be saved: return streams that emit at once, such as from_iterable"
+        )
+    try:
+        return list(map(encoded, run.state()))
+    except TypeError as error:
+        raise TypeError(f"{_call(run.operator)} cannot save its state: {error}") from None
+
+
+def _chain(stage: Callable[[Stream[Any]], Publisher[Any]]) -> list[Any]:
+    """Return the Publishers of a stage, from the source to the result."""
+    source = _Rows()
+    publisher: Any = checked_publisher(stage(Stream(source)), "the result of stage")
+    chain: list[Any] = []
+    while publisher is not source:
+        if isinstance(publisher, PublisherWrapper):
+            publisher = publisher.source
+            continue
+        publisher = _without_window(publisher)
+        for operator in reversed(_operators(publisher)):
+            reason = _why_not(operator)
+            if reason is not None:
+                raise TypeError(f"apply_by_key cannot keep the state of {_call(operator)}: {reason}")
+        chain.insert(0, publisher)
+        publisher = publisher.source
+    return chain
+
+
+def _operators(publisher: Any) -> Sequence[Any]:
+    return publisher.stages if isinstance(publisher, PushedChainPublisher) else (publisher,)
+
+
+def _call(operator: Any) -> str:
+    return operator.call if isinstance(operator, Operator) else repr(operator)
+
+
+def _has_clock(operator: Any) -> bool:
+    return hasattr(operator, "scheduler")
+
+
+def _why_not(operator: Any) -> str | None:
+    """Return the reason why the state of an operator cannot be saved, None if it can."""
+    if isinstance(operator, FoldStage):
+        return "it emits when the stream completes, and the stream of a key does not complete; scan emits each result"
+    if getattr(operator, "saved", None) is None:
+        return "it cannot be saved; the documentation of apply_by_key lists the operators whose state can"
+    if getattr(operator, "scheduler", None) is not None:
+        return "Spark measures the time, so it may not have a scheduler"
+    return None
+
+
+def _without_window(publisher: Any) -> Any:
+    """Return a buffer in place of a window: an open window has a subscription, whose state cannot be saved."""
+    if isinstance(publisher, WindowCount):
+        stages = BufferCount(publisher.count, publisher.skip), Map(from_iterable)
+        return PushedChainPublisher(publisher.source, stages)
+    if isinstance(publisher, WindowTime):
+        given = publisher.count, publisher.seconds, publisher.prefetch, publisher.scheduler
+        return PushedChainPublisher(BufferTime(publisher.source, *given), (Map(from_iterable),))
+    return publisher
+
+
+class _Clock(schedulers.VirtualTime):
+    def due(self) -> float | None:
+        """Return the time of the next task, None if there is none."""
+        with self._queue.lock:
+            return self._queue.earliest()
+
+
+class _Rows(Publisher[Any], Subscription):
+    """Emits the rows of a key on demand, and does not complete.
+
+    Attributes:
+        starved: whether a row was not emitted because it was not requested.
+    """
+
+    carries_context = True
+
+    def __init__(self) -> None:
+        self._subscriber: Subscriber[Any] | None = None
+        self._demand = 0
+        self.starved = False
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self._subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int, /) -> None:
+        self._demand += n
+
+    def cancel(self) -> None:
+        self._subscriber = None
+
+    def emit(self, row: Any) -> bool:
+        """Emit a row, and return False if it was not requested or the stage has cancelled."""
+        if self._subscriber is None or not self._demand:
+            self.starved = self._subscriber is not None
+            return False
+        self._demand -= 1
+        self._subscriber.on_next(row)
+        return True
+
+    def __repr__(self) -> str:
+        return "rows of a key"
+
+
+class _Collector(Subscriber[Any]):
+    """Requests and collects all elements."""
+
+    def __init__(self) -> None:
+        self.emitted: list[Any] = []
+        self.error: BaseException | None = None
+        self.ended = False
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        subscription.request(UNBOUNDED)
+
+    def on_next(self, element: Any, /) -> None:
+        self.emitted.append(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.error = error
+
+    def on_complete(self) -> None:
+        self.ended = True

@@ -1,0 +1,93 @@
+"""State as values of JSON: plain values only, each restored with its type."""
+
+from __future__ import annotations
+
+import datetime
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from pyspark.sql import Row
+
+from pyrs._core.display import short
+from pyrs._core.validation import MISSING
+from pyrs.spark.schema.arrow import row_class
+
+__all__ = ["decoded", "encoded"]
+
+_SCALARS = frozenset({type(None), bool, int, float, str})
+
+
+def _all(values: Any) -> list[Any]:
+    return [encoded(value) for value in values]
+
+
+def _each(values: Any) -> Any:
+    return map(decoded, values)
+
+
+def _time(value: Any) -> list[Any]:
+    return [value.isoformat(), value.fold]
+
+
+# A type: its tag, the function that encodes a value as JSON, and the function that decodes it.
+_TYPES: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    list: ("list", _all, lambda parts: list(_each(parts))),
+    tuple: ("tuple", _all, lambda parts: tuple(_each(parts))),
+    set: ("set", _all, lambda parts: set(_each(parts))),
+    frozenset: ("frozenset", _all, lambda parts: frozenset(_each(parts))),
+    dict: ("dict", lambda value: _all(value.items()), lambda parts: dict(_each(parts))),
+    bytes: ("bytes", lambda value: b64encode(value).decode(), b64decode),
+    bytearray: ("bytearray", lambda value: b64encode(value).decode(), lambda text: bytearray(b64decode(text))),
+    Decimal: ("decimal", str, Decimal),
+    UUID: ("uuid", str, UUID),
+    datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.time: ("time", _time, lambda parts: datetime.time.fromisoformat(parts[0]).replace(fold=parts[1])),
+    datetime.datetime: (
+        "datetime",
+        _time,
+        lambda parts: datetime.datetime.fromisoformat(parts[0]).replace(fold=parts[1]),
+    ),
+    datetime.timedelta: (
+        "timedelta",
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda parts: datetime.timedelta(*parts),
+    ),
+    count: ("count", next, count),  # read when its subscription is over
+    type(MISSING): ("missing", lambda _: None, lambda _: MISSING),
+}
+_DECODERS = {tag: decode for tag, _, decode in _TYPES.values()}
+
+
+def encoded(value: Any) -> Any:
+    """Return a value as JSON has it: a scalar, or a list of a tag and a payload.
+
+    Raises:
+        TypeError: the value, or one within it, is not plain.
+    """
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    known = _TYPES.get(kind)
+    if known is not None:
+        return [known[0], known[1](value)]
+    if isinstance(value, Row):
+        return ["row", [getattr(value, "__fields__", None), _all(value)]]
+    raise TypeError(
+        f"{short(value)} is of type {kind.__name__}, and state may have None, bool, int, float, str, bytes, Decimal, "
+        "UUID, dates, times, and lists, tuples, dicts, sets and Rows of these"
+    )
+
+
+def decoded(value: Any) -> Any:
+    """Return the value of a result of ``encoded``."""
+    if type(value) is not list:
+        return value
+    tag, payload = value
+    if tag == "row":
+        names, parts = payload
+        return Row(*_each(parts)) if names is None else tuple.__new__(row_class(tuple(names)), tuple(_each(parts)))
+    return _DECODERS[tag](payload)

@@ -1,0 +1,125 @@
+"""Events of several users, a stage for each user, and a query with ``apply_by_key`` that may be killed.
+
+``python -m tests.spark.keyed_events FOLDER BATCH`` runs the query in a process of its own, and kills it with its JVM
+while it stores that batch. At batch -1 it runs to the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyrs
+from pyrs import spark as ps
+
+EVENTS = "value long, user string"
+RESULT = "user string, number long, totals array<long>"
+ROCKSDB = (
+    "spark.sql.streaming.stateStore.providerClass",
+    "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+)
+
+
+def totals(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+    """Return windows of the running totals of the distinct values, numbered."""
+    return (
+        rows.distinct(lambda row: row.value)
+        .scan(lambda total, row: (row.user, total[1] + row.value), ("", 0))
+        .skip(1)
+        .buffer(3, skip=2)
+        .flat_map(pyrs.from_iterable)
+        .window(5)
+        .concat_map(lambda window: window.to_list())
+        .with_index()
+        .map(lambda each: (each[1][0][0], each[0], [total for _, total in each[1]]))
+    )
+
+
+def write_events(folder: Path, count: int, files: int, users: int, values: int) -> None:
+    """Write events to files of different sizes, of which each is a micro-batch."""
+    generator = random.Random(count)
+    folder.mkdir(exist_ok=True)
+    cuts = sorted(generator.sample(range(1, count), files - 1))
+    for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, count], strict=True)):
+        lines = [
+            f'{{"user": "user {generator.randrange(users)}", "value": {generator.randrange(values)}}}\n'
+            for _ in range(start, end)
+        ]
+        path = folder / f"{number:04}.json"
+        path.write_text("".join(lines))
+        os.utime(path, (number, number))  # Spark reads files in the order of their times
+
+
+def expected(folder: Path) -> list[Any]:
+    """Return the rows of the same stage in the driver."""
+    from pyspark.sql import Row
+
+    rows: dict[str, list[Any]] = {}
+    for path in sorted(folder.glob("*.json")):
+        for line in path.read_text().splitlines():
+            event = json.loads(line)
+            rows.setdefault(event["user"], []).append(Row(**event))
+    # concat(never()) keeps the stream from completing, so that no incomplete buffer or window is emitted.
+    found: list[Any] = []
+    for each in rows.values():
+        totals(pyrs.from_iterable(each).concat(pyrs.never())).subscribe(on_next=found.append)
+    return in_order(found)
+
+
+def in_order(rows: Iterable[Any]) -> list[Any]:
+    """Return rows by user and number."""
+    return sorted(([user, number, list(values)] for user, number, values in rows), key=lambda row: row[:2])
+
+
+def stored(folder: Path) -> list[Any]:
+    """Return the rows of all batches."""
+    return in_order(row for path in folder.glob("*.json") for row in json.loads(path.read_text()))
+
+
+def run(spark: Any, events: Path, folder: Path, stage: Any = totals, kill_at: int = -1) -> None:
+    """Run a query over all files that are not processed yet."""
+    folder.mkdir(exist_ok=True)
+
+    def write(df: Any, batch_id: int) -> None:
+        rows = in_order(df.collect())
+        path = folder / f"{batch_id:04}.json"
+        if path.exists():
+            assert json.loads(path.read_text()) == rows, f"batch {batch_id} came again, and is another"
+        if batch_id == kill_at:
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(rows))
+        part.rename(path)
+
+    df = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).json(str(events))
+    writer = ps.apply_by_key(df, "user", stage, RESULT).writeStream.foreachBatch(write)
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+def main(folder: Path, kill_at: int) -> None:
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "3",
+        ROCKSDB[0]: ROCKSDB[1],
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    run(builder.getOrCreate(), folder / "events", folder / "stored", kill_at=kill_at)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,141 @@
+"""apply_by_key: state across micro-batches and restarts, timers, errors and refusals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import GroupedData
+
+import pyrs
+from pyrs import spark as ps
+from tests.spark.jobs import JOB_DEADLINE
+from tests.spark.keyed_events import EVENTS, RESULT, ROCKSDB, expected, in_order, run, stored, totals, write_events
+from tests.waiting import eventually
+
+pytest.importorskip("pandas")  # supports checks it
+needs_state = pytest.mark.skipif(not hasattr(GroupedData, "transformWithState"), reason="it takes PySpark 4.1")
+
+
+@pytest.fixture
+def rocksdb(spark: Any) -> Iterator[Any]:
+    spark.conf.set(*ROCKSDB)
+    yield spark
+    spark.conf.unset(ROCKSDB[0])
+
+
+def events_of(spark: Any, folder: Path) -> Any:
+    folder.mkdir(exist_ok=True)
+    return spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+@needs_state
+@pytest.mark.slow
+def test_state_continues_across_micro_batches_and_restarts(rocksdb: Any, tmp_path: Path) -> None:
+    write_events(tmp_path / "events", count=60, files=3, users=2, values=40)
+    held_back = tmp_path / "events" / "0002.json"
+    held_back.rename(tmp_path / "0002.json")
+    run(rocksdb, tmp_path / "events", tmp_path / "stored")
+    (tmp_path / "0002.json").rename(held_back)
+    run(rocksdb, tmp_path / "events", tmp_path / "stored")
+    assert stored(tmp_path / "stored") == expected(tmp_path / "events") != []
+    with pytest.raises(Exception, match=r"the checkpoint has the state of distinct\(.* the stage now has scan\("):
+        write_more = tmp_path / "events" / "0003.json"
+        write_more.write_text('{"user": "user 0", "value": 1}\n')
+        run(rocksdb, tmp_path / "events", tmp_path / "stored", lambda rows: rows.scan(lambda total, row: row))
+
+
+@needs_state
+@pytest.mark.slow
+def test_a_timer_emits_without_further_rows(rocksdb: Any, tmp_path: Path) -> None:
+    write_events(tmp_path / "events", count=9, files=1, users=2, values=40)
+    found: list[Any] = []
+
+    def last(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        return rows.debounce(0.5).with_index().map(lambda each: (each[1].user, each[0], [each[1].value]))
+
+    df = ps.apply_by_key(events_of(rocksdb, tmp_path / "events"), "user", last, RESULT)
+    writer = df.writeStream.foreachBatch(lambda df, _: found.extend(df.collect()))
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        eventually(lambda: len(found) == 2 or query.exception(), seconds=JOB_DEADLINE)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    events = map(json.loads, (tmp_path / "events" / "0000.json").read_text().splitlines())
+    latest = {event["user"]: event["value"] for event in events}
+    assert in_order(found) == sorted([user, 0, [value]] for user, value in latest.items())
+
+
+@needs_state
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda row: row.value // 0, r"PartitionFailed: partition \d+: key 'user 0': ZeroDivisionError"),
+        (
+            lambda row: (row.user, 0, [row.user]),
+            r"key 'user 0': SchemaMisfit: element 0, .*'totals.element' is of type",
+        ),
+    ],
+)
+def test_an_error_names_the_key(rocksdb: Any, tmp_path: Path, function: Any, message: str) -> None:
+    write_events(tmp_path / "events", count=2, files=1, users=1, values=40)
+    with pytest.raises(Exception, match=message):
+        run(rocksdb, tmp_path / "events", tmp_path / "stored", lambda rows: rows.map(function))
+
+
+@needs_state
+def test_arguments_are_validated(rocksdb: Any, tmp_path: Path) -> None:
+    df = events_of(rocksdb, tmp_path / "events")
+    arguments: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"key": 3}, TypeError, "key must be the name of a column, or a list of names, not int"),
+        ({"key": [3]}, TypeError, "key must have names of columns, not int"),
+        ({"key": []}, ValueError, "key must have a column"),
+        ({"key": "customer"}, ValueError, "df has no column 'customer': its columns are value, user"),
+        ({"stage": 3}, TypeError, "stage must be callable"),
+        ({"stage": lambda rows: rows.sample(1)}, TypeError, r"the state of sample\(1\): it cannot be saved"),
+        ({"as_": "arrow"}, ValueError, "as_ must be one of 'rows', 'tuples', 'dicts', not 'arrow'"),
+        ({"df": rocksdb.sql("select '' as user, 1L as value")}, ValueError, "df is not streaming"),
+        ({"df": 3}, TypeError, "df must be a DataFrame"),
+        ({"schema": "n long, n long"}, ValueError, "distinct names"),
+    ]
+    for given, kind, message in arguments:
+        with pytest.raises(kind, match=message):
+            ps.apply_by_key(**{"df": df, "key": "user", "stage": totals, "schema": RESULT, **given})
+
+
+def test_the_state_store_is_required(rocksdb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", "4.1.0")
+    rocksdb.conf.set(ROCKSDB[0], ROCKSDB[1].replace("RocksDB", "HDFSBacked"))
+    df = events_of(rocksdb, tmp_path / "events")
+    with pytest.raises(ValueError, match=r'needs Spark.s RocksDB state store: spark.conf.set\("spark'):
+        ps.apply_by_key(df, "user", totals, RESULT)
+    assert ps.supports(rocksdb)["apply_by_key"].startswith("no: apply_by_key needs Spark's RocksDB state store")
+
+
+def test_an_older_pyspark_is_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", "3.5.9")
+    with pytest.raises(NotImplementedError, match=r"needs PySpark 4\.1, .* and this is 3\.5\.9"):
+        ps.apply_by_key(events_of(spark, tmp_path / "events"), "user", totals, RESULT)
+    assert ps.supports(spark)["apply_by_key"].startswith("no: apply_by_key needs PySpark 4.1")
+
+
+@needs_state
+@pytest.mark.slow
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_a_million_events_equal_the_stage_in_the_driver_after_kills(tmp_path: Path) -> None:
+    write_events(tmp_path / "events", count=1_000_000, files=12, users=500, values=3_000)
+    for kill_at in (2, 3, 7):
+        command = [sys.executable, "-m", "tests.spark.keyed_events", str(tmp_path), str(kill_at)]
+        assert subprocess.run(command, start_new_session=True, check=False).returncode == -signal.SIGKILL
+        assert len(list((tmp_path / "stored").glob("*.json"))) == kill_at
+    subprocess.run([*command[:-1], "-1"], start_new_session=True, check=True)
+    assert stored(tmp_path / "stored") == expected(tmp_path / "events")
