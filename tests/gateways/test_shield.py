@@ -147,3 +147,20 @@ def test_an_interrupt_after_the_opening_of_a_bridge_leaves_no_link() -> None:
     with pytest.raises(KeyboardInterrupt):
         Bridge(gateway)
     assert gateway.peer.ended.wait(DEADLINE)
+
+
+def test_an_interrupt_at_any_line_of_the_opening_of_a_bridge_leaves_no_link() -> None:
+    line = 0
+    while True:
+        line += 1
+        gateway: Any = OpenedOnce(lambda: None)
+        with Raising((Bridge.__init__,), line) as raising:
+            try:
+                bridge = Bridge(gateway)
+            except KeyboardInterrupt:
+                peer = getattr(gateway, "peer", None)  # None before the opening
+                assert peer is None or peer.ended.wait(DEADLINE), f"line {raising.line}"
+                continue
+        assert not raising.raised and line > 10
+        assert bridge.close(DEADLINE)
+        return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import subprocess
@@ -65,6 +66,22 @@ def test_leaving_launch_closes_the_bridge_but_not_the_jvm(classes: Path) -> None
     for again in (jvm.launch(), jvm.connect()):
         with again:
             assert list(again.from_jvm(jpype.JClass("Parties").Range(5)).to_iterable(timeout=DEADLINE)) == [*range(5)]
+
+
+def test_a_bridge_closed_right_after_to_jvm_leaves_no_mirror_in_the_jvm(bridge: jvm.Bridge) -> None:
+    """Answers of control calls are kept for three seconds, and refer to mirrors; the end of the link drops them."""
+    reference = jpype.JClass("java.lang.ref.WeakReference")
+    mirrors = []
+    for number in range(3):
+        with jvm.connect() as closed_soon:
+            mirrors.append(reference(closed_soon.to_jvm(pyrs.just(number))))
+
+    def collected() -> bool:
+        gc.collect()
+        jpype.JClass("java.lang.System").gc()
+        return all(each.get() is None for each in mirrors)
+
+    eventually(collected, "mirrors of closed bridges are left in the JVM")
 
 
 def test_two_bridges_on_one_jvm(bridge: jvm.Bridge, parties: Any) -> None:
