@@ -6,7 +6,6 @@ It uses the browser of the system, because Playwright's own download needs more 
 from __future__ import annotations
 
 import functools
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,15 +14,12 @@ from typing import Any
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
+from tests.project.chromium import NARROW, WIDE, Observed, browser
+
+__all__ = ["browser"]
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(600)]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# The browser's own services are not part of the site.
-OPTIONS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-NARROW = {"width": 380, "height": 800}
-WIDE = {"width": 1280, "height": 900}
 SCHEME = "document.body.dataset.mdColorScheme"
 # The pictures and diagrams of a page that have no size, and its links to missing anchors of the same page.
 DEFECTS = """() => {
@@ -60,50 +56,6 @@ def address(site: Path) -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser: {', '.join(BROWSERS)}")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=OPTIONS)
-        yield browser
-        browser.close()
-
-
-class Observed:
-    """A page of the browser, with the problems that it has reported."""
-
-    def __init__(self, page: Any, address: str) -> None:
-        self.page = page
-        self.address = address
-        self.problems: list[str] = []
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("request", self._request)
-        page.on("response", self._response)
-        page.on("requestfailed", self._failed)
-
-    def _console(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
-            self.problems.append(f"console: {message.text}")
-
-    def _request(self, request: Any) -> None:
-        if not request.url.startswith((self.address, "data:", "blob:")):
-            self.problems.append(f"leaves the site: {request.url}")
-
-    def _response(self, response: Any) -> None:
-        if response.status >= 400:
-            self.problems.append(f"{response.status}: {response.url}")
-
-    def _failed(self, request: Any) -> None:
-        if request.failure != "net::ERR_ABORTED":  # the next page was opened first
-            self.problems.append(f"failed: {request.url}, {request.failure}")
-
-    def open(self, path: str) -> None:
-        self.page.goto(f"{self.address}/{path}", wait_until="load")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pyrs._core.sites import Site
 from pyrs._top.page import PageServer
 from pyrs.jvm.status import StatusServer
 from pyrs.jvm.streams import StreamStatus
-from tests.project.test_site_in_browser import NARROW, WIDE, Observed, browser
+from tests.project.chromium import NARROW, WIDE, Observed, browser
 from tests.waiting import DEADLINE, eventually
 
 __all__ = ["browser"]
