@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterator
 from threading import RLock
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 from weakref import WeakSet
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
-
-if TYPE_CHECKING:
-    from pyrs.telemetry.subscriptions import Observation
 
 __all__ = ["Meters", "Totals"]
 
@@ -24,6 +21,27 @@ _DELAYS = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
 _DURATIONS = [1e-3, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0]
 
 Values = Iterator[metrics.Observation]
+
+
+class Counted(Protocol):
+    """The counts of one subscription.
+
+    Attributes:
+        name: the name of the stream.
+        started: the time of the subscription.
+        bounded: the requested elements until the demand became unbounded.
+    """
+
+    name: str
+    started: float
+    bounded: int
+
+    def elements(self) -> int:
+        """Return the number of delivered elements, which never decreases."""
+        ...
+
+    def demand(self) -> int:
+        """Return the requested elements that have not arrived; 0 if the demand is unbounded."""
 
 
 class Totals:
@@ -42,7 +60,7 @@ class Totals:
         self.subscribed = 0
         self.requested = 0
         self.elements = 0
-        self.live: WeakSet[Observation] = WeakSet()
+        self.live: WeakSet[Counted] = WeakSet()
 
 
 class Meters:
@@ -87,7 +105,7 @@ class Meters:
 
     # Called by subscriptions.
 
-    def subscribed(self, observation: Observation) -> Totals:
+    def subscribed(self, observation: Counted) -> Totals:
         """Count a subscription and return the totals of its name.
 
         Beyond 1,000 names, all others share one: a program may compute names.
@@ -101,7 +119,7 @@ class Meters:
             totals.live.add(observation)
             return totals
 
-    def ended(self, observation: Observation, totals: Totals, outcome: str, error: BaseException | None) -> None:
+    def ended(self, observation: Counted, totals: Totals, outcome: str, error: BaseException | None) -> None:
         """Count a subscription as ended."""
         with self._lock:
             totals.live.discard(observation)
@@ -125,7 +143,7 @@ class Meters:
 
     # Called when the metrics are exported.
 
-    def _each(self) -> list[tuple[Totals, list[Observation]]]:
+    def _each(self) -> list[tuple[Totals, list[Counted]]]:
         with self._lock:
             return [(totals, list(totals.live)) for totals in self._totals.values()]
 
