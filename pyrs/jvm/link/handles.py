@@ -124,10 +124,10 @@ class Handles:
     def claim_subscriber(self, handle: int) -> Any:
         """Return a handle's Subscriber once: it takes one subscription (§2.5, §2.12).
 
-        Return None if it had one, or if the handle is unknown.
+        Return None if it had one, if the handle is unknown, or if its object is not a Subscriber.
         """
         owned = self._by_handle.get(handle)
-        if owned is None:
+        if owned is None or not _may_be_subscriber(owned.target):
             return None
         with self._lock:
             claimed, owned.claimed = owned.claimed, True
@@ -185,3 +185,10 @@ class Handles:
             by_handle, self._by_handle, self._by_identity = self._by_handle, {}, {}
         self._given_back.clear()
         return [owned.target for owned in by_handle.values()]
+
+
+def _may_be_subscriber(target: object) -> bool:
+    try:
+        return hasattr(target, "on_subscribe")
+    except Exception:  # raised by the object's __getattr__, so the call of on_subscribe fails, not the link
+        return True
