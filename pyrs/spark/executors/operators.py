@@ -15,6 +15,7 @@ from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.executors.tasks import Delivery, Published, Staged
+from pyrs.spark.executors.tracing import current_trace
 from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
@@ -150,12 +151,12 @@ def for_each_partition(
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
     work = packed(Delivery(subscriber_factory, shape), subscriber_factory, "subscriber_factory", df.sparkSession)
-    mapped = df.mapInArrow(_task(work), "elements long")
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
         checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
+        mapped = df.mapInArrow(_task(work), "elements long")
         return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
-    return Single(SparkOperator(call, mapped, _DeliveriesRun))
+    return Single(SparkOperator(call, lambda: df.mapInArrow(_task(work), "elements long"), _DeliveriesRun))
 
 
 def from_publishers(
@@ -269,7 +270,7 @@ def _task(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
     It travels by value and holds the work as bytes, so that an executor without this package can report that.
     """
-    check = requirement("pyrs")
+    check, entries = requirement("pyrs"), current_trace()
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -278,7 +279,12 @@ def _task(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
         from pyrs.spark.executors.pickling import unpacked
 
         partition = TaskContext.get().partitionId()
-        return unpacked(packed, lambda work: work.run(partition, batches))
+        output = unpacked(packed, lambda work: work.run(partition, batches))
+        if not entries:
+            return output
+        from pyrs.spark.executors.tracing import in_trace
+
+        return in_trace(entries, output)
 
     return task
 
@@ -295,7 +301,7 @@ class _DeliveriesRun(JobRun[int]):
     """The job of one Subscriber, on a background thread."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
-        self._mapped = operator.arguments
+        self._mapped = operator.arguments()  # in the context of this subscription, which the tasks continue
         super().__init__(subscriber, operator, self._mapped.sparkSession)
         self._started = False
 

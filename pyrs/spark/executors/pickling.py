@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from io import BytesIO
 from pickle import Unpickler, loads
 from types import CodeType
@@ -43,7 +43,7 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
     return packed
 
 
-def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
+def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any, None, None]:
     """Yield what ``use`` yields for the value; then add up the counts. In a task."""
     pickled, counts = loads(data)
     unpickler = _Unpickler(BytesIO(pickled))

@@ -91,7 +91,7 @@ class KeyedTask:
 
     def close(self) -> None:
         """End the task."""
-        self._opened.close()  # type: ignore[attr-defined]
+        self._opened.close()
 
     def _elements(self, rows: Iterator[Any]) -> Iterator[Any]:
         """Convert the rows, whose values are those of Arrow, to the elements of the stage."""

@@ -1,0 +1,46 @@
+"""Continue the trace of the driver in tasks, if ``pyrs.telemetry`` is used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from contextvars import copy_context
+from typing import Any
+
+from pyrs._core.observation import set_instrumentation
+
+__all__ = ["current_trace", "in_trace"]
+
+
+def current_trace() -> dict[str, str]:
+    """Return the W3C entries of the current span; none without ``telemetry.instrument``."""
+    propagation = sys.modules.get("pyrs.telemetry.propagation")
+    return {} if propagation is None else propagation.inject()
+
+
+def in_trace(entries: dict[str, str], iterator: Generator[Any, None, None]) -> Iterator[Any]:
+    """Yield what the iterator yields, with the span of the entries as the current one. In a task.
+
+    The subscriptions of the task are recorded. An executor without ``opentelemetry-api`` runs the task untraced.
+    """
+    with closing(iterator):
+        try:
+            from pyrs import telemetry
+            from pyrs.telemetry.propagation import extract
+        except ImportError:
+            yield from iterator
+            return
+        before = set_instrumentation(None)
+        telemetry.instrument()
+        try:
+            context = copy_context()
+            context.run(extract, entries)
+            while True:
+                try:
+                    batch = context.run(next, iterator)
+                except StopIteration:
+                    return
+                yield batch
+        finally:
+            set_instrumentation(before)  # Spark uses the worker again, for untraced queries
