@@ -1,4 +1,4 @@
-"""Record subscriptions with OpenTelemetry: spans, metrics, and one trace across the bridge.
+"""Record subscriptions with OpenTelemetry: spans, metrics, and one trace across the bridge and Spark.
 
 ``instrument`` records every subscription of this process, and ``span`` is an operator that names one. Needs
 ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. No other module of pyrs imports this package, so a
@@ -45,6 +45,7 @@ def instrument() -> None:
     The current trace crosses the bridges. If Python subscribes to a stream of the JVM, the stream receives
     ``traceparent``, and ``tracestate`` if there is one, in Reactor's ``Context``. If Reactor subscribes to a Python
     stream with a ``traceparent`` in its ``Context``, the subscription's span is a child of Reactor's span.
+    ``pyrs.spark`` sends both entries with the functions that run on executors.
 
     Examples:
         >>> from pyrs import telemetry

@@ -14,7 +14,7 @@ _enabled = False
 
 
 def propagate() -> None:
-    """Send the current trace with subscriptions across the bridges. Idempotent."""
+    """Send the current trace with subscriptions across the bridges, and with functions to executors. Idempotent."""
     global _enabled
     if _enabled:
         return
