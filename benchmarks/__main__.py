@@ -34,6 +34,12 @@ CORE_NAMES = (
     "flat-map",
     "publish-on",
     "async-for",
+    "split-lines",
+    "handle",
+    "merge-comparing",
+    "expand",
+    "sequence-equal",
+    "parallel",
     "import",
 )
 SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers", "read-stream")

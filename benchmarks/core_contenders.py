@@ -43,7 +43,7 @@ class Failed(RuntimeError):
     """A contender did not process all elements."""
 
 
-def _timed(work: Callable[[], int], expected: int) -> float:
+def timed(work: Callable[[], int], expected: int) -> float:
     start = time.perf_counter()
     processed = work()
     seconds = time.perf_counter() - start
@@ -52,7 +52,7 @@ def _timed(work: Callable[[], int], expected: int) -> float:
     return seconds
 
 
-class _Count:
+class Count:
     """Count elements; every contender makes the same call."""
 
     def __init__(self) -> None:
@@ -92,13 +92,13 @@ def map_filter(elements: int) -> Contender:
     def run(count: int) -> float:
         numbers = range(count)
         stream = pyrs.from_iterable(numbers).map(successor).filter(is_even)
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             stream.subscribe(on_next=counted)
             return counted.count
 
-        return _timed(work, count // 2)
+        return timed(work, count // 2)
 
     return Contender("ours", elements, run)
 
@@ -111,7 +111,7 @@ def map_filter_one_by_one(elements: int) -> Contender:
             pyrs.from_iterable(range(count)).map(successor).filter(is_even).subscribe(subscriber)
             return subscriber.count
 
-        return _timed(work, count // 2)
+        return timed(work, count // 2)
 
     return Contender("ours", elements, run)
 
@@ -120,28 +120,28 @@ def iterators(elements: int) -> Contender:
     """Run the same functions and consumer in a loop over built-in iterators."""
 
     def run(count: int) -> float:
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             for element in filter(is_even, map(successor, range(count))):
                 counted(element)
             return counted.count
 
-        return _timed(work, count // 2)
+        return timed(work, count // 2)
 
     return Contender("iterators", elements, run)
 
 
 def rx_map_filter(elements: int) -> Contender:
     def run(count: int) -> float:
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             source = reactivex.from_iterable(range(count))
             source.pipe(rx.map(successor), rx.filter(is_even)).subscribe(counted)
             return counted.count
 
-        return _timed(work, count // 2)
+        return timed(work, count // 2)
 
     return Contender("RxPY", elements, run)
 
@@ -151,20 +151,20 @@ def ten_maps(elements: int) -> Contender:
         stream: pyrs.Stream[int] = pyrs.from_iterable(range(count))
         for _ in range(10):
             stream = stream.map(successor)
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             stream.subscribe(on_next=counted)
             return counted.count
 
-        return _timed(work, count)
+        return timed(work, count)
 
     return Contender("ours", elements, run)
 
 
 def ten_maps_of_iterators(elements: int) -> Contender:
     def run(count: int) -> float:
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             iterator: Iterable[int] = range(count)
@@ -174,7 +174,7 @@ def ten_maps_of_iterators(elements: int) -> Contender:
                 counted(element)
             return counted.count
 
-        return _timed(work, count)
+        return timed(work, count)
 
     return Contender("iterators", elements, run)
 
@@ -185,7 +185,7 @@ def ten_maps_of_iterators(elements: int) -> Contender:
 def multicast(elements: int) -> Contender:
     def run(count: int) -> float:
         sink: Any = sinks.multicast()
-        counters = [_Count(), _Count()]
+        counters = [Count(), Count()]
         for counted in counters:
             sink.stream.map(successor).filter(is_even).subscribe(on_next=counted)
 
@@ -196,7 +196,7 @@ def multicast(elements: int) -> Contender:
             sink.try_emit_complete()
             return sum(counted.count for counted in counters)
 
-        return _timed(work, count // 2 * 2)
+        return timed(work, count // 2 * 2)
 
     return Contender("ours", elements, run)
 
@@ -204,7 +204,7 @@ def multicast(elements: int) -> Contender:
 def rx_subject(elements: int) -> Contender:
     def run(count: int) -> float:
         subject: Subject[int] = Subject()
-        counters = [_Count(), _Count()]
+        counters = [Count(), Count()]
         for counted in counters:
             subject.pipe(rx.map(successor), rx.filter(is_even)).subscribe(counted)
 
@@ -215,7 +215,7 @@ def rx_subject(elements: int) -> Contender:
             subject.on_completed()
             return sum(counted.count for counted in counters)
 
-        return _timed(work, count // 2 * 2)
+        return timed(work, count // 2 * 2)
 
     return Contender("RxPY", elements, run)
 
@@ -226,13 +226,13 @@ def rx_subject(elements: int) -> Contender:
 def flat_map(elements: int) -> Contender:
     def run(count: int) -> float:
         outer = count // INNER
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             pyrs.range(outer).flat_map(lambda _: pyrs.from_iterable(range(INNER))).subscribe(on_next=counted)
             return counted.count
 
-        return _timed(work, outer * INNER)
+        return timed(work, outer * INNER)
 
     return Contender("ours", elements, run)
 
@@ -240,14 +240,14 @@ def flat_map(elements: int) -> Contender:
 def rx_flat_map(elements: int) -> Contender:
     def run(count: int) -> float:
         outer = count // INNER
-        counted = _Count()
+        counted = Count()
 
         def work() -> int:
             source = reactivex.from_iterable(range(outer))
             source.pipe(rx.flat_map(lambda _: reactivex.from_iterable(range(INNER)))).subscribe(counted)
             return counted.count
 
-        return _timed(work, outer * INNER)
+        return timed(work, outer * INNER)
 
     return Contender("RxPY", elements, run)
 
@@ -257,7 +257,7 @@ def rx_flat_map(elements: int) -> Contender:
 
 def publish_on(elements: int) -> Contender:
     def run(count: int) -> float:
-        counted, completed = _Count(), threading.Event()
+        counted, completed = Count(), threading.Event()
         scheduler = schedulers.single()
         try:
 
@@ -267,7 +267,7 @@ def publish_on(elements: int) -> Contender:
                 _await(completed)
                 return counted.count
 
-            return _timed(work, count)
+            return timed(work, count)
         finally:
             scheduler.close()
 
@@ -276,7 +276,7 @@ def publish_on(elements: int) -> Contender:
 
 def rx_observe_on(elements: int) -> Contender:
     def run(count: int) -> float:
-        counted, completed = _Count(), threading.Event()
+        counted, completed = Count(), threading.Event()
 
         def work() -> int:
             source = reactivex.from_iterable(range(count)).pipe(rx.observe_on(NewThreadScheduler()))
@@ -284,7 +284,7 @@ def rx_observe_on(elements: int) -> Contender:
             _await(completed)
             return counted.count
 
-        return _timed(work, count)
+        return timed(work, count)
 
     return Contender("RxPY", elements, run)
 
@@ -299,7 +299,7 @@ def async_for(elements: int) -> Contender:
             seen += 1
         return seen
 
-    return Contender("ours", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count))
+    return Contender("ours", elements, lambda count: timed(lambda: asyncio.run(consume(count)), count))
 
 
 def async_generator(elements: int) -> Contender:
@@ -313,13 +313,13 @@ def async_generator(elements: int) -> Contender:
             seen += 1
         return seen
 
-    return Contender("generator", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count))
+    return Contender("generator", elements, lambda count: timed(lambda: asyncio.run(consume(count)), count))
 
 
 def aioreactive_map_filter(elements: int) -> Contender:
     async def consume(count: int) -> int:
         source = aioreactive.from_iterable(range(count))
-        counted, completed = _Count(), asyncio.Event()
+        counted, completed = Count(), asyncio.Event()
 
         async def send(element: int) -> None:
             counted(element)
@@ -332,7 +332,7 @@ def aioreactive_map_filter(elements: int) -> Contender:
         await asyncio.wait_for(completed.wait(), DEADLINE_SECONDS)
         return counted.count
 
-    return Contender("aioreactive", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count // 2))
+    return Contender("aioreactive", elements, lambda count: timed(lambda: asyncio.run(consume(count)), count // 2))
 
 
 # A bare interpreter.

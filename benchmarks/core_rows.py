@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks import core_contenders as contend
+from benchmarks import operator_contenders as operators
 from benchmarks.budgets import AtMostMore, Budget, Faster, Within
 from benchmarks.measure import Contender
 
@@ -76,6 +77,42 @@ CORE_ROWS = (
         "async for over from_iterable",
         lambda: (contend.async_for(MILLION // 2), contend.async_generator(MILLION // 2)),
         (Within("generator", 3),),
+    ),
+    CoreRow(
+        "split-lines",
+        "split_lines of chunks of 100 lines",
+        lambda: (operators.split_lines(MILLION), operators.lines_of_a_generator(MILLION)),
+        (Within("iterators", 2),),
+    ),
+    CoreRow(
+        "handle",
+        "handle with a function that emits every second element",
+        lambda: (operators.handle(MILLION), operators.even_of_a_generator(MILLION)),
+        (Within("iterators", 4),),
+    ),
+    CoreRow(
+        "merge-comparing",
+        "merge_comparing of two streams",
+        lambda: (operators.merge_comparing(MILLION // 4), operators.merge_of_heapq(MILLION // 4)),
+        (Within("iterators", 10),),
+    ),
+    CoreRow(
+        "expand",
+        "expand, breadth-first, a tree with ten children for each node",
+        lambda: (operators.expand(MILLION // 20), operators.rx_inner_streams(MILLION // 20)),
+        (Faster("RxPY", 2),),
+    ),
+    CoreRow(
+        "sequence-equal",
+        "sequence_equal of two equal streams",
+        lambda: (operators.sequence_equal(MILLION // 4), operators.rx_sequence_equal(20_000)),
+        (Faster("RxPY", 1),),
+    ),
+    CoreRow(
+        "parallel",
+        "parallel(4), map, sequential, on one thread",
+        lambda: (operators.parallel(MILLION // 4), operators.rx_rails(MILLION // 4)),
+        (Faster("RxPY", 0.3),),
     ),
     CoreRow(
         "import",
