@@ -6,7 +6,6 @@ import json
 import os
 import re
 import socket
-import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -20,6 +19,7 @@ from pyrs._top import page
 from pyrs._top.page import PageServer, connection_owner
 from pyrs.jvm.status import StatusServer
 from pyrs.jvm.streams import StreamStatus
+from tests.serving import serving
 from tests.waiting import DEADLINE
 
 STREAM = StreamStatus(1, "to Python", "<b>Publisher</b>", "live", 5, 4, 3, 1_500, 0.0, 2, 1.0, Site("/a/b.py", 7))
@@ -34,12 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    with PageServer(interval=0.0) as started:
-        thread = threading.Thread(target=started.serve_forever, args=(0.01,))
-        thread.start()
+    with serving(PageServer(interval=0.0)) as started:
         yield started
-        started.shutdown()
-        thread.join(DEADLINE)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from pyrs._top.page import PageServer
 from pyrs.jvm.status import StatusServer
 from pyrs.jvm.streams import StreamStatus
 from tests.project.chromium import NARROW, WIDE, Observed, browser
-from tests.waiting import DEADLINE, eventually
+from tests.serving import serving
+from tests.waiting import eventually
 
 __all__ = ["browser"]
 
@@ -55,12 +55,8 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process
 
 @pytest.fixture
 def server(process: Process) -> Iterator[PageServer]:
-    with PageServer(interval=INTERVAL) as started:
-        thread = threading.Thread(target=started.serve_forever, args=(0.01,))
-        thread.start()
+    with serving(PageServer(interval=INTERVAL)) as started:
         yield started
-        started.shutdown()
-        thread.join(DEADLINE)
 
 
 @pytest.fixture
