@@ -78,7 +78,7 @@ def _hash_of(paths: Iterable[Path]) -> str:
 def _sources() -> Iterator[Path]:
     for source in SOURCES:
         path = ROOT / source
-        found = [path] if path.suffix else path.rglob("*.java" if source in JAVA else "*.py")
+        found = path.rglob("*.java" if source in JAVA else "*.py") if path.is_dir() else [path]
         yield from (file for file in found if not file.as_posix().endswith(EXCLUDED))
 
 
