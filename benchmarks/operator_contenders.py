@@ -18,50 +18,39 @@ CHUNK = b"some words of one line\n" * LINES_OF_A_CHUNK
 BRANCHES = 10
 
 
-def ours(elements: int, expected: Callable[[int], int], stream: Callable[[int], pyrs.Stream[Any]]) -> Contender:
-    """Subscribe to a stream over the elements with unbounded demand."""
-
+def _contender(
+    name: str, elements: int, expected: Callable[[int], int], consume: Callable[[int, Count], object]
+) -> Contender:
     def run(count: int) -> float:
         counted = Count()
 
         def work() -> int:
-            stream(count).subscribe(on_next=counted)
+            consume(count, counted)
             return counted.count
 
         return timed(work, expected(count))
 
-    return Contender("ours", elements, run)
+    return Contender(name, elements, run)
+
+
+def ours(elements: int, expected: Callable[[int], int], stream: Callable[[int], pyrs.Stream[Any]]) -> Contender:
+    """Subscribe to a stream over the elements with unbounded demand."""
+    return _contender("ours", elements, expected, lambda count, counted: stream(count).subscribe(on_next=counted))
 
 
 def iterators(elements: int, expected: Callable[[int], int], iterate: Callable[[int], Iterable[Any]]) -> Contender:
     """Loop over a hand-written iterator."""
 
-    def run(count: int) -> float:
-        counted = Count()
+    def consume(count: int, counted: Count) -> None:
+        for element in iterate(count):
+            counted(element)
 
-        def work() -> int:
-            for element in iterate(count):
-                counted(element)
-            return counted.count
-
-        return timed(work, expected(count))
-
-    return Contender("iterators", elements, run)
+    return _contender("iterators", elements, expected, consume)
 
 
 def rxpy(elements: int, expected: Callable[[int], int], observable: Callable[[int], Any]) -> Contender:
     """Subscribe to an observable of RxPY."""
-
-    def run(count: int) -> float:
-        counted = Count()
-
-        def work() -> int:
-            observable(count).subscribe(counted)
-            return counted.count
-
-        return timed(work, expected(count))
-
-    return Contender("RxPY", elements, run)
+    return _contender("RxPY", elements, expected, lambda count, counted: observable(count).subscribe(counted))
 
 
 def same(count: int) -> int:
