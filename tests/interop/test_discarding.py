@@ -108,6 +108,15 @@ def test_hook_of_reactor_receives_what_a_cancel_in_java_drops(bridge: Bridge) ->
     watch = bridge.java_class("interop.Watch")()
     flux = bridge.java_class("reactor.core.publisher.Flux").from_(bridge.to_jvm(pyrs.range(1_000)))
     object_class = bridge.java_class("java.lang.Object").class_
+    before = sent = bridge.stats()["elements_out"]
+
+    def wait_for_more(_: object) -> None:
+        """Return to the Subscriber, which cancels, after further elements have been sent."""
+        nonlocal sent
+        eventually(lambda: bridge.stats()["elements_out"] > before + 1)
+        sent = bridge.stats()["elements_out"]
+
+    flux = flux.doOnNext(bridge.to_jvm_callable(wait_for_more, "java.util.function.Consumer"))
     assert flux.doOnDiscard(object_class, watch.elementConsumer()).blockFirst() == 0
-    eventually(lambda: watch.elements() > 0)
+    eventually(lambda: watch.elements() >= sent - before - 1)
     assert watch.elements() < 1_000
