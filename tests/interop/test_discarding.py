@@ -50,9 +50,7 @@ def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: in
     stream = bridge.from_jvm(bridge.java_class("reactor.core.publisher.Flux").fromIterable(pool)).prefetch(8)
     cancelled_at_random(stream, plan, released, delivered)  # the bridge keeps the classes that it uses
     eventually(lambda: bridge.stats()["streams_live"] == 0)
-    released.clear()
-    delivered.clear()
-    settled(bridge)
+    settled(bridge, released, delivered)
     base = handles(bridge)
     for number in range(times):
         cancelled_at_random(stream, plan, released, delivered)
@@ -60,9 +58,14 @@ def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: in
             released.clear()
             delivered.clear()
     eventually(lambda: bridge.stats()["streams_live"] == 0)
-    released.clear()
-    delivered.clear()
-    collected(lambda: handles(bridge) <= base, lambda: f"{handles(bridge)} handles, {base} before")
+
+    def none_left() -> bool:
+        """Return whether no handle is left; a worker may still pass a batch that arrived late to ``released``."""
+        released.clear()
+        delivered.clear()
+        return handles(bridge) <= base
+
+    collected(none_left, lambda: f"{handles(bridge)} handles, {base} before")
 
 
 def handles(bridge: Bridge) -> int:
@@ -70,11 +73,13 @@ def handles(bridge: Bridge) -> int:
     return int(str(bridge.jvm_stats()["handles_owned"]))
 
 
-def settled(bridge: Bridge) -> None:
-    """Wait until no handle is given back any more."""
+def settled(bridge: Bridge, *elements: list[Any]) -> None:
+    """Drop the elements, and wait until no handle is given back any more."""
     numbers = [-1]
 
     def same() -> bool:
+        for some in elements:
+            some.clear()
         numbers.append(handles(bridge))
         return numbers[-1] == numbers[-2]
 
