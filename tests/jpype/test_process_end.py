@@ -149,6 +149,7 @@ def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None
 
 PROGRAM = """
     import gc, os, signal, sys, threading
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup makes its descendants ignore it
     import jpype
     import pyrs
     from pyrs import jvm
