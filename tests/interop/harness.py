@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import keyword
+import re
 import shutil
 import subprocess
 import threading
@@ -18,6 +19,8 @@ from pyrs.jvm import JavaObject
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "jars" / "lib"
+DECLARED = re.compile(r"^ *libraries '[^':]+:([^':]+):([^':]+)'", re.MULTILINE)
+"""The name and the version of each library in ``build.gradle``."""
 DEADLINE = 20.0
 MILLISECONDS = 20_000
 Server = TypeVar("Server", bound=BaseServer)
@@ -90,11 +93,19 @@ def _unwrapped(value: Any) -> Any:
     return value.java if isinstance(value, JavaObject) else value
 
 
-def library_jars() -> list[Path]:
-    jars = sorted(LIBRARIES.glob("*.jar"))
-    if not jars:
-        raise FileNotFoundError(f"{LIBRARIES} is empty: run `gradle -p tests/interop/jars` (`make test` does)")
-    return jars
+def library_jars(folder: Path = LIBRARIES) -> list[Path]:
+    """Return the jars of the libraries.
+
+    Raises:
+        FileNotFoundError: a library of ``build.gradle`` is missing in the folder.
+    """
+    declared = DECLARED.findall((HERE / "jars" / "build.gradle").read_text(encoding="utf-8"))
+    missing = [name for name in map("-".join, declared) if not (folder / f"{name}.jar").is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder} has no {', '.join(missing)}: run `gradle -p tests/interop/jars` (`make test` does)"
+        )
+    return sorted(folder.glob("*.jar"))
 
 
 def compile_helpers(folder: Path) -> Path:

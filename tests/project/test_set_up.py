@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.harness import LIBRARIES, library_jars
 from tests.project.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -191,6 +192,16 @@ def workflows() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
     files = (ROOT / ".github" / "workflows").glob("*.yml")
     return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
+@pytest.mark.parametrize("outdated", ["", "rxjava-3.0.0.jar"])
+def test_missing_libraries_of_the_tests_are_reported_with_the_command(tmp_path: Path, outdated: str) -> None:
+    for jar in LIBRARIES.glob("*.jar") if outdated else ():
+        (tmp_path / jar.name).touch()
+    (tmp_path / "rxjava-3.1.10.jar").unlink(missing_ok=True)
+    (tmp_path / (outdated or "other.jar")).touch()
+    with pytest.raises(FileNotFoundError, match=r"has no .*rxjava-3\.1\.10.*gradle -p tests/interop/jars"):
+        library_jars(tmp_path)
 
 
 def test_workflows_run_existing_targets() -> None:
