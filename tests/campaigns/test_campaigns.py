@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,8 +17,10 @@ from pyrs.errors import ProtocolError
 from pyrs.jvm.link.frames import FrameDecoder, FrameType, frame
 from tests.campaigns import fuzz_inputs, fuzz_python
 from tests.campaigns.__main__ import CAMPAIGNS, main
+from tests.campaigns.chaos import Proxy
 from tests.campaigns.fuzz_java import Dialled, JavaFuzz
 from tests.campaigns.fuzz_python import Conversation, FuzzSession
+from tests.waiting import DEADLINE
 
 CORPUS = json.loads((Path(__file__).parent / "corpus.json").read_text(encoding="utf-8"))
 FRAMES = 20_000
@@ -83,6 +86,16 @@ def test_a_mutated_input_keeps_the_form_of_an_input() -> None:
 
 def test_the_python_half_withstands_some_frames() -> None:
     fuzz_python.fuzz(secrets.randbelow(2**32), None, FRAMES)
+
+
+@pytest.mark.parametrize("limits", [(None, 1 << 40), (1 << 40, None)])
+def test_the_proxy_cuts_a_connection_that_does_not_reach_its_limit(limits: tuple[int | None, int | None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(DEADLINE)
+        proxy = Proxy(server.getsockname()[1], limits, 0.0, reset=False, seconds=0.01)
+        with socket.create_connection(("127.0.0.1", proxy.port), DEADLINE) as near, server.accept()[0] as far:
+            far.settimeout(DEADLINE)
+            assert near.recv(1) == far.recv(1) == b""
 
 
 @pytest.mark.campaign

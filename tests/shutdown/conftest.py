@@ -37,6 +37,7 @@ def new_jvm(classes: Path) -> Iterator[Callable[[], PlainJvm]]:
     yield start
     for each in started:
         each.stop()
+        assert not each.gateway._gateway_client.deque, "a connection to a stopped JVM is left"
 
 
 @pytest.fixture

@@ -75,8 +75,8 @@ class PlainJvm:
 
     def stop(self) -> None:
         if self.process.poll() is None:
-            self.gateway.close()
             self.kill()
+        self.gateway.close()  # the finalizers of Py4J's objects would log the errors of connections that are left
         for stream in (self.process.stdin, self.process.stdout, self._output):
             if stream is not None:
                 stream.close()
