@@ -34,6 +34,7 @@ public final class Connection {
     private static final int MAX_RELEASED = Limits.of("release.unsent");
     private static final int MAX_UNSENT = Limits.of("link.unsent");
     private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(Limits.of("release.interval_ms"));
+    private static final long BURST_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
     private static final long GOAWAY_MILLIS = Limits.of("close.java_ms");
 
     /** Open connections. With JPype the process outlives the JVM, so a shutdown hook closes their sockets. */
@@ -161,6 +162,10 @@ public final class Connection {
                 LockSupport.parkNanos(this, HOUSEKEEPING_NANOS);
             }
             parked = false;
+            if (outbox.isFilling()) {
+                // A frame of few elements costs as much as a full one, which the emitting thread writes by itself.
+                LockSupport.parkNanos(this, BURST_NANOS);
+            }
             try {
                 if (session.handles().pendingReleases() > 0) {
                     session.handles().releaseFrames().forEach(outbox::control);

@@ -20,6 +20,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 final class OutboundBatches extends Outbox.Source {
     static final int MAX_ELEMENTS = Limits.of("next.elements");
+    /** The elements in a batch of a Publisher that emits much faster than frames are written. */
+    private static final int BURST = 8;
+
     private static final int FREE = 0;
     private static final int EMITTING = 1;
     private static final int TAKING = 2;
@@ -54,6 +57,9 @@ final class OutboundBatches extends Outbox.Source {
     private int gate;
     private volatile boolean writerWaits;
     private int count;
+    /** The elements of the last batch. */
+    private int previous;
+
     private OutgoingMessage unfinished;
     /** Used by the writer only: an emitter held the gate at the last attempt. */
     private boolean blocked;
@@ -113,6 +119,7 @@ final class OutboundBatches extends Outbox.Source {
 
     private void seal() {
         sealed.add(new Batch(buffer.take(Frames.HEADER, count), collector.take(), count));
+        previous = count;
         count = 0;
     }
 
@@ -194,6 +201,11 @@ final class OutboundBatches extends Outbox.Source {
         while ((batch = nextBatch()) != null) {
             batch.references.discard(session.handles());
         }
+    }
+
+    @Override
+    boolean isFilling() {
+        return Math.max(count, previous) >= BURST && sealed.isEmpty() && stream.terminal() == null;
     }
 
     boolean isEmpty() {

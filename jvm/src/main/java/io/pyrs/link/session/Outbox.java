@@ -34,6 +34,11 @@ public final class Outbox {
             return queued.get();
         }
 
+        /** Returns whether elements are being added so fast that the next frame should wait for more of them. */
+        boolean isFilling() {
+            return false;
+        }
+
         /** Writes the next frame, if there is one; returns whether more may follow. Called by one thread at a time. */
         abstract boolean take(Outbox outbox);
     }
@@ -116,6 +121,12 @@ public final class Outbox {
 
     public boolean hasWork() {
         return open && !closed && (!control.isEmpty() || !ready.isEmpty());
+    }
+
+    /** Returns whether the next frame should wait for more elements of its source. No control frame waits. */
+    public boolean isFilling() {
+        Source next = control.isEmpty() ? ready.peek() : null;
+        return next != null && next.isFilling();
     }
 
     private boolean write(int rounds) {
