@@ -26,7 +26,7 @@ from pyrs.jvm.link.window import Window
 
 T = TypeVar("T")
 _COMPLETE = object()
-_RUN = 16
+_RUN = 64
 """The smallest demand for which chunks are cut to its size, so that it is not counted for each element."""
 
 
@@ -313,13 +313,14 @@ class InboundStream(DrainLoop, CountingSubscription):
             return 0
         on_next = subscriber.on_next
         consume = subscriber.consume if isinstance(subscriber, IteratorConsumer) else None
+        take = requests.popleft
         demand = self._demand
-        total = 0
+        before = window.delivered
         while not self._cancelled and self._asked_nonpositive is None:
             while requests:
-                n = requests.popleft()
+                n = take()
                 window.request(n)
-                demand = min(demand + n, UNBOUNDED)
+                demand += n
             self._refill()
             if not self._current:
                 if not batches or self._unreadable:
@@ -332,46 +333,48 @@ class InboundStream(DrainLoop, CountingSubscription):
             current = self._current
             # In pieces of a quarter of the window, so that it is refilled in time for a slow Subscriber.
             piece = max(window.limit >> 2, 1)
-            if demand >= _RUN:
-                piece = min(piece, demand)
+            if demand >= _RUN and demand < piece:
+                piece = demand
             chunk = current if len(current) <= piece else current[:piece]
-            covered = demand >= len(chunk)
+            size = self._size = len(chunk)
             left = self._left = iter(chunk)
-            self._size = len(chunk)
-            handed = 0
+            asked = withheld = 0
+            covered = demand >= size
             try:
                 if not covered:
                     for element in left:
                         if not demand:
                             if not requests:
+                                withheld = 1
                                 break
-                            demand = requests.popleft()
-                            # Saturated where it is read: a call for each request(1) would cost more.
-                            window.requested += demand
+                            demand = take()
+                            asked += demand  # saturated where it is read: a call for each request(1) would cost more
                         demand -= 1
-                        handed += 1
                         on_next(element)
                         if self._cancelled:
                             break  # type: ignore[unreachable]
                 elif consume is not None:
-                    consume(left, len(chunk))
+                    consume(left, size)
                 else:
                     for element in left:
                         on_next(element)
                         if self._cancelled:  # by on_next or another thread
                             break  # type: ignore[unreachable]
             finally:  # elements before one whose on_next raised are not counted as dropped
+                handed = size - length_hint(left) - withheld
                 if covered:
                     # The demand covers the chunk, so it is not counted element by element.
-                    handed = len(chunk) - length_hint(left)
                     demand -= handed
-                self._current = [] if handed == len(current) else current[handed:]
                 self._demand = demand
                 self._left = None
+                if handed == len(current):
+                    self._current = []
+                else:
+                    del current[:handed]
+                window.requested += asked
                 window.delivered += handed
-            total += handed
         self._demand = demand
-        return total
+        return window.delivered - before
 
     def _next_batch(self, body: Body) -> None:
         error: Exception | None
