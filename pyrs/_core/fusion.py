@@ -16,7 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat, takewhile
-from operator import is_, length_hint
+from operator import length_hint
 from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
@@ -288,11 +288,12 @@ def false_end() -> RuntimeError:
 def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
     """Return up to ``limit`` elements before a None, and whether there was one.
 
-    Runs at C speed, for iterators that cannot block.
+    Only for iterators that cannot block.
     """
     batch = list(islice(iterator, limit))
-    if any(map(is_, batch, repeat(None))):  # not "None in batch", which calls each element's __eq__
-        return list(takewhile(lambda element: element is not None, batch)), True
+    for element in batch:  # not "None in batch", which is slower and calls each element's __eq__
+        if element is None:
+            return list(takewhile(lambda each: each is not None, batch)), True
     return batch, False
 
 
