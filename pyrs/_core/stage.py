@@ -290,8 +290,9 @@ class TailRun(DrainLoop, StageRun):
         self._emitted += 1
         self.emit(element)
 
-    def drop(self, element: Any) -> None:
-        """Discard an element of ``end_with`` that was not emitted. Overridden if upstream's elements are among them."""
+    def drop(self, element: Any, /) -> None:
+        """Discard an element of ``end_with`` that was not emitted. ``ignored`` replaces it if upstream has none."""
+        self.discard(element)
 
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
         """Emit these elements as demanded, then complete or fail. The source has ended."""

@@ -31,25 +31,17 @@ class _DecodeRun(TailRun):
     def __init__(self, stage: Decode) -> None:
         super().__init__()
         self._decoder = stage.begin()
-        self._unbounded = False
-
-    def request_more(self, n: int) -> None:
-        self._unbounded = self._unbounded or n >= UNBOUNDED
-        self.request_upstream(n)
 
     def on_next(self, element: Any) -> None:
         text = self._decoder.decode(checked_chunk(element))
         if text:
             self.forward(text)
-        elif not self._unbounded:
+        elif self._requested < UNBOUNDED:
             self.request_upstream(1)
 
     def on_complete(self) -> None:
         text = self._decoder.decode(b"", True)
         self.end_with(*([text] if text else []))
-
-    def drop(self, element: Any) -> None:
-        self.discard(element)
 
 
 class Decode(Stage):
@@ -244,9 +236,6 @@ class _SplitLinesRun(TailRun):
             n, self._due = self._due, 0
         if n:
             self.request_upstream(n)
-
-    def drop(self, element: Any) -> None:
-        self.discard(element)
 
     def release(self) -> None:
         super().release()

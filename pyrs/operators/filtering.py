@@ -197,9 +197,6 @@ class _TakeLastRun(GatherRun):
         last, self._last = self._last, deque(maxlen=0)
         self.end_with(*last)
 
-    def drop(self, element: Any) -> None:
-        self.discard(element)
-
     def release(self) -> None:
         super().release()
         last, self._last = self._last, deque(maxlen=None if self._last.maxlen is None else 0)

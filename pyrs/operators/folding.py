@@ -10,7 +10,7 @@ from typing import Any
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge
-from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun
+from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun, ignored
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
 
@@ -200,6 +200,8 @@ def _shown(default: Any) -> str:
 
 
 class _ElementAtRun(GatherRun):
+    drop = ignored  # the default
+
     def __init__(self, stage: ElementAt) -> None:
         super().__init__(min(stage.index + 1, UNBOUNDED))
         self._stage = stage
@@ -289,6 +291,8 @@ class OnlyElement(FoldStage):
 
 
 class _DefaultRun(TailRun):
+    drop = ignored  # the value
+
     def __init__(self, stage: DefaultIfEmpty) -> None:
         super().__init__()
         self._value = stage.value
@@ -330,6 +334,8 @@ class DefaultIfEmpty(Stage):
 
 
 class _MatchRun(GatherRun):
+    drop = ignored  # the answer
+
     def __init__(self, stage: Match) -> None:
         super().__init__()
         self._stage = stage

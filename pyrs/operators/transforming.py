@@ -22,6 +22,7 @@ from pyrs._core.stage import (
     Stage,
     StageRun,
     TailRun,
+    ignored,
 )
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NonPositiveRequest
@@ -269,6 +270,8 @@ class WithIndex(ElementStage):
 
 
 class _MaterializeRun(TailRun):
+    drop = ignored  # a notification without an element
+
     def __init__(self, _: Materialize) -> None:
         super().__init__()
 

@@ -265,6 +265,12 @@ def milliseconds(seconds: float) -> str:
     return f"within {round(seconds * 1000)} ms"
 
 
+def overdue(message: str, seconds: float) -> str:
+    """Return the message with the time limit, which precedes the number of a rule."""
+    what, rule, rest = message.partition(" (rule")
+    return f"{what} {milliseconds(seconds)}{rule}{rest}"
+
+
 def _flop(message: str) -> Flop:
     flop = Flop(message)
     flop.stack = callers()

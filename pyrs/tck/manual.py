@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
-from pyrs.tck.environment import TestEnvironment, milliseconds, named
+from pyrs.tck.environment import TestEnvironment, named, overdue
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
@@ -168,7 +168,7 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
         error = self.env.await_async_error(self.env.timeout)
         expected = f"expected on_error({kind.__name__})"
         if error is None:
-            self.env.flop_and_fail(f"{expected} {milliseconds(self.env.timeout)}")
+            self.env.flop_and_fail(overdue(expected, self.env.timeout))
         if not isinstance(error, kind):
             self.env.flop_and_fail(f"{expected} but received {type(error).__name__}: {error}")
         return error

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
 
-from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, milliseconds, named, remaining
+from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, named, overdue, remaining
 
 __all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle", "linger", "started"]
 
@@ -67,7 +67,7 @@ class Latch:
         """Wait for the event; record an error if it does not happen."""
         within = self._env.timeout if timeout is None else timeout
         if not self._event.wait(within):
-            self._env.flop(f"{message} {milliseconds(within)}")
+            self._env.flop(overdue(message, within))
 
 
 class Promise(Generic[T]):
@@ -104,7 +104,7 @@ class Promise(Generic[T]):
     def expect_completion(self, timeout: float, message: str) -> None:
         """Wait for the value; record an error if it does not arrive."""
         if not self._event.wait(timeout):
-            self._env.flop(f"{message} {milliseconds(timeout)}")
+            self._env.flop(overdue(message, timeout))
 
 
 class Receptacle(Generic[T]):
@@ -146,7 +146,7 @@ class Receptacle(Generic[T]):
         """Wait for an element; fail if none arrives."""
         value = self._poll(timeout)
         if value is _NOTHING:
-            self._env.flop_and_fail(f"{message} {milliseconds(timeout)}")
+            self._env.flop_and_fail(overdue(message, timeout))
         if value is END_OF_STREAM:
             self._env.flop_and_fail(f"{message}: expected an element but received the end of the stream")
         element: T = value
@@ -156,7 +156,7 @@ class Receptacle(Generic[T]):
         """Wait for an element or the end; if neither arrives, record an error."""
         value = self._poll(timeout)
         if value is _NOTHING:
-            self._env.flop(f"{message} {milliseconds(timeout)}")
+            self._env.flop(overdue(message, timeout))
             return END_OF_STREAM
         either: T | _EndOfStream = value
         return either
@@ -170,7 +170,7 @@ class Receptacle(Generic[T]):
         """Wait for the end of the stream; record an error if it does not arrive."""
         value = self._poll(timeout)
         if value is _NOTHING:
-            self._env.flop(f"{message} {milliseconds(timeout)}")
+            self._env.flop(overdue(message, timeout))
         elif value is not END_OF_STREAM:
             self._env.flop(f"expected the end of the stream but received element [{named(value)}]")
 

@@ -254,7 +254,7 @@ class NeverRefuses(RightProcessor):
 
 
 CASES = [
-    Case(ALL_SUBSCRIBERS, TellsOne, "the Processor did not forward the error (rule 4.2) within 1000 ms"),
+    Case(ALL_SUBSCRIBERS, TellsOne, "the Processor did not forward the error within 1000 ms (rule 4.2)"),
     Case(ALL_SUBSCRIBERS, TellsAnother, "but received on_error(RuntimeError('something went wrong'))"),
     Case(ALL_SUBSCRIBERS, WaitsForAll, "let does_coordinated_emission() return True"),
     Case(
@@ -264,14 +264,14 @@ CASES = [
         Status.SKIPPED,
         {"max_supported_subscribers": 1},
     ),
-    Case(AT_ONCE, KeepsTheErrorBack, "the Processor did not forward the error (rule 4.2) within 1000 ms"),
+    Case(AT_ONCE, KeepsTheErrorBack, "the Processor did not forward the error within 1000 ms (rule 4.2)"),
     Case(AT_ONCE, TellsAnother, "but received on_error(RuntimeError('something went wrong'))"),
     Case(LONG_AGO, NeverRequests, "the Subscriber did not call request()"),
     Case(LONG_AGO, ForgetsOldDemand, "the Subscriber did not call request()"),
     Case(LONG_AGO, SendsTwice, "downstream but received on_next("),
     Case(LONG_AGO, Changes, "expected on_next(0) downstream but received on_next(100)"),
     # One case for each side, so that both are tested.
-    Case(SECOND, NeverRefuses, "did not cancel the second Subscription (rule 2.5)"),
+    Case(SECOND, NeverRefuses, "did not cancel the second Subscription within 1000 ms (rule 2.5)"),
     Case("required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates", Noop, "the expected element"),
 ]
 
