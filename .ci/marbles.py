@@ -83,7 +83,7 @@ def draw_timeline(token: Token, top: float) -> Iterator[str]:
     y = top + MIDDLE
     signals = list(signals_of(token.text))
     ended = bool(signals) and signals[-1].text in ("|", "X")
-    left, right = token.column * WIDTH, (token.column + len(token.text)) * WIDTH
+    left, right = token.column * WIDTH, float((token.column + len(token.text)) * WIDTH)
     if len(token.text) > 1:
         right += -WIDTH / 2 if ended else WIDTH
         yield f'<line class="time" x1="{left:.1f}" y1="{y}" x2="{right:.1f}" y2="{y}"/>'
