@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from pyrs._core import hooks
+from pyrs._core.downstream import SubscriberWrapper
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Publisher, Subscriber, Subscription
 
@@ -93,10 +94,9 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
         subscriber.on_error(error)
 
 
-class _SubscriberInContext(Subscriber[T]):
+class _SubscriberInContext(SubscriberWrapper[T]):
     def __init__(self, subscriber: Subscriber[T], context: Context) -> None:
-        self._subscriber = subscriber
-        self.discards = hooks.discards_of(subscriber)
+        super().__init__(subscriber)
         self._context = context
         self._copy, self._on_next = context.copy, subscriber.on_next  # looked up once, not for each element
 
@@ -111,9 +111,6 @@ class _SubscriberInContext(Subscriber[T]):
 
     def on_complete(self) -> None:
         self._context.copy().run(self._subscriber.on_complete)
-
-    def __repr__(self) -> str:
-        return repr(self._subscriber)
 
 
 class _ConsumerInContext(_SubscriberInContext[T], IteratorConsumer[T]):

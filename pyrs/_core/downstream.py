@@ -16,7 +16,7 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
-__all__ = ["DownstreamSubscription", "checked_subscriber"]
+__all__ = ["DownstreamSubscription", "SubscriberWrapper", "checked_subscriber", "subscriber_name"]
 
 T = TypeVar("T")
 
@@ -33,6 +33,36 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
         if not callable(getattr(subscriber, name, None)):
             raise TypeError(f"subscriber must be a Subscriber: {type(subscriber).__name__} has no {name}()")
     return subscriber
+
+
+class SubscriberWrapper(Subscriber[T]):
+    """Forwards signals to another Subscriber, which messages name in its place."""
+
+    def __init__(self, subscriber: Subscriber[T]) -> None:
+        self._subscriber = subscriber
+        self.discards = hooks.discards_of(subscriber)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscriber.on_subscribe(subscription)
+
+    def on_next(self, element: T, /) -> None:
+        self._subscriber.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        self._subscriber.on_complete()
+
+    def __repr__(self) -> str:
+        return repr(self._subscriber)
+
+
+def subscriber_name(subscriber: object) -> str:
+    """Return the name of a Subscriber's class, without wrappers of pyrs."""
+    while isinstance(subscriber, SubscriberWrapper):
+        subscriber = subscriber._subscriber
+    return type(subscriber).__name__
 
 
 class DownstreamSubscription(Subscription, Generic[T]):
@@ -205,4 +235,4 @@ class DownstreamSubscription(Subscription, Generic[T]):
         who = self._terminate() or subscriber
         if hooks.is_exit(error):
             raise error
-        hooks.on_error_dropped(error, f"raised by {signal} of {type(who).__name__}" if who else signal)
+        hooks.on_error_dropped(error, f"raised by {signal} of {subscriber_name(who)}" if who else signal)

@@ -10,7 +10,7 @@ from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED, add_demand, non_positive
 from pyrs._core.display import short
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import checked_subscriber, subscriber_name
 from pyrs._core.states import TRANSITIONS, Signal, State, Step
 from pyrs._core.validation import checked_integer
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
@@ -82,7 +82,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._subscriber: Subscriber[T] | None = subscriber
         self.discards = hooks.discards_of(subscriber)
         self._upstream: Subscription | None = None
-        self._name = f"Subscriber {type(subscriber).__name__}"
+        self._name = f"Subscriber {subscriber_name(subscriber)}"
         self._source = "the Publisher" if source is None else f"Publisher {type(source).__name__}"
         self._subscription = "the Subscription"
         self._checks_subscriber = source is None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import clipped
+from pyrs._core.downstream import subscriber_name
 from pyrs._core.sites import Site
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
@@ -191,7 +192,7 @@ def _status(stream: InboundStream | OutboundStream, now: float) -> StreamStatus:
 def _peer_name(stream: InboundStream) -> str:
     if stream.handle:
         return f"Publisher {stream.handle} of the JVM"
-    return f"for {type(stream.subscriber).__name__}"
+    return f"for {subscriber_name(stream.subscriber)}"
 
 
 def _name(publisher: object) -> str:

@@ -12,13 +12,13 @@ from pyrs._core import hooks
 from pyrs._core.context import attach, bound, capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer
 from pyrs._core.operator import Operator
 from pyrs._core.sites import add_note, blame
 from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
 from pyrs._core.validation import checked_callable, checked_natural
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, Subscriber
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -149,28 +149,13 @@ _EVENTS = {
 """The events of the methods whose run is an ``_ActionRun``."""
 
 
-class _DiscardingSubscriber(Subscriber[Any]):
-    """Forwards every signal, and carries the function to the operators upstream."""
+class _DiscardingSubscriber(SubscriberWrapper[Any]):
+    """Carries the function to the operators upstream."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: DoOnDiscard) -> None:
-        self._subscriber = subscriber
-        self.discards = (operator.receive, *hooks.discards_of(subscriber))
-        # Looked up once: a method of this class would cost a frame for each element.
-        self.on_next = subscriber.on_next  # type: ignore[method-assign]
-        self.on_error = subscriber.on_error  # type: ignore[method-assign]
-        self.on_complete = subscriber.on_complete  # type: ignore[method-assign]
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._subscriber.on_subscribe(subscription)
-
-    def on_next(self, element: Any, /) -> None: ...
-
-    def on_error(self, error: BaseException, /) -> None: ...
-
-    def on_complete(self) -> None: ...
-
-    def __repr__(self) -> str:
-        return repr(self._subscriber)
+        super().__init__(subscriber)
+        self.discards = (operator.receive, *self.discards)
+        self.on_next = subscriber.on_next  # type: ignore[method-assign]  # saves a frame for each element
 
 
 class _DiscardingConsumer(_DiscardingSubscriber, IteratorConsumer[Any]):

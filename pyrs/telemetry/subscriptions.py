@@ -16,9 +16,9 @@ from opentelemetry import trace
 
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
-from pyrs._core.hooks import discards_of, on_error_dropped
+from pyrs._core.hooks import on_error_dropped
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import CountingSubscription
 from pyrs._core.operator import Operator
@@ -133,11 +133,10 @@ def observed(subscriber: Subscriber[T], observation: Observation) -> Subscriber[
     return _ObservedSubscriber(subscriber, observation)
 
 
-class _ObservedSubscriber(Subscriber[T]):
+class _ObservedSubscriber(SubscriberWrapper[T]):
     def __init__(self, subscriber: Subscriber[T], observation: Observation) -> None:
-        self._subscriber = subscriber
+        super().__init__(subscriber)
         self._observation = observation
-        self.discards = discards_of(subscriber)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if isinstance(subscription, CountingSubscription):
@@ -164,9 +163,6 @@ class _ObservedSubscriber(Subscriber[T]):
     def on_complete(self) -> None:
         self._observation.end("completed")
         self._subscriber.on_complete()
-
-    def __repr__(self) -> str:
-        return repr(self._subscriber)
 
     def __eq__(self, other: object) -> bool:
         """Compare the Subscribers, for a Publisher that detects a second subscription (§2.12)."""

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyrs._core.context import attach
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 
@@ -101,22 +101,13 @@ class PublisherProbe(Publisher[T], Generic[T]):
         return self
 
 
-class _ProbingSubscriber(Subscriber[T]):
+class _ProbingSubscriber(SubscriberWrapper[T]):
     def __init__(self, subscriber: Subscriber[T], probe: PublisherProbe[T]) -> None:
-        self._subscriber = subscriber
+        super().__init__(subscriber)
         self._probe = probe
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self._subscriber.on_subscribe(_ProbingSubscription(subscription, self._probe))
-
-    def on_next(self, element: T, /) -> None:
-        self._subscriber.on_next(element)
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._subscriber.on_error(error)
-
-    def on_complete(self) -> None:
-        self._subscriber.on_complete()
 
 
 class _ProbingSubscription(Subscription):

@@ -75,6 +75,17 @@ def test_each_subscription_is_a_span() -> None:
     }
 
 
+def test_strict_names_the_subscriber_of_the_user() -> None:
+    class Requesting(TestSubscriber[int]):
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            super().on_subscribe(subscription)
+            subscription.request(0)
+
+    received = Requesting()
+    pyrs.strict(TestPublisher[int]()).subscribe(received)
+    assert str(received.await_error()).startswith("Subscriber Requesting: ")
+
+
 def test_error_is_recorded() -> None:
     with pytest.raises(ValueError, match="planned"):
         pyrs.error(ValueError("planned")).transform(telemetry.span("fails")).collect()

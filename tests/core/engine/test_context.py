@@ -365,3 +365,17 @@ def test_error_of_a_zero_request_is_signalled_in_the_subscribers_context(
         )[1]
     Context().run(lambda: (variable.set("other"), subscription.request(0)))
     assert seen == ["mine"]
+
+
+def test_message_names_the_wrapped_subscriber(context: Context) -> None:
+    class Raising(Recorder):
+        def on_next(self, element: int, /) -> None:
+            raise ValueError("planned")
+
+    where: list[str] = []
+    hook = pyrs.set_error_hook(lambda error, place: where.append(place))
+    try:
+        pyrs.range(1).subscribe(context.run(in_context, Raising()))
+    finally:
+        pyrs.set_error_hook(hook)
+    assert where == ["raised by on_next of Raising"]
