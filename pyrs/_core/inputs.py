@@ -16,7 +16,7 @@ from pyrs._core.prefetch import Prefetch
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["DirectInput", "Input", "PrefetchingInput", "QueuedInput"]
+__all__ = ["DirectInput", "Input", "PrefetchingInput", "QueuedInput", "TriggerInput"]
 
 T = TypeVar("T")
 
@@ -116,6 +116,11 @@ class Input(Subscriber[T]):
         self.cancel()
         self._end(error)
 
+    def take_error(self) -> BaseException | None:
+        """Remove and return the error, which then is not reported as dropped."""
+        error, self.error = self.error, None
+        return error
+
     def _end(self, error: BaseException | None) -> None:
         """Record the terminal signal. Called once at most, and not after a cancel."""
         self.error = error
@@ -133,6 +138,20 @@ class Input(Subscriber[T]):
             first, self._closed = not self._closed, True
             self._subscription = None
         return first
+
+
+class TriggerInput(Input[Any]):
+    """Requests one element, which ends the input like a completion."""
+
+    def __init__(self, owner: Owner | None = None) -> None:
+        super().__init__(owner, 1)
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self.cancel()
+            self._end(None)
 
 
 class PrefetchingInput(Input[T]):

@@ -23,8 +23,8 @@ from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
 from pyrs.aio.waking import Waker, current_waker, is_trio
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal, SpecViolation, TooManyElements
-from pyrs.operators.terminal import second_element
+from pyrs.errors import NullSignal, TooManyElements
+from pyrs.operators.terminal import only_element, second_element
 
 __all__ = ["elements", "for_each", "single"]
 
@@ -238,11 +238,7 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
             if found:
                 raise TooManyElements(second_element(optional))
             found.append(element)
-    if found:
-        return found[0]
-    if optional:
-        return None
-    raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
+    return only_element(found, optional)
 
 
 async def for_each(source: Publisher[T], action: Callable[[T], Awaitable[object]], concurrency: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 from sys import maxsize
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
@@ -250,11 +250,6 @@ class _BufferByRun(TailRun):
     def __init__(self, stage: BufferBy) -> None:
         super().__init__()
         self._lists = _Lists(stage.cut())
-        self._unbounded = False
-
-    def request_more(self, n: int) -> None:
-        self._unbounded = self._unbounded or n >= UNBOUNDED
-        self.request_upstream(n)
 
     def on_next(self, element: Any) -> None:
         lists = self._lists
@@ -266,7 +261,7 @@ class _BufferByRun(TailRun):
             self.discard_all(lists.release())
         elif done is not None:
             self.forward(done)
-        elif not self._unbounded:
+        elif self._requested < UNBOUNDED:
             self.request_upstream(1)
 
     def on_complete(self) -> None:
@@ -357,8 +352,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
             chunk, over = self._chunk, over and not source.elements
             if not chunk and not source.elements:
                 if over:
-                    error, source.error = source.error, None
-                    self._end_with(error)
+                    self._end_with(source.take_error())
                 return
             if not self._timer.is_set and not self._due:
                 self._due = self._timer.claim()  # it may have fired since the first look
@@ -397,7 +391,7 @@ class BufferTime(Operator[Any]):
     """``buffer(count, seconds=...)``: lists of the elements of a period."""
 
     name = "buffer"
-    run_type = _BufferTimeRun
+    run_type: ClassVar[type[Any]] = _BufferTimeRun
     saved = ("_chunk", "_timer.deadline")
 
     def __init__(

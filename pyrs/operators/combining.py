@@ -181,8 +181,7 @@ class _ZipRun(Coordinator[Any]):
                 ended = each.ended  # read before the queue, which then has all elements before the end
                 rows = min(rows, len(each.elements), each.prefetch.until_refill)
                 if ended and not each.elements:
-                    error, each.error = each.error, None
-                    self._end_with(error)
+                    self._end_with(each.take_error())
                     return
             if not rows:
                 return
@@ -227,8 +226,7 @@ class _MergeComparingRun(_ZipRun):
                 if each.elements:
                     continue
                 if each.error is not None:
-                    error, each.error = each.error, None
-                    self._fail(error)
+                    self._end_with(each.take_error())
                     return
                 waits |= not ended
             if waits:
@@ -323,8 +321,7 @@ class _SequenceEqualRun(_ZipRun):
         over = [end and not each.elements for each, end in zip(self._inputs, ended, strict=True)]
         for each, is_over in zip(self._inputs, over, strict=True):
             if is_over and each.error is not None:
-                error, each.error = each.error, None
-                self._fail(error)
+                self._end_with(each.take_error())
                 return
         if all(over):
             self._decide(True)

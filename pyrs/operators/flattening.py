@@ -182,9 +182,6 @@ class _HoldingRun(TailRun):
         except IndexError:
             return []  # release has run on another thread
 
-    def drop(self, element: Any) -> None:
-        self.discard(element)
-
     def release(self) -> None:
         super().release()
         self.discard_all(self._held)
@@ -260,8 +257,7 @@ class _SwitchMapRun(Coordinator[Any]):
                 self._switch_for(outer.newest.popleft())
                 continue
             if all_came and outer.error is not None:
-                error, outer.error = outer.error, None
-                self._fail(error)
+                self._end_with(outer.take_error())
                 return
             inner = self._inner
             if inner is None:

@@ -79,7 +79,7 @@ class _CombineLatestRun(Coordinator[Any]):
             each.taken()
 
     def _ended(self, each: _SharedQueueInput) -> None:
-        error, each.error = each.error, None
+        error = each.take_error()
         self._active -= 1
         if error is not None:
             self._fail(error)

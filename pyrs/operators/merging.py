@@ -163,7 +163,7 @@ class _FlatMapRun(Coordinator[Any]):
             self._outer_ended()
 
     def _outer_ended(self) -> None:
-        error, self._outer.error = self._outer.error, None
+        error = self._outer.take_error()
         if error is not None:
             self._failed(error)
         if not self._inners:

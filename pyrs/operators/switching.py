@@ -149,14 +149,12 @@ class _WholeRun(Coordinator[Any]):
             if first is not MISSING:
                 self._emit(first)
         if ended and self._input.first is MISSING:
-            error, self._input.error = self._input.error, None
-            self._end_with(error)
+            self._end_with(self._input.take_error())
 
     def _release(self) -> None:
         self._input.cancel()
         if self._input.first is not MISSING:  # else the error was the first signal, or was emitted
-            error, self._input.error = self._input.error, None
-            self._drop(error)
+            self._drop(self._input.take_error())
         self._input.discard_first()
 
 

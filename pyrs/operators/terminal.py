@@ -62,10 +62,13 @@ def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
     except BaseException:
         hooks.discard_all((), found)
         raise
-    if found:
-        return found[0]
-    if optional:
-        return None
+    return only_element(found, optional)
+
+
+def only_element(found: list[Any], optional: bool) -> Any:
+    """Return the element of a completed stream, or None if it is optional and missing."""
+    if found or optional:
+        return found[0] if found else None
     raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
 
 

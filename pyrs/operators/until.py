@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.inputs import DirectInput, Input
+from pyrs._core.inputs import DirectInput, Input, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher, Subscriber
@@ -78,17 +78,7 @@ class _Main(DirectInput[Any]):
             self._owner.post_element(self._on_element, element)
 
 
-class _Other(Input[Any]):
-    def __init__(self, owner: _UntilRun) -> None:
-        super().__init__(owner, 1)
-
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.cancel()
-            self._owner.signalled()
-
+class _Other(TriggerInput):
     def _end(self, error: BaseException | None) -> None:
         if error is None:
             self._owner.signalled()
