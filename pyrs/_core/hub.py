@@ -13,6 +13,7 @@ from pyrs._core.context import in_context
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.drain import DrainLoop
+from pyrs._core.validation import checked_error
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
@@ -292,11 +293,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             NullSignal: the error is None.
             TypeError: it is not an exception.
         """
-        if error is None:
-            raise NullSignal("None is not an error")
-        if not isinstance(error, BaseException):
-            raise TypeError(f"error must be an exception, not {type(error).__name__}")
-        return self._end(error)
+        return self._end(checked_error(error))
 
     def _end(self, error: BaseException | None) -> EmitResult:
         with self._lock:

@@ -17,6 +17,7 @@ __all__ = [
     "MISSING",
     "checked_callable",
     "checked_element",
+    "checked_error",
     "checked_given",
     "checked_integer",
     "checked_natural",
@@ -53,6 +54,15 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
             "map, flat_map and for_each take coroutine functions"
         )
     return function
+
+
+def checked_error(error: BaseException, parameter: str = "error") -> BaseException:
+    """Return an exception; raise a NullSignal for None, or a TypeError for any other value."""
+    if error is None:
+        raise NullSignal(f"{parameter} must not be None")
+    if not isinstance(error, BaseException):
+        raise TypeError(f"{parameter} must be an exception, not {type(error).__name__}")
+    return error
 
 
 def checked_given(value: F, parameter: str) -> F:

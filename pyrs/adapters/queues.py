@@ -163,17 +163,6 @@ def _is(element: object, end: object) -> bool:
 # From a queue of threads or processes
 
 
-class _QueuePublisher(Operator[Any]):
-    def __init__(self, queue: Readable[Any], end: object, scheduler: Scheduler | None) -> None:
-        super().__init__(None, f"from_queue({short(queue)})")
-        self.queue = queue
-        self.end = end
-        self.scheduler = scheduler
-
-    def run(self, subscriber: Subscriber[Any]) -> _QueueRun:
-        return _QueueRun(subscriber, self)
-
-
 class _QueueRun(Coordinator[Any]):
     """One Subscriber of a queue: its drain loop waits on the scheduler's thread."""
 
@@ -209,6 +198,16 @@ class _QueueRun(Coordinator[Any]):
             else:
                 hooks.on_next_dropped(1, f"{self._call}: taken from the queue before the cancel", cancelled=True)
                 self._discard(element)
+
+
+class _QueuePublisher(Operator[Any]):
+    run_type = _QueueRun
+
+    def __init__(self, queue: Readable[Any], end: object, scheduler: Scheduler | None) -> None:
+        super().__init__(None, f"from_queue({short(queue)})")
+        self.queue = queue
+        self.end = end
+        self.scheduler = scheduler
 
 
 # From an asyncio queue

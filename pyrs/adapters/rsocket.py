@@ -149,22 +149,11 @@ class Receiver(reactivestreams.subscriber.Subscriber, reactivestreams.publisher.
 # From rsocket-py
 
 
-class _Incoming(Operator[Any]):
-    def __init__(self, publisher: Any, call: str, loop: asyncio.AbstractEventLoop | None) -> None:
-        super().__init__(None, call)
-        self.publisher = publisher
-        self.loop = loop
-        self.used = False
-
-    def run(self, subscriber: Subscriber[Any]) -> _Request:
-        return _Request(in_context(subscriber), self)
-
-
 class _Request(Coordinator[Any]):
     """One Subscriber's request, and the subscriber that rsocket-py calls on its loop."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Incoming) -> None:
-        super().__init__(subscriber, operator)
+        super().__init__(in_context(subscriber), operator)
         self._incoming = operator
         self._loop: asyncio.AbstractEventLoop | None = None
         # The attributes below are used on the loop only.
@@ -291,6 +280,16 @@ class _Request(Coordinator[Any]):
         if not self._over:
             self._over = True
             self.post(lambda _: self._complete())
+
+
+class _Incoming(Operator[Any]):
+    run_type = _Request
+
+    def __init__(self, publisher: Any, call: str, loop: asyncio.AbstractEventLoop | None) -> None:
+        super().__init__(None, call)
+        self.publisher = publisher
+        self.loop = loop
+        self.used = False
 
 
 reactivestreams.subscriber.Subscriber.register(_Request)

@@ -22,33 +22,6 @@ _TURN = 128
 """The number of elements delivered in a row before other tasks run."""
 
 
-class AsyncIterablePublisher(Operator[T]):
-    """The elements of an asynchronous iterable, awaited one by one on demand.
-
-    Args:
-        iterable: iterated once per Subscriber, if it supports that.
-        call: the user's call, for messages.
-        loop: the loop that iterates; None for the loop that is running at ``subscribe``, else the background loop.
-        only: whether the first element is the last one, so that the iterator is not awaited again.
-    """
-
-    def __init__(
-        self, iterable: AsyncIterable[T], call: str, loop: asyncio.AbstractEventLoop | None, only: bool = False
-    ) -> None:
-        super().__init__(None, call)
-        self.iterable = iterable
-        self.loop = loop
-        self.only = only
-
-    def run(self, subscriber: Subscriber[Any]) -> _Iteration:
-        return _Iteration(subscriber, self)
-
-    def discard(self) -> None:
-        """Close the coroutine if it was not awaited and will not be."""
-        if isinstance(self.iterable, Once):
-            self.iterable.discard()
-
-
 class Once(AsyncIterable[T]):
     """An iterable of one element: the result of an awaitable, or of a function's."""
 
@@ -177,3 +150,29 @@ class _Iteration(Coordinator[Any]):
                 return
             if self._awaited % _TURN == 0:
                 await asyncio.sleep(0)
+
+
+class AsyncIterablePublisher(Operator[T]):
+    """The elements of an asynchronous iterable, awaited one by one on demand.
+
+    Args:
+        iterable: iterated once per Subscriber, if it supports that.
+        call: the user's call, for messages.
+        loop: the loop that iterates; None for the loop that is running at ``subscribe``, else the background loop.
+        only: whether the first element is the last one, so that the iterator is not awaited again.
+    """
+
+    run_type = _Iteration
+
+    def __init__(
+        self, iterable: AsyncIterable[T], call: str, loop: asyncio.AbstractEventLoop | None, only: bool = False
+    ) -> None:
+        super().__init__(None, call)
+        self.iterable = iterable
+        self.loop = loop
+        self.only = only
+
+    def discard(self) -> None:
+        """Close the coroutine if it was not awaited and will not be."""
+        if isinstance(self.iterable, Once):
+            self.iterable.discard()

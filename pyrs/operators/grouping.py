@@ -11,7 +11,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
 
 __all__ = ["Group", "GroupBy"]
 
@@ -24,29 +24,6 @@ class Group(Part):
         self.key = key
 
 
-class GroupBy(Operator[Any]):
-    """``group_by(key, value)``: one inner stream per key."""
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        key: Callable[[Any], Any],
-        value: Callable[[Any], Any] | None,
-        prefetch: int,
-        max_groups: int,
-        wrap: Callable[[PartHandle], Publisher[Any]],
-    ) -> None:
-        self.key = checked_callable(key, "key")
-        self.value = value if value is None else checked_callable(value, "value")
-        self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        self.max_groups = checked_natural(max_groups, "max_groups", 1)
-        self.wrap = wrap
-        super().__init__(source, f"group_by({name_of(key)}{'' if value is None else f', {name_of(value)}'})")
-
-    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _GroupDispatcher(self, subscriber).outer_run
-
-
 class _GroupDispatcher(PrefetchingDispatcher):
     """Dispatches each element to the group of its key.
 
@@ -56,8 +33,8 @@ class _GroupDispatcher(PrefetchingDispatcher):
 
     operator: GroupBy
 
-    def __init__(self, operator: GroupBy, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap, operator.prefetch)
+    def __init__(self, subscriber: Subscriber[Any], operator: GroupBy) -> None:
+        super().__init__(subscriber, operator)
         # Accessed only by upstream's signals and without the lock, since comparing keys runs user code.
         self._groups: dict[Any, Group] = {}
         self._left: deque[Group] = deque()  # cancelled groups, which the next element removes from _groups
@@ -100,3 +77,25 @@ class _GroupDispatcher(PrefetchingDispatcher):
         if opens:
             self._groups[key] = group
         return (group,)
+
+
+class GroupBy(Operator[Any]):
+    """``group_by(key, value)``: one inner stream per key."""
+
+    run_type = _GroupDispatcher
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        key: Callable[[Any], Any],
+        value: Callable[[Any], Any] | None,
+        prefetch: int,
+        max_groups: int,
+        wrap: Callable[[PartHandle], Publisher[Any]],
+    ) -> None:
+        self.key = checked_callable(key, "key")
+        self.value = value if value is None else checked_callable(value, "value")
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.max_groups = checked_natural(max_groups, "max_groups", 1)
+        self.wrap = wrap
+        super().__init__(source, f"group_by({name_of(key)}{'' if value is None else f', {name_of(value)}'})")

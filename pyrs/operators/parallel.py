@@ -12,7 +12,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.merging import Merge, MergeRun
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PartRun, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PartRun
 from pyrs.schedulers.threads import default
 
 __all__ = ["Rails", "Sequential"]
@@ -49,24 +49,6 @@ class _Rail(Part):
         self.resolved = False
 
 
-class Rails(Operator[Any]):
-    """``parallel(rails)``: emits the rails. An element goes to the next rail with demand.
-
-    Args:
-        source: the source.
-        rails: the number of rails.
-        wrap: converts the handle of a rail to the stream that the functions of the rails receive.
-    """
-
-    def __init__(self, source: Publisher[Any], rails: int, wrap: Callable[[PartHandle], Publisher[Any]]) -> None:
-        self.rails = checked_natural(rails, "rails", 1)
-        self.wrap = wrap
-        super().__init__(source, f"parallel({rails})")
-
-    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _RailDispatcher(self, subscriber).outer_run
-
-
 class _RailDispatcher(Dispatcher):
     """Requests what the rails have demanded, once each rail has a Subscriber.
 
@@ -77,8 +59,8 @@ class _RailDispatcher(Dispatcher):
     a queue while none has demand.
     """
 
-    def __init__(self, operator: Rails, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap)
+    def __init__(self, subscriber: Subscriber[Any], operator: Rails) -> None:
+        super().__init__(subscriber, operator)
         self._rails = deque(_Rail(self) for _ in range(operator.rails))  # the next rail is the first
         self._unresolved = operator.rails
         self._wanted = 0  # the sum of the rails
@@ -180,6 +162,23 @@ class _RailDispatcher(Dispatcher):
         if not ended:  # rails without a Subscriber are not cancelled by the merge
             for rail in tuple(self._rails):
                 self.leave(rail)
+
+
+class Rails(Operator[Any]):
+    """``parallel(rails)``: emits the rails. An element goes to the next rail with demand.
+
+    Args:
+        source: the source.
+        rails: the number of rails.
+        wrap: converts the handle of a rail to the stream that the functions of the rails receive.
+    """
+
+    run_type = _RailDispatcher
+
+    def __init__(self, source: Publisher[Any], rails: int, wrap: Callable[[PartHandle], Publisher[Any]]) -> None:
+        self.rails = checked_natural(rails, "rails", 1)
+        self.wrap = wrap
+        super().__init__(source, f"parallel({rails})")
 
 
 class _SequentialRun(MergeRun):

@@ -140,16 +140,14 @@ class Dispatcher(Input[Any]):
     terminated or can no longer be subscribed to.
 
     Args:
-        operator: the operator.
         subscriber: the downstream Subscriber.
-        wrap: converts the handle of a part to the element that this Subscriber receives.
+        operator: the operator. Its ``wrap`` converts the handle of a part to the element that the Subscriber receives.
     """
 
-    def __init__(
-        self, operator: Operator[Any], subscriber: Subscriber[Any], wrap: Callable[[PartHandle], Publisher[Any]]
-    ) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Any) -> None:
         super().__init__()
         self.operator = operator
+        self._wrap: Callable[[PartHandle], Publisher[Any]] = operator.wrap
         self.lock = RLock()  # reentrant: a finalizer may run under it, and cancel
         self.outer_run = SplitRun(subscriber, operator, self)
         self.discards = self.outer_run.discards
@@ -158,7 +156,10 @@ class Dispatcher(Input[Any]):
         self._unreported_error: BaseException | None = None  # upstream's error, until a Subscriber receives it
         self._ending: list[Part] = []  # the parts that receive the terminal signal
         self._dispatching = False  # upstream is in on_next, and will call _settle
-        self._wrap = wrap
+
+    def start(self) -> None:
+        """Signal ``on_subscribe``, then subscribe to the source. Called once, by ``subscribe``."""
+        self.outer_run.start()
 
     # The methods of a subclass. All except the first and the last are called under the lock.
 
@@ -372,18 +373,12 @@ class Dispatcher(Input[Any]):
 
 
 class PrefetchingDispatcher(Dispatcher):
-    """Keeps ``prefetch`` elements requested or buffered in all parts together."""
+    """Keeps ``prefetch`` elements of the operator requested or buffered in all parts together."""
 
-    def __init__(
-        self,
-        operator: Operator[Any],
-        subscriber: Subscriber[Any],
-        wrap: Callable[[PartHandle], Publisher[Any]],
-        prefetch: int,
-    ) -> None:
-        super().__init__(operator, subscriber, wrap)
-        self._outstanding = self._demand = prefetch
-        self._prefetch = Prefetch(prefetch)
+    def __init__(self, subscriber: Subscriber[Any], operator: Any) -> None:
+        super().__init__(subscriber, operator)
+        self._outstanding = self._demand = operator.prefetch
+        self._prefetch = Prefetch(operator.prefetch)
 
     def _more(self) -> int:
         # If an unconsumed part holds over a quarter, 75 % are never consumed: request before the stream stalls.

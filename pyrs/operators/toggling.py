@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
-from pyrs._core.inputs import DirectInput, Input, QueuedInput
+from pyrs._core.inputs import DirectInput, Input, QueuedInput, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle
 
 __all__ = ["BufferWhen", "WindowWhen"]
 
@@ -87,7 +87,7 @@ class _BufferWhenRun(Coordinator[Any]):
         ended = self._input.ended  # read before the queue, which then has all elements before the end
         self._distribute()
         if ended and not self._input.elements:
-            error, self._input.error = self._input.error, None
+            error = self._input.take_error()
             if error is None:
                 while self._lists and not self._interrupted:
                     self._emit(self._lists.pop(next(iter(self._lists))))
@@ -106,7 +106,7 @@ class BufferWhen(Operator[Any]):
     """``buffer_when(openings, closing)``: lists that other streams open and close."""
 
     name = "buffer_when"
-    run_type = _BufferWhenRun
+    run_type: ClassVar[type[Any]] = _BufferWhenRun
 
     def __init__(
         self,
@@ -138,20 +138,13 @@ class _Openings(Input[Any]):
         self._dispatcher.openings_ended(error)
 
 
-class _Closing(Input[Any]):
+class _Closing(TriggerInput):
     """Closes a window at the first signal."""
 
     def __init__(self, dispatcher: _ToggledDispatcher, window: Part) -> None:
-        super().__init__(demand=1)
+        super().__init__()
         self._dispatcher = dispatcher
         self.window = window
-
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.cancel()
-            self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
         if error is None:
@@ -168,8 +161,8 @@ class _ToggledDispatcher(Dispatcher):
 
     operator: WindowWhen
 
-    def __init__(self, operator: WindowWhen, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap)
+    def __init__(self, subscriber: Subscriber[Any], operator: WindowWhen) -> None:
+        super().__init__(subscriber, operator)
         self._openings = _Openings(self)
         self._opens = True  # the opening stream has not completed
         self._windows: dict[Part, _Closing] = {}  # the open windows; under the lock
@@ -273,6 +266,7 @@ class WindowWhen(BufferWhen):
     """``window_when(openings, closing)``: windows that other streams open and close."""
 
     name = "window_when"
+    run_type = _ToggledDispatcher
 
     def __init__(
         self,
@@ -284,6 +278,3 @@ class WindowWhen(BufferWhen):
     ) -> None:
         super().__init__(source, openings, closing, prefetch)
         self.wrap = wrap
-
-    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _ToggledDispatcher(self, subscriber).outer_run

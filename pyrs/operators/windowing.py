@@ -10,7 +10,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed, uncut
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
 from pyrs.schedulers.timer import Timer
 
 if TYPE_CHECKING:
@@ -23,27 +23,14 @@ __all__ = ["WindowBy", "WindowCount", "WindowTime"]
 Wrap = Callable[[PartHandle], Publisher[Any]]
 
 
-class WindowCount(Operator[Any]):
-    """``window(count, skip)``: windows of ``count`` elements."""
-
-    def __init__(self, source: Publisher[Any], count: int, skip: int | None, wrap: Wrap) -> None:
-        self.count = checked_natural(count, "count", 1)
-        self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
-        self.wrap = wrap
-        super().__init__(source, extent("window", count, skip, None))
-
-    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _CountDispatcher(self, subscriber).outer_run
-
-
 class _CountDispatcher(Dispatcher):
     """Requests the elements of the demanded windows, like ``buffer``.
 
     Windows that overlap those wait for demand.
     """
 
-    def __init__(self, operator: WindowCount, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap)
+    def __init__(self, subscriber: Subscriber[Any], operator: WindowCount) -> None:
+        super().__init__(subscriber, operator)
         self._count = operator.count
         self._skip = operator.skip
         self._until_next = 0  # the number of elements before the next window starts
@@ -83,25 +70,16 @@ class _CountDispatcher(Dispatcher):
         return touched
 
 
-class WindowTime(BufferTime):
-    """``window(count, seconds=...)``: windows of a period."""
+class WindowCount(Operator[Any]):
+    """``window(count, skip)``: windows of ``count`` elements."""
 
-    name = "window"
+    run_type = _CountDispatcher
 
-    def __init__(
-        self,
-        source: Publisher[Any],
-        count: int | None,
-        seconds: float | timedelta,
-        prefetch: int,
-        scheduler: Scheduler | None,
-        wrap: Wrap,
-    ) -> None:
-        super().__init__(source, count, seconds, prefetch, scheduler)
+    def __init__(self, source: Publisher[Any], count: int, skip: int | None, wrap: Wrap) -> None:
+        self.count = checked_natural(count, "count", 1)
+        self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
         self.wrap = wrap
-
-    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _TimeDispatcher(self, subscriber).outer_run
+        super().__init__(source, extent("window", count, skip, None))
 
 
 class _TimeDispatcher(Dispatcher):
@@ -111,8 +89,8 @@ class _TimeDispatcher(Dispatcher):
     count, the prefetch less the elements that were not consumed.
     """
 
-    def __init__(self, operator: WindowTime, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap)
+    def __init__(self, subscriber: Subscriber[Any], operator: WindowTime) -> None:
+        super().__init__(subscriber, operator)
         self._count = operator.count
         self._size = operator.count or operator.prefetch
         self._seconds = operator.seconds
@@ -202,11 +180,30 @@ class _TimeDispatcher(Dispatcher):
         return (window,)
 
 
+class WindowTime(BufferTime):
+    """``window(count, seconds=...)``: windows of a period."""
+
+    name = "window"
+    run_type = _TimeDispatcher
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        count: int | None,
+        seconds: float | timedelta,
+        prefetch: int,
+        scheduler: Scheduler | None,
+        wrap: Wrap,
+    ) -> None:
+        super().__init__(source, count, seconds, prefetch, scheduler)
+        self.wrap = wrap
+
+
 class _CutDispatcher(PrefetchingDispatcher):
     """Dispatches elements to one window at a time, which the elements delimit."""
 
-    def __init__(self, operator: WindowBy, subscriber: Subscriber[Any]) -> None:
-        super().__init__(operator, subscriber, operator.wrap, operator.prefetch)
+    def __init__(self, subscriber: Subscriber[Any], operator: WindowBy) -> None:
+        super().__init__(subscriber, operator)
         self._cut = operator.cut()
         self._window: Part | None = None
 
@@ -255,11 +252,10 @@ class WindowBy(Operator[Any]):
         wrap: converts the handle of a window to an element.
     """
 
+    run_type = _CutDispatcher
+
     def __init__(self, source: Publisher[Any], cut: tuple[str, Callable[[], Cut]], prefetch: int, wrap: Wrap) -> None:
         call, self.cut = cut
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
         self.wrap = wrap
         super().__init__(source, f"window_{call}")
-
-    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _CutDispatcher(self, subscriber).outer_run

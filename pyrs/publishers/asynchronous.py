@@ -158,19 +158,9 @@ def _checked(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoo
     return loop
 
 
-class _FuturePublisher(Operator[T]):
-    def __init__(self, future: Any, cancel: bool) -> None:
-        super().__init__(None, f"from_future({short(future)})")
-        self.future = future
-        self.cancel = cancel
-
-    def run(self, subscriber: Subscriber[Any]) -> _FutureRun:
-        return _FutureRun(in_context(subscriber), self)
-
-
 class _FutureRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: _FuturePublisher[Any]) -> None:
-        super().__init__(subscriber, operator)
+        super().__init__(in_context(subscriber), operator)
         self._future = operator.future
         self._cancels = operator.cancel
         get_loop = getattr(operator.future, "get_loop", None)
@@ -235,3 +225,12 @@ class _FutureRun(Coordinator[Any]):
             self._on_loop(self._future.cancel)
         elif callable(remove):
             self._on_loop(lambda: remove(self._done))
+
+
+class _FuturePublisher(Operator[T]):
+    run_type = _FutureRun
+
+    def __init__(self, future: Any, cancel: bool) -> None:
+        super().__init__(None, f"from_future({short(future)})")
+        self.future = future
+        self.cancel = cancel

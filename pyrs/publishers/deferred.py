@@ -90,16 +90,6 @@ def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], 
     return Stream(_Using(checked_callable(resource, "resource"), checked_callable(use, "use")))
 
 
-class _Using(Operator[T], Generic[T, R]):
-    def __init__(self, resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], Publisher[T]]) -> None:
-        super().__init__(None, f"using({name_of(resource)}, {name_of(use)})")
-        self.resource = resource
-        self.use = use
-
-    def run(self, subscriber: Subscriber[Any]) -> _UsingRun[T]:
-        return _UsingRun(subscriber, self)
-
-
 class _UsingRun(SubscriptionArbiter[T]):
     def __init__(self, subscriber: Subscriber[T], operator: _Using[T, Any]) -> None:
         super().__init__(subscriber, operator)
@@ -153,6 +143,15 @@ class _UsingRun(SubscriptionArbiter[T]):
             manager.__exit__(None, None, None)
         else:
             manager.__exit__(type(error), error, error.__traceback__)
+
+
+class _Using(Operator[T], Generic[T, R]):
+    run_type = _UsingRun
+
+    def __init__(self, resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], Publisher[T]]) -> None:
+        super().__init__(None, f"using({name_of(resource)}, {name_of(use)})")
+        self.resource = resource
+        self.use = use
 
 
 def from_callable(function: Callable[[], T]) -> Single[T]:

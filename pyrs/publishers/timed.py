@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.operator import Operator
@@ -86,25 +86,6 @@ def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int
     return Single(_Interval(f"timer({delay:g})", None, delay, Overflow.LATEST, scheduler))
 
 
-class _Interval(Operator[int]):
-    def __init__(
-        self,
-        call: str,
-        period: float | None,
-        initial: float,
-        overflow: Overflow,
-        scheduler: Scheduler | None,
-    ) -> None:
-        super().__init__(None, call)
-        self.period = period  # None: the first tick is the only one
-        self.initial = initial
-        self.overflow = overflow
-        self.scheduler = checked_scheduler(scheduler)
-
-    def run(self, subscriber: Subscriber[Any]) -> _IntervalRun:
-        return _IntervalRun(subscriber, self)
-
-
 class _IntervalRun(Coordinator[int]):
     def __init__(self, subscriber: Subscriber[int], operator: _Interval) -> None:
         super().__init__(subscriber, operator)
@@ -149,3 +130,21 @@ class _IntervalRun(Coordinator[int]):
 
     def _release(self) -> None:
         self._timer.close()
+
+
+class _Interval(Operator[int]):
+    run_type = _IntervalRun
+
+    def __init__(
+        self,
+        call: str,
+        period: float | None,
+        initial: float,
+        overflow: Overflow,
+        scheduler: Scheduler | None,
+    ) -> None:
+        super().__init__(None, call)
+        self.period = period  # None: the first tick is the only one
+        self.initial = initial
+        self.overflow = overflow
+        self.scheduler = checked_scheduler(scheduler)

@@ -16,7 +16,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.operator import Operator
-from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_error, checked_natural, checked_seconds
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
 from pyrs.stream.stream import Stream
@@ -166,11 +166,7 @@ class SubmissionPublisher(Stream[T]):
             NullSignal: ``error`` is None.
             TypeError: ``error`` is not an exception.
         """
-        if error is None:
-            raise NullSignal("None is not an error")
-        if not isinstance(error, BaseException):
-            raise TypeError(f"error must be an exception, not {type(error).__name__}")
-        self._core.close(error)
+        self._core.close(checked_error(error))
 
     def __enter__(self) -> SubmissionPublisher[T]:
         return self
@@ -488,10 +484,7 @@ class _BufferedSubscription(Coordinator[Any]):
         if self._failure is not None:
             self._fail(self._failure)
         elif self.closing and not elements:
-            if self._core.error is None:
-                self._complete()
-            else:
-                self._fail(self._core.error)
+            self._end_with(self._core.error)
 
     def _release(self) -> None:
         self._core.remove(self)
