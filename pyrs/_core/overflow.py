@@ -33,13 +33,13 @@ class Overflow(Enum):
     """One element is buffered; a new one replaces it."""
 
 
-def checked_overflow(value: Overflow | str, *allowed: Overflow, parameter: str = "overflow") -> Overflow:
+def checked_overflow(value: Overflow | str, *allowed: Overflow) -> Overflow:
     """Return the strategy of a member or value; by default, all are allowed."""
     if not isinstance(value, (Overflow, str)):
-        raise TypeError(f"{parameter} must be an Overflow or its name, not {type(value).__name__}")
+        raise TypeError(f"overflow must be an Overflow or its name, not {type(value).__name__}")
     choice = allowed or tuple(Overflow)
     for each in choice:
         if value is each or value == each.value:
             return each
     given = value.value if isinstance(value, Overflow) else value
-    raise ValueError(f"{parameter} must be one of {', '.join(repr(each.value) for each in choice)}, not {given!r}")
+    raise ValueError(f"overflow must be one of {', '.join(repr(each.value) for each in choice)}, not {given!r}")

@@ -56,12 +56,12 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
     return function
 
 
-def checked_error(error: BaseException, parameter: str = "error") -> BaseException:
+def checked_error(error: BaseException) -> BaseException:
     """Return an exception; raise a NullSignal for None, or a TypeError for any other value."""
     if error is None:
-        raise NullSignal(f"{parameter} must not be None")
+        raise NullSignal("error must not be None")
     if not isinstance(error, BaseException):
-        raise TypeError(f"{parameter} must be an exception, not {type(error).__name__}")
+        raise TypeError(f"error must be an exception, not {type(error).__name__}")
     return error
 
 

@@ -63,11 +63,10 @@ class Latch:
         if self.is_closed:
             self._env.flop(message)
 
-    def expect_close(self, message: str, timeout: float | None = None) -> None:
+    def expect_close(self, message: str) -> None:
         """Wait for the event; record an error if it does not happen."""
-        within = self._env.timeout if timeout is None else timeout
-        if not self._event.wait(within):
-            self._env.flop(overdue(message, within))
+        if not self._event.wait(self._env.timeout):
+            self._env.flop(overdue(message, self._env.timeout))
 
 
 class Promise(Generic[T]):

@@ -56,7 +56,9 @@ CASES = [
         wrong_concurrency.CancelAwaitsTheSignal,
         "cancel did not return within 1000 ms while another thread was inside on_next (rule 3.5)",
     ),
-    Case(ABOVE, wrong_demand.WrapsDemandInOnSubscribe, "above 2**63 - 1 inside on_subscribe within 1000 ms (rule 3.17)"),
+    Case(
+        ABOVE, wrong_demand.WrapsDemandInOnSubscribe, "above 2**63 - 1 inside on_subscribe within 1000 ms (rule 3.17)"
+    ),
 ]
 FAILED_CASES = [
     Case(
