@@ -120,6 +120,11 @@ class TestReferences:
         thing = java.static("interop.Table", "thing")
         assert java.static("interop.Functions", "same", java.call(recorded(java, bridge, thing), "element", 0), thing)
 
+    @pytest.mark.parametrize("name", ["LinkedHashMap", "ArrayList", "HashSet"])
+    def test_a_collection_of_the_gateway_is_not_copied(self, bridge: Bridge, java: Java, name: str) -> None:
+        thing = java.new(f"java.util.{name}")
+        assert java.static("interop.Functions", "same", java.call(recorded(java, bridge, thing), "element", 0), thing)
+
     def test_methods(self, bridge: Bridge, java: Java) -> None:
         thing = to_python(bridge, java.static("interop.Sources", "one", java.static("interop.Table", "thing")))
         assert str(thing) == "a hidden thing"

@@ -104,7 +104,7 @@ class Control:
             raise
 
     def _in_java(self, argument: object) -> object:
-        if isinstance(argument, Mapping):
+        if isinstance(argument, dict):  # not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings
             return java_map(self._java, argument)
         if isinstance(argument, (list, tuple)):
             return self._java.array("java.lang.Object", argument)
