@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextvars import copy_context
+from functools import partial
 from itertools import compress, count
 from operator import length_hint
 from threading import RLock
@@ -70,10 +71,21 @@ class Observation:
         self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self.ended = False
         self._meters = meters
-        self._span = trace.get_tracer("pyrs").start_span(name, attributes=dict(attributes))
+        self._span = trace.INVALID_SPAN
+        self._guarded(partial(self._start_span, attributes))
         self.context = copy_context()
         self.context.run(otel_context.attach, trace.set_span_in_context(self._span))
         self._totals = None if meters is None else meters.subscribed(self)
+
+    def _start_span(self, attributes: Mapping[str, Any]) -> None:
+        self._span = trace.get_tracer("pyrs").start_span(self.name, attributes=dict(attributes))
+
+    def _guarded(self, record: Callable[[], object]) -> None:
+        """Call OpenTelemetry. A span processor that raises must not prevent a signal of the stream."""
+        try:
+            record()
+        except Exception as raised:
+            on_error_dropped(raised, f"recording the stream {self.name!r}")
 
     def elements(self) -> int:
         """Return the number of delivered elements, which never decreases."""
@@ -101,7 +113,7 @@ class Observation:
                 return
             self._measured, self._measured_at = elements, now
         if self._meters is not None and self._totals is not None:
-            self._meters.delayed(seconds / new, self._totals)
+            self._guarded(partial(self._meters.delayed, seconds / new, self._totals))
 
     def end(self, outcome: str, error: BaseException | None = None) -> None:
         """End the span, once."""
@@ -110,20 +122,20 @@ class Observation:
         if not first:
             return
         self.counted, self.counting = self.elements(), _none  # 3.13: refers to the Subscription
+        self._guarded(partial(self._record, outcome, error))
+        self._guarded(self._span.end)
+        if self._meters is not None and self._totals is not None:
+            self._measure()
+            self._guarded(partial(self._meters.ended, self, self._totals, outcome, error))
+
+    def _record(self, outcome: str, error: BaseException | None) -> None:
         recorded = self._span
         recorded.set_attribute("pyrs.elements", self.counted)
         recorded.set_attribute("pyrs.requested", -1 if self._requested >= UNBOUNDED else self._requested)
         recorded.set_attribute("pyrs.outcome", outcome)
-        try:
-            if error is not None:
-                recorded.record_exception(error)
-                recorded.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))
-        except Exception as raised:  # of an exception that cannot be formatted
-            on_error_dropped(raised, f"recording the error of {self.name!r}")
-        recorded.end()
-        if self._meters is not None and self._totals is not None:
-            self._measure()
-            self._meters.ended(self, self._totals, outcome, error)
+        if error is not None:  # last: an exception that cannot be formatted raises
+            recorded.record_exception(error)
+            recorded.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))
 
 
 def observed(subscriber: Subscriber[T], observation: Observation) -> Subscriber[T]:
@@ -306,10 +318,15 @@ class Observer:
         return iterator if arguments is None else _iterate(iterator, *arguments)
 
     def _arguments(self, source: Publisher[Any]) -> tuple[str, Mapping[str, Any], Meters] | None:
-        """Return the arguments of an Observation; None for a stream that is not observed.
+        """Return the arguments of an Observation; None for a stream that is not observed."""
+        try:
+            return self._described(source)
+        except Exception as error:
+            on_error_dropped(error, "raised by an attribute of a Publisher, whose subscription is not recorded")
+            return None
 
-        A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
-        """
+    def _described(self, source: Publisher[Any]) -> tuple[str, Mapping[str, Any], Meters] | None:
+        # A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
         operators = operators_of(source)
         if any(isinstance(each, Span) for each in operators):
             return None

@@ -406,7 +406,46 @@ def test_error_that_cannot_be_formatted_reaches_the_subscriber() -> None:
     pyrs.set_error_hook(before)
     assert isinstance(subscriber.await_error(), Unformattable)
     assert attributes("odd")["pyrs.outcome"] == "failed"
-    assert reported == ["recording the error of 'odd'"]
+    assert reported == ["recording the stream 'odd'"]
+
+
+@pytest.mark.parametrize("step", ["on_start", "on_end"])
+@pytest.mark.parametrize("make", [pyrs.range, lambda n: pyrs.range(n).flat_map(pyrs.just)], ids=["range", "flat_map"])
+def test_span_processor_that_raises_fails_no_stream(
+    step: str, make: Callable[[int], pyrs.Stream[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("from a span processor")
+
+    reported: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: reported.append(f"{error} {where}"))
+    monkeypatch.setattr(SimpleSpanProcessor, step, fail)
+    subscriber = TestSubscriber[int](3)
+    try:
+        make(3).checkpoint("observed").subscribe(subscriber)
+        assert list(make(2).checkpoint("iterated").to_iterable()) == [0, 1]
+    finally:
+        pyrs.set_error_hook(before)
+    assert subscriber.await_complete() == [0, 1, 2]
+    assert reported == [f"from a span processor recording the stream {name!r}" for name in ("observed", "iterated")]
+
+
+def test_publisher_with_attributes_that_raise_is_not_recorded() -> None:
+    class Hostile:
+        def subscribe(self, subscriber: pyrs.Subscriber[int]) -> None:
+            pyrs.just(1).checkpoint("inner").subscribe(subscriber)
+
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(name)
+
+    reported: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: reported.append(where))
+    try:
+        assert pyrs.Stream[int](Hostile()).collect() == [1]
+    finally:
+        pyrs.set_error_hook(before)
+    assert reported == ["raised by an attribute of a Publisher, whose subscription is not recorded"]
+    assert list(spans()) == ["inner"]
 
 
 def test_nothing_is_recorded_after_uninstrument() -> None:
