@@ -11,8 +11,14 @@ __all__ = ["clipped", "kind_of", "listed", "name_of", "short"]
 _short = Repr()
 _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
 _short.maxother = _short.maxstring = 40
-short = _short.repr
-"""A repr that fits on one line."""
+
+
+def short(value: object) -> str:
+    """Return a repr that fits on one line."""
+    try:
+        return _short.repr(value)
+    except Exception:  # reprlib reads ``__class__`` of a third-party value whose repr raised
+        return f"<{type(value).__name__} object>"
 
 
 def clipped(text: str, most: int = 160) -> str:

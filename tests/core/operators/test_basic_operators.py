@@ -112,6 +112,20 @@ def test_repr_shows_the_chain_as_written(hidden: Wrap) -> None:
     assert len(repr(pyrs.from_iterable(list(range(10_000))))) < 100
 
 
+def test_repr_of_a_source_accepts_elements_without_repr_and_class() -> None:
+    class Hostile:
+        def __getattribute__(self, name: str) -> Any:
+            raise RuntimeError(name)
+
+        def __repr__(self) -> str:
+            raise RuntimeError("no repr")
+
+    element = Hostile()
+    for stream in (pyrs.just(element), pyrs.from_iterable([element])):
+        assert "<" in repr(stream)
+        assert next(iter(stream.to_iterable())) is element
+
+
 def test_stream_of_a_stream_has_the_same_source() -> None:
     stream = pyrs.range(3)
     assert pyrs.Stream(stream).source is stream.source
