@@ -57,6 +57,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "_subscription",
         "_terminal",
         "_upstream",
+        "_wanted",
         "handle",
         "id",
         "opened",
@@ -82,6 +83,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._large_carries: list[object] = []
         self._granted = 0
         self._emitted = 0
+        self._wanted = 1  # the elements to pull from an iterator at once
         self._subscription: Subscription | None = None
         self._upstream: Subscription | None = None  # the same, until its cancel has returned
         self._requesting: int | None = None
@@ -155,7 +157,6 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             return self._taken(0, limit)
         outbox, batches = self._session.outbox, self._batches
         taken = 0
-        wanted = 1
         outbox.watch(self)
         try:
             while taken < limit and not self._cancelled and self._terminal is None:
@@ -165,7 +166,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     break
                 # The elements of a slow iterator are sent one by one. A fast iterator fills batches; if it stalls
                 # inside a batch, the writer thread polls for its elements.
-                wanted = min(wanted, limit - taken, credit)
+                wanted = min(self._wanted, limit - taken, credit)
                 started = perf_counter()
                 count, failure = batches.fill(iterator, wanted)
                 slow = perf_counter() - started > _SLOW_SECONDS
@@ -181,7 +182,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     raise failure
                 if count < wanted:
                     break
-                wanted = 1 if slow else min(wanted * 4, MAX_ELEMENTS)
+                self._wanted = 1 if slow else min(self._wanted * 4, MAX_ELEMENTS)
         finally:
             outbox.unwatch(self)
             self._gate.release()
