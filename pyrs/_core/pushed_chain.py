@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
-from pyrs._core.fusion import checked_result, null_element
+from pyrs._core.fusion import IteratorConsumer, checked_result, null_element
 from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped, ignored, reported
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
 __all__ = ["PushedChainPublisher", "PushedChainSubscriber"]
+
+_Failure = tuple[BaseException, int, int | None]  # the error, the stage that raised it, and the stage to blame
 
 
 class PushedChainPublisher(Publisher[Any]):
@@ -28,7 +31,10 @@ class PushedChainPublisher(Publisher[Any]):
         self.stages = tuple(stages)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        attach(self.source, PushedChainSubscriber(checked_subscriber(subscriber), self.stages))
+        downstream = checked_subscriber(subscriber)
+        # A chain takes an iterator only to pass one on: a loop over on_next would not see the state of the source.
+        passes = isinstance(downstream, IteratorConsumer) and not downstream.steady_only
+        attach(self.source, (ConsumingChainSubscriber if passes else PushedChainSubscriber)(downstream, self.stages))
 
     def __repr__(self) -> str:
         return ".".join([repr(self.source), *map(repr, self.stages)])
@@ -139,7 +145,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 discard(discards, element)  # not reached for an exit, which propagates
                 return
             if element is None or self._mapping is not None:
-                self._check(element)
+                failure = self._check(element)
+                if failure is not None:
+                    self._stage_raised(*failure)
             subscriber = self._subscriber
             if subscriber is not None:
                 try:
@@ -151,8 +159,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
 
         return push
 
-    def _check(self, element: Any) -> None:
-        """Fail the stream if the element is None, or the first one and a coroutine."""
+    def _check(self, element: Any) -> _Failure | None:
+        """Return the failure of an element that is None, or that is the first one and a coroutine."""
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -160,7 +168,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 raise null_element()
             checked_result(element)
         except BaseException as error:
-            self._stage_raised(error, self._emitting, blamed=mapping)
+            return error, self._emitting, mapping
+        return None
 
     # From upstream.
 
@@ -321,7 +330,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             if place == len(self._runs):
                 self._unlink()
 
-    def _stage_raised(self, error: BaseException, place: int, *, blamed: int | None = None) -> None:
+    def _stage_raised(self, error: BaseException, place: int, blamed: int | None = None) -> None:
         """Cancel upstream of the stage and fail downstream of it.
 
         Raises:
@@ -347,3 +356,89 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         who = self._terminate() or subscriber
         self._cancel_upstream(len(self._runs))  # 2.13: counts as cancelled
         super()._subscriber_raised(error, signal, who)
+
+
+class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
+    """A chain whose Subscriber takes an iterator too.
+
+    A source with a list of elements, such as a stream of a JVM, calls it once for the list.
+    """
+
+    steady_only = True
+
+    def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
+        super().__init__(subscriber, stages)
+        self._taken = 0  # the elements that the last call of ``consume`` took
+        self._ending: Callable[[], None] | None = None  # the terminal signal to send when it returns
+
+    def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        subscriber: Any = self._subscriber
+        if subscriber is not None and len(self._steps) == 1:
+            passed = self._through(iterator, limit)
+            try:
+                subscriber.consume(passed, limit)
+            finally:
+                passed.close()
+                # A terminal signal must not overtake the elements that the Subscriber took in one go.
+                ending, self._ending = self._ending, None
+                if ending is not None:
+                    ending()
+            return self._taken
+        taken = 0
+        for taken, element in enumerate(islice(iterator, limit), 1):  # noqa: B007 - returned
+            self.on_next(element)
+            if not self._open:
+                break
+        return taken
+
+    def _through(self, iterator: Iterator[Any], limit: int) -> Generator[Any, None, None]:
+        """Pass elements through the only segment, as the function of ``_segment`` does."""
+        steps, runs, discards = self._steps[0], self._runs, self.discards
+        taken = 0
+        try:
+            for element in islice(iterator, limit):
+                taken += 1
+                if element is None:
+                    raise null_element()
+                if not self._open:
+                    hooks.discard(discards, element)
+                    return
+                place = 0
+                try:
+                    for place, kind, function in steps:
+                        if kind == MAP:
+                            element = function(element)
+                        elif kind == SELECT:
+                            if not function(element):
+                                break
+                        else:
+                            result = function(element)
+                            if result is DROP:
+                                break
+                            if result is END:
+                                self._ending = runs[place].finish
+                                return
+                            element = result
+                    else:
+                        place = -1
+                    if place >= 0:
+                        hooks.discard(discards, element)
+                        runs[place].skip()
+                        continue
+                except BaseException as error:
+                    self._ending = partial(self._stage_raised, error, place)
+                    hooks.discard(discards, element)
+                    return
+                if element is None or self._mapping is not None:
+                    failure = self._check(element)
+                    if failure is not None:
+                        self._ending = partial(self._stage_raised, *failure)
+                        if element is not None:
+                            hooks.discard(discards, element)
+                        return
+                if self._subscriber is None:  # cancelled meanwhile
+                    hooks.discard(discards, element)
+                    return
+                yield element
+        finally:
+            self._taken = taken
