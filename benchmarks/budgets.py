@@ -68,6 +68,19 @@ class Within:
 
 
 @dataclass(frozen=True)
+class WithinSum:
+    """Require at most ``times`` the sum of the rivals' times."""
+
+    rivals: tuple[str, ...]
+    times: float
+
+    def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
+        both = Measurement((sum(measured[rival].time for rival in self.rivals),))
+        name = " + ".join(self.rivals)
+        return Within(name, self.times).judge(row, {**measured, name: both})
+
+
+@dataclass(frozen=True)
 class AtMostMore:
     """Require at most ``microseconds`` more per element than the rival."""
 

@@ -98,7 +98,30 @@ class Contenders:
 
         return Contender("limit", elements, run)
 
-    def ours_to_jvm(self, source: Callable[[int], Any], elements: int) -> Contender:
+    def limit_of_comprehension(self, elements: int) -> Contender:
+        """Receive the longs from a bare socket, and transform them by a list comprehension."""
+
+        def run(count: int) -> float:
+            port = self._driver.java("RawFeeder").feed(str(self._files.path(limits.longs, count)))
+            return limits.comprehend(int(port), count)
+
+        return Contender("limit", elements, run)
+
+    def stage(self, elements: int) -> Contender:
+        """Apply a Python stage to a Java Publisher of longs, and subscribe a Java Subscriber to the result."""
+
+        def run(count: int) -> float:
+            stage = self._driver.bridge.to_jvm_stage(lambda stream: stream.map(limits.increment))
+            publisher = stage.apply(self._driver.java("Sources").longs(count))
+            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
+            start = time.perf_counter()
+            publisher.subscribe(subscriber)
+            _expect(subscriber, count)
+            return time.perf_counter() - start
+
+        return Contender("ours", elements, run)
+
+    def ours_to_jvm(self, source: Callable[[int], Any], elements: int, *, name: str = "ours") -> Contender:
         """Subscribe a Java Subscriber to a pyrs Publisher, with requests of 256."""
 
         def run(count: int) -> float:
@@ -109,7 +132,7 @@ class Contenders:
             _expect(subscriber, count)
             return time.perf_counter() - start
 
-        return Contender("ours", elements, run)
+        return Contender(name, elements, run)
 
     def naive_to_jvm(self, elements: int) -> Contender:
         """Subscribe the same Java Subscriber to a proxy of the gateway."""

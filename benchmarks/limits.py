@@ -96,6 +96,34 @@ def receive(port: int, consumer: Consumer, elements: int) -> float:
     return seconds
 
 
+def increment(number: int) -> int:
+    return number + 1
+
+
+def is_positive(number: int) -> bool:
+    return number > 0
+
+
+def transformed(stream: Any) -> Any:
+    """Return a stream of longs that calls the functions of ``comprehend`` for each element."""
+    return stream.map(increment).filter(is_positive)
+
+
+def comprehend(port: int, elements: int) -> float:
+    """Read, decode and transform each frame by a list comprehension; return the seconds."""
+    received: list[int] = []
+    start = time.perf_counter()
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer, peer.makefile("rb", 1 << 18) as file:
+        read, unpack, header_size = file.read, msgpack.unpackb, _HEADER.size
+        while header := read(header_size):
+            length, _, _ = _HEADER.unpack(header)
+            received += [each for element in unpack(read(length - 9)) if is_positive(each := increment(element))]
+    seconds = time.perf_counter() - start
+    if len(received) != elements:
+        raise Stalled(f"{len(received)} elements arrived, {elements} were sent")
+    return seconds
+
+
 def receive_arrow(port: int, consumer: Consumer, elements: int) -> float:
     """Read whole IPC streams, and call a bound method with the RecordBatch of each; return the seconds."""
     import pyarrow

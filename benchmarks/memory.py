@@ -18,6 +18,8 @@ _MEGABYTE = float(1 << 20)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 FLAT_MEGABYTES = 16.0
 STALLED_ELEMENTS = 10_000_000
+IDLE_STREAMS = 10_000
+IDLE_KIBIBYTES = 4
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,51 @@ def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
     quarter = max(1, len(seen) // 4)
     growth = _middle([held for _, held in seen[-quarter:]]) - _middle([held for _, held in seen[:quarter]])
     return [memory_verdict("references, memory", growth.largest, FLAT_MEGABYTES, f"{growth}; {len(seen)} samples")]
+
+
+def idle_streams(driver: Driver, scale: float) -> list[Verdict]:
+    """Open 10,000 streams that have demand and no elements; compare the memory of each side."""
+    count = int(IDLE_STREAMS * scale)
+    publisher = driver.java("SilentPublisher")()
+    stream = driver.bridge.from_jvm(publisher)
+    _open(stream, publisher, 100)
+    watch = Watch(driver)
+    before = watch.sample()
+    subscribers = _open(stream, publisher, count)
+    growth = watch.sample() - before
+    for subscriber in subscribers:
+        subscriber.subscription.cancel()
+    held = max(growth.python, growth.heap)
+    return [memory_verdict("idle streams", held, IDLE_KIBIBYTES * count / 1024, f"{growth}; {count} streams")]
+
+
+class _Idle:
+    """A Subscriber of almost no memory, whose only signal is ``on_subscribe``."""
+
+    __slots__ = ("subscription",)
+
+    def on_subscribe(self, subscription: Any) -> None:
+        self.subscription = subscription
+        subscription.request(DEMAND)
+
+    def on_next(self, element: object) -> None: ...
+
+    def on_error(self, error: BaseException) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+
+def _open(stream: Any, publisher: Any, count: int) -> list[_Idle]:
+    expected = int(publisher.requests()) + count
+    subscribers = [_Idle() for _ in range(count)]
+    for subscriber in subscribers:
+        stream.subscribe(subscriber)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while (requests := int(publisher.requests())) < expected:
+        if time.monotonic() > deadline:
+            raise Stalled(f"{requests} of {expected} requests arrived")
+        time.sleep(0.01)
+    return subscribers
 
 
 def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks import limits, memory
-from benchmarks.budgets import AtLeast, Budget, Faster, Verdict, Within
+from benchmarks.budgets import AtLeast, Budget, Faster, Verdict, Within, WithinSum
 from benchmarks.contenders import Contenders, range_publisher, rows_publisher
 from benchmarks.drivers import Driver
 from benchmarks.measure import Contender
@@ -106,6 +106,25 @@ ROWS = (
         (Within("collect", 1.3),),
     ),
     Row(
+        "map-filter-collect",
+        "JVM to Python, stream.map(f).filter(g).collect()",
+        lambda make: (
+            make.terminal("ours", MILLION // 2, lambda stream: len(limits.transformed(stream).collect())),
+            make.limit_of_comprehension(MILLION // 2),
+        ),
+        (Within("limit", 1.3),),
+    ),
+    Row(
+        "stage",
+        "A Python stage between two Java stages",
+        lambda make: (
+            make.stage(MILLION // 2),
+            make.ours_to_python("longs", MILLION // 2, name="to-python"),
+            make.ours_to_jvm(range_publisher, MILLION // 2, name="to-jvm"),
+        ),
+        (WithinSum(("to-python", "to-jvm"), 1.2),),
+    ),
+    Row(
         "references",
         "JVM to Python, unused references",
         lambda make: (
@@ -154,6 +173,7 @@ ROWS = (
         lambda make: make.arrow_to_jvm(ARROW_BATCHES),
         (Within("limit", 1.2), AtLeast(ARROW_BATCHES)),
     ),
+    Row("idle-streams", "10,000 streams without elements", memory=memory.idle_streams),
     Row("stalled-to-python", "A Subscriber in Python stops requesting", memory=memory.stalled_to_python),
     Row("stalled-megabytes", "The same, elements of 1 MB", memory=memory.stalled_with_megabytes),
     Row("stalled-to-jvm", "A Subscriber in Java stops requesting", memory=memory.stalled_to_jvm),
