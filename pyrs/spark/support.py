@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pyrs.spark.executors.shipping import why_no_workers
-from pyrs.spark.keyed.operators import why_no_state
+from pyrs.spark.keyed.operators import PROTOBUF, why_no_state
 from pyrs.spark.read.partitions import has_fast_path
 from pyrs.spark.sessions import checked_session, is_connect, why_not
 from pyrs.spark.source.streams import why_no_source
@@ -56,7 +56,7 @@ def supports(spark: Any) -> dict[str, str]:
         return answers
     answers["apply"] = answers["for_each_partition"] = answers["from_publishers"] = _why_no_workers(spark)
     stateless = why_no_state(spark)
-    answers["apply_by_key"] = answers["apply"] if stateless is None else f"no: {stateless}"
+    answers["apply_by_key"] = _why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
     if is_connect(spark):
         return answers
     if not has_fast_path(spark.range(0)):
@@ -92,7 +92,7 @@ def attach(spark: Any) -> Bridge:
         return bridge
 
 
-def _why_no_workers(spark: Any) -> str:
+def _why_no_workers(spark: Any, *more: str) -> str:
     """Return whether the driver and an executor have what tasks import."""
     try:
         from pyspark.sql.pandas.utils import require_minimum_pandas_version
@@ -100,7 +100,7 @@ def _why_no_workers(spark: Any) -> str:
         require_minimum_pandas_version()
     except Exception as error:
         return f"no: {error}"
-    return why_no_workers(spark)
+    return why_no_workers(spark, *more)
 
 
 def _why_no_bridge(spark: Any) -> str:

@@ -6,15 +6,18 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from pyspark.sql import GroupedData
 
 import pyrs
 from pyrs import spark as ps
+from pyrs.spark.executors import shipping
+from pyrs.spark.keyed.operators import PROTOBUF, _processor
 from tests.spark.jobs import JOB_DEADLINE
 from tests.spark.keyed_events import EVENTS, RESULT, ROCKSDB, expected, in_order, run, stored, totals, write_events
 from tests.waiting import eventually
@@ -118,6 +121,39 @@ def test_the_state_store_is_required(rocksdb: Any, tmp_path: Path, monkeypatch: 
     with pytest.raises(ValueError, match=r'needs Spark.s RocksDB state store: spark.conf.set\("spark'):
         ps.apply_by_key(df, "user", totals, RESULT)
     assert ps.supports(rocksdb)["apply_by_key"].startswith("no: apply_by_key needs Spark's RocksDB state store")
+
+
+@needs_state
+def test_a_driver_without_protobuf_is_refused(rocksdb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    df = events_of(rocksdb, tmp_path / "events")
+    monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.proto.StateMessage_pb2", None)
+    with pytest.raises(ImportError, match=r"needs protobuf, in version 6\.33\.5 or later, in the driver and"):
+        ps.apply_by_key(df, "user", totals, RESULT)
+    assert ps.supports(rocksdb)["apply_by_key"].startswith("no: apply_by_key needs protobuf")
+
+
+@needs_state
+def test_an_executor_without_protobuf_is_reported(rocksdb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def requirement(*names: str) -> Callable[[], None]:
+        def check() -> None:
+            if PROTOBUF in names:
+                raise ImportError("this executor has no protobuf")
+
+        return check
+
+    monkeypatch.setattr(shipping, "_answers", WeakKeyDictionary())
+    monkeypatch.setattr(shipping, "requirement", requirement)
+    answers = ps.supports(rocksdb)
+    assert answers["apply"] == "ok"
+    assert answers["apply_by_key"] == "no: this executor has no protobuf"
+
+
+@needs_state
+def test_a_task_without_protobuf_reports_it_before_spark_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor = _processor(b"")
+    monkeypatch.setitem(sys.modules, PROTOBUF, None)
+    with pytest.raises(ImportError, match=r"the executor's Python, .* cannot import google\.protobuf"):
+        processor.init(None)
 
 
 def test_an_older_pyspark_is_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -19,7 +19,8 @@ __all__ = ["requirement", "ship", "why_no_workers"]
 
 _CHECK_SECONDS = 60
 _FEWEST_TASKS, _MOST_TASKS = 8, 256
-_answers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_REQUIRED = ("pyarrow", "pandas", "pyrs")
+_answers: WeakKeyDictionary[Any, dict[tuple[str, ...], str]] = WeakKeyDictionary()
 _shipped: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 """Both by SparkContext, or by session of Spark Connect."""
 
@@ -49,20 +50,25 @@ def ship(spark: Any) -> None:
             spark.sparkContext.addPyFile(_archive()[0])
         _shipped[owner] = True
     cores = _FEWEST_TASKS if is_connect(spark) else spark.sparkContext.defaultParallelism
-    _answers[owner] = answer = _answer(spark, min(cores, _MOST_TASKS))
+    answer = _answer(spark, _REQUIRED, min(cores, _MOST_TASKS))
+    _answers[owner] = {_REQUIRED: answer}
     if answer != "ok":
         raise ImportError(answer.removeprefix("no: "))
 
 
-def why_no_workers(spark: Any) -> str:
+def why_no_workers(spark: Any, *more: str) -> str:
     """Return whether an executor has what tasks import: ``"ok"``, or ``"no: "`` and the reason.
 
     Runs one task, unless it did before.
+
+    Args:
+        spark: a session.
+        more: modules that the tasks import in addition to those of ``apply``.
     """
-    owner = _owner(spark)
-    if _answers.get(owner) != "ok":
-        _answers[owner] = _answer(spark, 1)
-    return _answers[owner]
+    answers, names = _answers.setdefault(_owner(spark), {}), (*_REQUIRED, *more)
+    if answers.get(names) != "ok":
+        answers[names] = _answer(spark, names, 1)
+    return answers[names]
 
 
 def requirement(*names: str) -> Callable[[], None]:
@@ -95,12 +101,12 @@ def _owner(spark: Any) -> Any:
     return spark if is_connect(spark) else spark.sparkContext
 
 
-def _answer(spark: Any, tasks: int) -> str:
+def _answer(spark: Any, names: Sequence[str], tasks: int) -> str:
     if is_connect(spark):
         from pyspark.sql.connect.functions import udf
     else:
         from pyspark.sql.functions import udf
-    check = requirement("pyarrow", "pandas", "pyrs")
+    check = requirement(*names)
     answers: SimpleQueue[str] = SimpleQueue()
 
     def probe(_: int) -> str:

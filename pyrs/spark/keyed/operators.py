@@ -19,7 +19,10 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import checked_dataframe
 from pyrs.stream.stream import Stream
 
-__all__ = ["apply_by_key", "why_no_state"]
+__all__ = ["PROTOBUF", "apply_by_key", "why_no_state"]
+
+PROTOBUF = "google.protobuf"
+"""Spark's worker imports it for its messages to the state store, but PySpark does not require it."""
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -80,7 +83,7 @@ def apply_by_key(
             has a type that Arrow cannot carry.
         ValueError: ``df`` is not streaming or has no such column, the schema has no column or two columns of one name,
             ``as_`` has another value, or the session does not use the RocksDB state store.
-        ImportError: protobuf is not installed.
+        ImportError: protobuf is not installed, or is older than PySpark's messages.
         NotImplementedError: PySpark is older than 4.1, which has the ``transformWithState`` of rows.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
@@ -121,9 +124,10 @@ def why_no_state(spark: Any) -> Exception | None:
         needs = "apply_by_key needs PySpark 4.1, which has the transformWithState of rows"
         return NotImplementedError(f"{needs}, and this is {pyspark.__version__}")
     try:
-        import_module("google.protobuf")
-    except ImportError as error:
-        return ImportError(f"apply_by_key needs protobuf, in the driver and on the executors: {error}")
+        import_module("pyspark.sql.streaming.proto.StateMessage_pb2")
+    except Exception as error:  # also protobuf's VersionError, if it is too old
+        needs = "apply_by_key needs protobuf, in version 6.33.5 or later, in the driver and on the executors"
+        return ImportError(f"{needs}: {error}")
     if "HDFSBacked" in spark.conf.get(_PROVIDER):
         needs = "apply_by_key needs Spark's RocksDB state store"
         return ValueError(f'{needs}: spark.conf.set("{_PROVIDER}", "{_ROCKSDB}")')
@@ -153,11 +157,12 @@ def _processor(work: bytes) -> Any:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import LongType, StringType, StructType
 
-    check = requirement("pyrs")
+    check_protobuf, check = requirement(PROTOBUF), requirement("pyrs")
     state = StructType().add("state", StringType()).add("timer", LongType())
 
     class Processor(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
+            check_protobuf()  # the methods of the handle import it
             self.handle = handle
             self.state = handle.getValueState("pyrs", state)
             self.task: Any = None
