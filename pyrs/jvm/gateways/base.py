@@ -5,6 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from pyrs.errors import ConversionError
+
+
+def check_argument(value: object) -> None:
+    """Raise a ConversionError for a Python value that cannot be an argument of a control call."""
+    if isinstance(value, int):  # also bool
+        if not -(2**63) <= value < 2**63:
+            raise ConversionError(f"{value} does not fit in a Java long")
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
+    elif not (value is None or isinstance(value, (float, bytes, bytearray))):
+        raise ConversionError(
+            f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes and "
+            "Java objects can"
+        )
+
 
 class Java(Protocol):
     """The primitive calls of a carrier.

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 import jpype
 
-from pyrs.errors import ConversionError, JvmError, JvmUnavailable
-from pyrs.jvm.gateways.base import Java
+from pyrs.errors import JvmError, JvmUnavailable
+from pyrs.jvm.gateways.base import Java, check_argument
 from pyrs.jvm.gateways.control import Gateway
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.stacks import java_error
@@ -227,24 +227,12 @@ class JPypeJava(Java):
 
 
 def _argument(value: Any) -> Any:
-    if isinstance(value, jpype.JObject) or value is None or isinstance(value, (bool, float)):
+    if isinstance(value, jpype.JObject):
         return value
-    if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
-            raise ConversionError(f"{value} does not fit in a Java long")
-        return value
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
-        return value
+    check_argument(value)
     if isinstance(value, (bytes, bytearray)):
         return jpype.JArray(jpype.JByte)(value)  # JPype would pass a String to a parameter of type Object
-    raise ConversionError(
-        f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes and Java "
-        "objects can"
-    )
+    return value
 
 
 def _result(value: Any) -> Any:

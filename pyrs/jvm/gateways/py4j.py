@@ -20,7 +20,7 @@ from py4j.java_collections import JavaArray, JavaList, JavaMap, JavaSet
 from py4j.java_gateway import JavaObject
 
 from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable, PyrsError
-from pyrs.jvm.gateways.base import Java
+from pyrs.jvm.gateways.base import Java, check_argument
 from pyrs.jvm.gateways.control import Gateway
 from pyrs.jvm.gateways.stacks import java_error, parse_stack
 
@@ -213,19 +213,8 @@ class Py4JJava(Java):
         if isinstance(argument, JavaObject):
             if not _is_of(self._client, argument):
                 raise ConversionError("this Java object lives in another JVM")
-        elif isinstance(argument, int):  # also bool
-            if not -(2**63) <= argument < 2**63:
-                raise ConversionError(f"{argument} does not fit in a Java long")
-        elif isinstance(argument, str):
-            try:
-                argument.encode()
-            except UnicodeEncodeError as error:
-                raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
-        elif not (argument is None or isinstance(argument, (float, bytes, bytearray))):
-            raise ConversionError(
-                f"{type(argument).__name__} cannot be an argument of a control call: None, bool, int, float, str, "
-                "bytes and Java objects can"
-            )
+        else:
+            check_argument(argument)
         part: str = protocol.get_command_part(_builtin(argument))
         return part
 

@@ -8,7 +8,7 @@ from threading import local
 from typing import Any
 from weakref import WeakKeyDictionary
 
-__all__ = ["ExecutionFailed", "in_sql_execution"]
+__all__ = ["ExecutionFailed", "in_sql_execution", "keep_from_log"]
 
 _PARAMETERS = ("org.apache.spark.sql.execution.QueryExecution", "scala.Option", "scala.Function0")
 _log = logging.getLogger("pyrs.spark")
@@ -127,8 +127,11 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
     return execute
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], ExecutionFailed))
+def keep_from_log(kind: type[BaseException]) -> None:
+    """Filter an expected exception out of Py4J's log, which has each that a proxy raises as an error."""
+    logging.getLogger("py4j.clientserver").addFilter(
+        lambda record: not (record.exc_info and isinstance(record.exc_info[1], kind))
+    )
 
 
-logging.getLogger("py4j.clientserver").addFilter(_is_news)  # Py4J logs what a proxy raises as an error
+keep_from_log(ExecutionFailed)

@@ -14,6 +14,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.read.dataframes import from_dataframe
+from pyrs.spark.read.execution import keep_from_log
 from pyrs.spark.schema.arrow import opened
 from pyrs.spark.sessions import (
     SparkOperator,
@@ -400,11 +401,7 @@ class _QueryRun(Coordinator[Batch]):
             in_background(lambda: _stop(query, self._arguments.spark))
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], _Stopped))
-
-
-logging.getLogger("py4j.clientserver").addFilter(_is_news)  # Py4J logs what the function raises as an error
+keep_from_log(_Stopped)
 
 
 def _stop(query: Any, spark: Any) -> None:
