@@ -92,7 +92,7 @@ class HubSubscription(DownstreamSubscription[T]):
     def _on_request(self, n: int) -> None:
         hub = self._hub
         if n <= 0:
-            hub._accused = True
+            hub._has_illegal_request = True
             hub._wake()
             return
         if self._requested >= UNBOUNDED:
@@ -145,7 +145,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._owner = 0  # the thread that has the turn, or had it last
         self._busy = IDLE  # what it does with the turn
-        self._accused = False  # a Subscriber sent an illegal request (3.9)
+        self._has_illegal_request = False  # a Subscriber sent an illegal request (3.9)
         self._interrupt: BaseException | None = None  # raised when every Subscriber was signalled
         self._subscriptions: tuple[HubSubscription[T], ...] = ()  # replaced, never changed; under the lock
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
@@ -186,7 +186,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 self._unbounded = False
                 self._subscriptions = more
                 self._update_unbounded()
-                self._accused |= subscription._illegal is not None  # in on_subscribe
+                self._has_illegal_request |= subscription._illegal is not None  # in on_subscribe
                 return
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:
@@ -218,7 +218,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 self._include(subscription)
         if not admitted:
             subscription.finish(self._error)
-        elif self._accused or self._ended:
+        elif self._has_illegal_request or self._ended:
             self._wake()
         else:
             self._demanded()
@@ -233,7 +233,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         try:
             self._owner = get_ident()
             self._busy = DRAINING
-            if self._accused:
+            if self._has_illegal_request:
                 self._answer()
             self._drain()
         finally:
@@ -254,7 +254,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         return EmitResult.CANCELLED if self._abandoned else None
 
     def _answer(self) -> None:
-        self._accused = False
+        self._has_illegal_request = False
         for each in self._subscriptions:
             if each._illegal is not None:
                 self._finish_one(each)
@@ -426,9 +426,9 @@ class AlignedHub(Hub[T]):
                         each.on_next(element)
                     except BaseException as error:
                         self._subscriber_raised(each, error)
-                if self._subscriptions is not subscriptions or self._accused:
+                if self._subscriptions is not subscriptions or self._has_illegal_request:
                     break
-            if self._accused:
+            if self._has_illegal_request:
                 self._answer()
             self._drained()
         if self._ended and not self._over:

@@ -283,7 +283,7 @@ class TailRun(DrainLoop, StageRun):
         self._tail: deque[Any] = deque()
         self._error: BaseException | None = None
         self._ending = False
-        self._gone = False
+        self._over = False
 
     def forward(self, element: Any) -> None:
         """Emit an element of the source."""
@@ -297,7 +297,7 @@ class TailRun(DrainLoop, StageRun):
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
         """Emit these elements as demanded, then complete or fail. The source has ended."""
         with self._lock:
-            over = self._gone
+            over = self._over
             if not over:
                 self._tail.extend(elements)
                 self._error = error
@@ -330,7 +330,7 @@ class TailRun(DrainLoop, StageRun):
 
     def release(self) -> None:
         with self._lock:
-            self._gone = True
+            self._over = True
             tail, self._tail = self._tail, deque()
             error, self._error = self._error, None
         while tail:  # not under the lock: it runs user code, and elements may have finalizers
@@ -346,10 +346,10 @@ class TailRun(DrainLoop, StageRun):
         self._again = False
         while True:
             with self._lock:
-                if self._gone:
+                if self._over:
                     return
                 if self._illegal <= 0 or not self._tail:
-                    self._gone = True
+                    self._over = True
                     error, self._error = self._error, None
                     break
                 if self._requested <= self._emitted:
@@ -371,12 +371,12 @@ class GatherRun(TailRun):
     def __init__(self, needed: int = UNBOUNDED) -> None:
         super().__init__()
         self._needed = needed
-        self._asked = False
+        self._requested_upstream = False
 
     def request_more(self, n: int) -> None:
         with self._lock:
-            asked, self._asked = self._asked, True
-        if not asked:
+            requested, self._requested_upstream = self._requested_upstream, True
+        if not requested:
             self.request_upstream(self._needed)
 
 
@@ -393,7 +393,7 @@ class _FoldRun(GatherRun):
     def on_next(self, element: Any) -> None:
         step, take = self._step, self._result
         step(element)
-        if self._gone:  # release has run on another thread
+        if self._over:  # release has run on another thread
             if step is dropped:
                 self.discard(element)
             else:

@@ -62,7 +62,7 @@ class _BufferRun(TailRun):
         super().__init__()
         self._count = stage.count
         self._skip = stage.skip
-        self._asked = 0
+        self._requested_upstream = 0
         self._chunk: list[Any] = []
         self._gap = 0  # the number of elements to skip
         self._emitted_before = 0  # the number of elements of the chunk that an earlier list contained
@@ -75,14 +75,14 @@ class _BufferRun(TailRun):
             return
         chunk = self._chunk
         chunk.append(element)
-        if self._gone:
+        if self._over:
             self._drop_chunk(chunk)  # release has run on another thread
         elif len(chunk) == self._count:
             with self._lock:  # release discards either this chunk or the next one
-                gone = self._gone
-                if not gone:
+                over = self._over
+                if not over:
                     self._chunk = chunk[self._skip :]
-            if gone:
+            if over:
                 self._drop_chunk(chunk)  # type: ignore[unreachable]
                 return
             self._emitted_before = len(self._chunk)
@@ -120,7 +120,7 @@ class _BufferRun(TailRun):
     def request_more(self, n: int) -> None:
         with self._lock:
             total = needed(self._requested, self._count, self._skip)
-            n, self._asked = total - self._asked, total
+            n, self._requested_upstream = total - self._requested_upstream, total
         if n:
             self.request_upstream(n)
 
@@ -256,7 +256,7 @@ class _BufferByRun(TailRun):
         done = lists.add(element)
         if lists.dropped:
             self.discard_all(lists.dropped)
-        if self._gone:  # release has run on another thread
+        if self._over:  # release has run on another thread
             self.discard_all(done or [])
             self.discard_all(lists.release())
         elif done is not None:

@@ -190,10 +190,10 @@ class _SplitLinesRun(TailRun):
         self._outstanding = False
         with self._lock:
             lines = self._splitter.add(element)
-            gone = self._gone
-            if not gone:
+            over = self._over
+            if not over:
                 self._tail.extend(lines)
-        if gone:  # release has run on another thread
+        if over:  # release has run on another thread
             self.discard_all([*self._splitter.rest(), *reversed(lines)])
         self._wake()
 
@@ -212,7 +212,7 @@ class _SplitLinesRun(TailRun):
                 ends = self._ending and (self._illegal <= 0 or not self._tail)
                 if not ends:
                     self._again = False
-                    if self._gone:
+                    if self._over:
                         return
                     if not self._tail:
                         failure, self._splitter.failure = self._splitter.failure, None

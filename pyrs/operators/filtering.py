@@ -67,7 +67,7 @@ class _Counted(Stage):
 
 class _TakeRun(StageRun):
     def __init__(self, stage: Take) -> None:
-        self._left = self._to_ask = stage.count
+        self._left = self._to_request = stage.count
         self._lock = RLock()  # request is called from any thread
 
     def begin(self) -> None:
@@ -87,8 +87,8 @@ class _TakeRun(StageRun):
     def request(self, n: int) -> None:
         if n > 0:
             with self._lock:
-                n = min(n, self._to_ask)
-                self._to_ask -= n
+                n = min(n, self._to_request)
+                self._to_request -= n
             if not n:
                 return
         self.request_upstream(n)
@@ -184,7 +184,7 @@ class _TakeLastRun(GatherRun):
     def _discard_next(self, element: Any) -> None:
         last = self._last
         last.append(element)
-        if self._gone:  # release has run on another thread
+        if self._over:  # release has run on another thread
             self.discard_all(last)
         elif len(last) > self._count:
             try:

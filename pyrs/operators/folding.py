@@ -138,7 +138,7 @@ class _LastRun(GatherRun):
         before = self._swap(element)
         if before is not self._stage.default:
             self.discard(before)
-        if self._gone:
+        if self._over:
             self.release()  # it has run on another thread
 
     def on_complete(self) -> None:

@@ -14,7 +14,7 @@ from pyrs._core.validation import checked_callable, checked_element, checked_nat
 from pyrs.api import Publisher
 from pyrs.errors import NullSignal
 
-__all__ = ["Kind", "OnErrorResume", "Repeat", "Selection", "ask", "mapping", "resuming", "returning"]
+__all__ = ["Kind", "OnErrorResume", "Repeat", "Selection", "call_with_error", "mapping", "resuming", "returning"]
 
 R = TypeVar("R")
 
@@ -50,14 +50,16 @@ class Selection:
     def __contains__(self, error: BaseException) -> bool:
         if hooks.is_exit(error):
             return False
-        return isinstance(error, self._types) if self._predicate is None else bool(ask(self._predicate, error))
+        return (
+            isinstance(error, self._types) if self._predicate is None else bool(call_with_error(self._predicate, error))
+        )
 
     def argument(self, parameter: str) -> str:
         """Return the repr fragment, empty for the default."""
         return "" if self._types == (Exception,) else f", {parameter}={self._what}"
 
 
-def ask(function: Callable[[Any], R], error: BaseException) -> R:
+def call_with_error(function: Callable[[Any], R], error: BaseException) -> R:
     """Call the user's function with the error.
 
     The error becomes the context of an exception that the function raises.
@@ -81,7 +83,7 @@ class _ResumeRun(SubscriptionArbiter[Any]):
             return
         self._resumed = True
         try:
-            fallback = checked_publisher(ask(operator.choose, error), "the result of fallback")
+            fallback = checked_publisher(call_with_error(operator.choose, error), "the result of fallback")
         except BaseException as raised:
             if raised is not error:
                 raise

@@ -108,7 +108,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
     def _source_completed(self) -> None:
         if self._operator.repeats:
             emitted, self._emitted_before = self._emitted - self._emitted_before, self._emitted
-            self._ask(emitted)
+            self._request_signal(emitted)
         else:
             self._finish(None)
 
@@ -116,7 +116,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         if self._operator.repeats or hooks.is_exit(error):
             self._finish(error)
         else:
-            self._ask(error)
+            self._request_signal(error)
 
     def _finish(self, error: BaseException | None) -> None:
         end = self._end
@@ -124,7 +124,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         if end is not None and end[0] is not None:
             hooks.on_error_dropped(end[0], f"{self._operator.call}: the stream has terminated")
 
-    def _ask(self, outcome: BaseException | int) -> None:
+    def _request_signal(self, outcome: BaseException | int) -> None:
         with self._lock:
             end = self._end
             self._waiting = end is None
@@ -206,11 +206,11 @@ class _OutcomesRun(Coordinator[Any]):
     def _advance(self) -> None:
         if self._demand():
             try:
-                error = self.slot.popleft()
+                outcome = self.slot.popleft()
             except IndexError:
                 pass
             else:
-                self._emit(error)
+                self._emit(outcome)
         if self.ended and not self.slot:
             self._complete()
 
@@ -220,9 +220,9 @@ class _OutcomesRun(Coordinator[Any]):
 
 
 class _Outcomes(Operator[Any]):
-    """The stream of errors for the function of ``retry_when``.
+    """The stream of outcomes for the function of ``retry_when`` or ``repeat_when``.
 
-    It emits each unanswered error to all its Subscribers.
+    It emits each outcome to all its Subscribers, until a signal answers it.
     """
 
     run_type = _OutcomesRun
@@ -233,7 +233,7 @@ class _Outcomes(Operator[Any]):
         self._runs: list[_OutcomesRun] | None = []
 
     def add(self, run: _OutcomesRun) -> bool:
-        """Add a Subscriber; return whether there will be more errors."""
+        """Add a Subscriber; return whether there will be more outcomes."""
         with self._lock:
             if self._runs is not None:
                 self._runs.append(run)
@@ -250,7 +250,7 @@ class _Outcomes(Operator[Any]):
             run.wake()
 
     def forget(self) -> None:
-        """Discard the error, which was answered."""
+        """Remove the outcome, which a signal has answered."""
         for run in self._present():
             run.slot.clear()
 

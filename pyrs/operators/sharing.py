@@ -161,7 +161,7 @@ class _Feed(Input[Any]):
         self._hub = hub
         self._prefetch = Prefetch(prefetch)
         self._received = 0  # changed by the source's thread
-        self._asked = prefetch  # under the guard
+        self._requested_upstream = prefetch  # under the guard
 
     def on_next(self, element: Any, /) -> None:
         if self._closed:
@@ -178,16 +178,16 @@ class _Feed(Input[Any]):
             return
         with self._guard:
             while True:
-                asked, capacity = self._asked, self._capacity()
-                if asked == self._asked:
+                requested, capacity = self._requested_upstream, self._capacity()
+                if requested == self._requested_upstream:
                     break  # otherwise a finalizer has cancelled a Subscriber and requested more
             if capacity < self._prefetch.refill_at:
                 return
-            self._asked += capacity
+            self._requested_upstream += capacity
         self.request(capacity)
 
     def _capacity(self) -> int:
-        return self._prefetch.size - (self._asked - self._received) - self._hub.backlog()
+        return self._prefetch.size - (self._requested_upstream - self._received) - self._hub.backlog()
 
     def on_error(self, error: BaseException, /) -> None:
         unobserved = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions

@@ -58,7 +58,7 @@ class Part(Operator[Any]):
         dispatched: the number of dispatched elements.
         closed: whether no more elements will be dispatched; ``error`` is then its error, if any.
         left: whether it has no Subscriber and cannot get one: dispatched elements are dropped.
-        given_away: whether it was subscribed to.
+        subscribed: whether it was subscribed to.
     """
 
     run_type = PartRun
@@ -75,13 +75,13 @@ class Part(Operator[Any]):
         self.error: BaseException | None = None
         self.left = False
         self.listener: PartRun | None = None
-        self.given_away = False
+        self.subscribed = False
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         # Upstream's signals run in the context of the downstream Subscriber, which may be another one.
         subscriber = in_context(checked_subscriber(subscriber))
         with self.dispatcher.lock:
-            again, self.given_away = self.given_away, True
+            again, self.subscribed = self.subscribed, True
         if again:
             InertSubscription(subscriber, RuntimeError(f"{self.call} accepts one Subscriber; use share()")).start()
         else:
@@ -125,7 +125,7 @@ class PartHandle(Publisher[Any]):
 
     def __del__(self) -> None:
         part = self.part
-        if not part.given_away:
+        if not part.subscribed:
             part.dispatcher.abandon(part)
 
 

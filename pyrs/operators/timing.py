@@ -306,17 +306,17 @@ class _DelayRun(Coordinator[Any]):
         self._timer = waking_timer(self, operator.scheduler)
         self._input = _DelayedInput(self, self._timer, operator.seconds)
         self._prefetch = operator.prefetch
-        self._asked = 0  # under the lock
+        self._requested_upstream = 0  # under the lock
 
     def _requested_more(self, n: int) -> None:
-        self._ask()
+        self._request_ahead()
 
-    def _ask(self) -> None:
+    def _request_ahead(self) -> None:
         with self._lock:
-            wanted = min(self._requested, self._emitted + self._prefetch) - self._asked
+            wanted = min(self._requested, self._emitted + self._prefetch) - self._requested_upstream
             if wanted <= 0:
                 return
-            self._asked += wanted
+            self._requested_upstream += wanted
         self._input.request(wanted)
 
     def _advance(self) -> None:
@@ -327,8 +327,8 @@ class _DelayRun(Coordinator[Any]):
             self._emit(elements.popleft()[1])
         if self._interrupted:
             return
-        if self._asked - self._emitted <= self._prefetch >> 2:
-            self._ask()
+        if self._requested_upstream - self._emitted <= self._prefetch >> 2:
+            self._request_ahead()
         if elements:
             self._timer.set(elements[0][0])
         elif ended and now < source.ends_at:

@@ -36,7 +36,7 @@ class _CountDispatcher(Dispatcher):
         self._until_next = 0  # the number of elements before the next window starts
         self._windows: deque[Part] = deque()
         self._wanted = 0
-        self._asked = 0
+        self._requested_upstream = 0
 
     def _open_parts(self) -> Iterable[Part]:
         return self._windows
@@ -46,7 +46,7 @@ class _CountDispatcher(Dispatcher):
 
     def _more(self) -> int:
         total = needed(self._wanted, self._count, self._skip)
-        more, self._asked = total - self._asked, total
+        more, self._requested_upstream = total - self._requested_upstream, total
         return more
 
     def _dispatch(self, element: Any) -> Iterable[Part]:
