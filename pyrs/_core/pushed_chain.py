@@ -436,7 +436,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
                         if element is not None:
                             hooks.discard(discards, element)
                         return
-                if self._subscriber is None:  # cancelled meanwhile
+                if self._subscriber is None:  # a function cancelled
                     hooks.discard(discards, element)
                     return
                 yield element
