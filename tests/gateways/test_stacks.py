@@ -16,7 +16,7 @@ Caused by: java.io.IOException: why
 """
 
 
-def test_the_frames_of_the_first_throwable() -> None:
+def test_parse_stack_returns_the_frames_of_the_first_throwable() -> None:
     assert parse_stack(PRINTED) == (
         ("a.b.C", "<init>", "C.java", 12),
         ("java.util.Objects", "requireNonNull", "Objects.java", -1),
@@ -25,5 +25,5 @@ def test_the_frames_of_the_first_throwable() -> None:
     )
 
 
-def test_no_frames() -> None:
+def test_parse_stack_of_a_throwable_without_frames_is_empty() -> None:
     assert parse_stack("java.lang.Error") == ()

@@ -173,18 +173,7 @@ def start(program: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
-MID_STREAM = """
-    running, stuck = recording(10, 1), recording(10, blocks=threading.Event())
-    bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
-    bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
-    sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
-    bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
-    bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
-    running.await_count(1), stuck.await_count(1)
-    assert held.awaitBlocked(MILLIS)
-    print("flowing", flush=True)
-    sys.stdin.readline()
-"""
+MID_STREAM = shutdown.OPEN_STREAMS + '    print("flowing", flush=True)\n    sys.stdin.readline()\n'
 
 # The last statement of the program, its exit status, and the expected text on standard error.
 ENDS = {

@@ -51,14 +51,14 @@ def test_random_bytes_are_refused_or_use_little_memory(data: bytes) -> None:
 @given(
     exact=st.booleans(),
     max_prefetch=st.integers(1, 64),
-    steps=st.lists(st.tuples(st.sampled_from("rdo"), st.integers(1, 100_000)), max_size=60),
+    steps=st.lists(st.tuples(st.sampled_from(["request", "deliver", "observe"]), st.integers(1, 100_000)), max_size=60),
 )
 def test_the_window_never_exceeds_its_limits(exact: bool, max_prefetch: int, steps: list[tuple[str, int]]) -> None:
     window = Window(max_prefetch, exact=exact)
     for what, n in steps:
-        if what == "r":
+        if what == "request":
             window.request(n)
-        elif what == "d":
+        elif what == "deliver":
             window.delivered += min(n, window.outstanding, max(0, window.requested - window.delivered))
             window.ran_empty()
         else:

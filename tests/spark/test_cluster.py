@@ -15,7 +15,7 @@ import pytest
 
 from tests.interop.systems.postgresql_server import postgresql
 from tests.spark import cluster
-from tests.spark.mortal import TOTAL, stored
+from tests.spark.killable import TOTAL, stored
 
 pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
 
@@ -69,7 +69,7 @@ def killed_and_restarted(master: str, folder: Path, python: str) -> tuple[int, i
     folder.mkdir()
     codes = []
     for step in ("sink write", "none"):
-        command = [sys.executable, "-m", "tests.spark.mortal", str(folder), step, "rows", "journal", master]
+        command = [sys.executable, "-m", "tests.spark.killable", str(folder), step, "rows", "journal", master]
         environment = cluster.environment(python)
         codes.append(subprocess.run(command, env=environment, start_new_session=True, timeout=250).returncode)
     return codes[0], codes[1], stored(folder)

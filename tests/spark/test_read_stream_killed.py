@@ -17,11 +17,11 @@ import pytest
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 says where a query begins")
 
-from tests.spark.mortal import STEPS, TOTAL, failing_at, read, read_guarded, start, stored
+from tests.spark.killable import STEPS, TOTAL, failing_at, read, read_guarded, start, stored
 
 
 def cases(default: list[tuple[str, ...]], *choices: tuple[str, ...]) -> list[Any]:
-    """Every combination; those that are not in the default are for the campaign."""
+    """Return every combination; those that are not in the default run in campaigns only."""
     return [case if case in default else pytest.param(*case, marks=pytest.mark.campaign) for case in product(*choices)]
 
 
@@ -68,7 +68,7 @@ def fail_at(step: str, df: Any, folder: Path) -> None:
 def killed(folder: Path, step: str, as_: str, kept: str) -> list[int]:
     """Kill a driver at a step, and return what it stored."""
     folder.mkdir()
-    command = [sys.executable, "-m", "tests.spark.mortal", str(folder), step, as_, kept]
+    command = [sys.executable, "-m", "tests.spark.killable", str(folder), step, as_, kept]
     # Without a pipe for the output: Spark's workers, in another process group, would keep it open.
     ended = subprocess.run(command, start_new_session=True, timeout=300, check=False)
     assert ended.returncode == -signal.SIGKILL

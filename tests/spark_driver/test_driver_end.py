@@ -59,7 +59,7 @@ def start(program: str, classes: Path, *, pinned: bool = True) -> subprocess.Pop
 
 @contextmanager
 def together(programs: dict[Any, Callable[[], subprocess.Popen[str]]]) -> Iterator[dict[Any, subprocess.Popen[str]]]:
-    """Starts them all; none is left, whatever becomes of the test."""
+    """Start all programs; kill those that still run at the end of the test."""
     with ExitStack() as end:
         children = {}
         for name, begin in programs.items():
@@ -81,9 +81,9 @@ LIFE = f"""
     check(type(gateway).__name__ == kind and kind in repr(bridge), bridge)
     {no_callback_server("gateway")}
 
-    spark.range(1).agg({{"id": "max"}}).schema  # the first takes its time, and should not take a stream's
+    spark.range(1).agg({{"id": "max"}}).schema  # the first query is slow: run it before the streams
 
-    # Two streams each way that have nothing to do with Spark, and one that is made of Spark's jobs.
+    # Streams in both directions that do not use Spark, and one whose elements need Spark jobs.
     endless, count = parties.Range(1 << 60), 200_000
     running, exact = recording(10, 1), recording(100, 1)
     sink, jobs = parties.Counting(100, 1, False), parties.Counting(1, 1, False)
@@ -96,11 +96,11 @@ LIFE = f"""
 
     spark.stop()
     stopped = len(running.elements)
-    check(jobs.awaitEnd(MILLIS), "the stream of Spark's jobs hangs")
-    check(jobs.error() is not None, "the stream of Spark's jobs ended well")
+    check(jobs.awaitEnd(MILLIS), "the stream of Spark jobs hangs")
+    check(jobs.error() is not None, "the stream of Spark jobs completed")
     running.await_count(stopped + 10_000)
     check(not running.assert_live().ended and not bridge.closed, bridge)
-    # The two that are finite may end between the two numbers.
+    # The two finite streams may terminate between the two calls.
     eventually(lambda: bridge.jvm_stats()["streams_live"] == bridge.stats()["streams_live"] > 0, lambda: repr(bridge))
 
     # A new session in the same JVM: the same bridge, and another one.
@@ -122,7 +122,7 @@ LIFE = f"""
         input=address.auth_token, capture_output=True, text=True, timeout=DEADLINE * 2,
     )
     check((child.returncode, child.stdout, child.stderr) == (0, "1000\\n", ""), (child, child.stderr))
-    check(parties.shared("source").awaitCancelled(MILLIS), "the other process has left its stream in the JVM")
+    check(parties.shared("source").awaitCancelled(MILLIS), "the stream of the other process was not cancelled")
 
     check(exact.await_complete() == list(range(count)), "elements were lost")
     check(sink.awaitEnd(MILLIS) and (sink.count(), sink.inOrder(), sink.error()) == (count, True, None), sink.error())
@@ -130,7 +130,7 @@ LIFE = f"""
     check(endless.awaitCancelled(MILLIS), "not cancelled")
     {no_callback_server("gateway")}
     {no_callback_server("spark.sparkContext._gateway")}
-    check(bridge.close(DEADLINE), "threads of the bridge are left")
+    check(bridge.close(DEADLINE), "threads of the bridge still run")
     spark.stop()
     print("done")
 """
@@ -152,8 +152,8 @@ OTHER = """
 
 
 @pytest.mark.slow
-def test_a_drivers_whole_life(classes: Path) -> None:
-    """Session stopped, session made anew, other processes and bridges: pinned threads and not, side by side."""
+def test_streams_survive_the_sessions_of_a_driver(classes: Path) -> None:
+    """Streams survive the end of a session, other processes and other bridges, with and without pinned threads."""
     program = LIFE.replace("{other!r}", repr(textwrap.dedent(OTHER)))
     with together({pinned: partial(start, program, classes, pinned=pinned) for pinned in (True, False)}) as children:
         for pinned, child in children.items():
@@ -162,18 +162,13 @@ def test_a_drivers_whole_life(classes: Path) -> None:
             assert "Traceback" not in error, (pinned, error[-3000:])
 
 
-MID_STREAM = """
-    running, stuck = recording(10, 1), recording(10, blocks=threading.Event())
-    bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
-    bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
-    sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
-    bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
-    bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
-    running.await_count(1), stuck.await_count(1)
-    assert held.awaitBlocked(MILLIS)
+MID_STREAM = (
+    shutdown.OPEN_STREAMS
+    + """
     print(gateway.proc.pid if hasattr(gateway, "proc") else gateway.java_process.pid, flush=True)
     sys.stdin.readline()
 """
+)
 
 # The last statement of the program, its exit status, and the expected text on standard error.
 ENDS = {
@@ -203,7 +198,7 @@ def test_the_driver_ends_mid_stream(classes: Path) -> None:
             assert child.returncode == status, (how, child.returncode, error[-3000:])
             assert ("Traceback" in error) == bool(said), (how, error[-3000:])
             assert said in error
-    eventually(lambda: all(map(gone, drivers.values())), "the driver's JVM lives on")
+    eventually(lambda: all(map(gone, drivers.values())), "the driver's JVM still runs")
 
 
 def gone(pid: int) -> bool:
@@ -273,8 +268,8 @@ FORKING = """
             os._exit(status)
         _, waited = os.waitpid(child, 0)
         assert waited == 0, f"child {number} failed"
-        eventually(lambda: len(recorder.elements) > before, "the parent's stream stands still")
-    eventually(lambda: sink.count() > 1_000, "the parent's other stream stands still")
+        eventually(lambda: len(recorder.elements) > before, "the parent's stream has stopped")
+    eventually(lambda: sink.count() > 1_000, "the parent's other stream has stopped")
     sink.cancel()
     recorder.cancel()
     assert endless.awaitCancelled(MILLIS)

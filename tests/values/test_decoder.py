@@ -15,10 +15,10 @@ from pyrs.jvm.values.decoder import ValueDecoder, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import OfPeer, Plain, Recorder
 
-BAD = msgpack.ExtType(3, (10**9).to_bytes(8, "big"))  # a LocalDate that Python has no year for
+BAD = msgpack.ExtType(3, (10**9).to_bytes(8, "big"))  # a LocalDate whose year Python does not support
 
 
-def test_elements_before_one_without_a_form_are_kept() -> None:
+def test_elements_before_an_unconvertible_one_are_kept() -> None:
     for bad in (BAD, [1, BAD], {"a": BAD}, {"a": [BAD, BAD]}):
         elements, error = ValueDecoder(Recorder()).decode_batch(msgpack.packb([1, "two", bad, 4]))
         assert elements == [1, "two"]
@@ -39,7 +39,7 @@ def test_a_batch_is_an_array() -> None:
         ValueDecoder(Recorder()).decode_batch(b"\x01")
 
 
-def test_handles_of_a_dropped_body_once_for_each_receipt() -> None:
+def test_owned_handles_lists_a_handle_once_for_each_receipt() -> None:
     references = Recorder()
     one, other = Plain(), Plain()
     body = ValueEncoder(references).encode([one, [other, one], {other: 1, "k": {one}}, OfPeer(), b"x", {(1,)}])
@@ -50,7 +50,7 @@ def test_handles_of_a_dropped_body_once_for_each_receipt() -> None:
     assert owned_handles(b"\xc1") == []
 
 
-def test_an_arrow_batch_both_ways() -> None:
+def test_arrow_batch_survives_a_round_trip() -> None:
     batch = pyarrow.RecordBatch.from_pydict({"a": [1, 2, None], "b": ["x", "y", "z"]})
     body = ValueEncoder(Recorder()).encode([batch])
     (back,) = ValueDecoder(Recorder()).decode(body)
@@ -78,7 +78,7 @@ def test_deep_nesting_never_crashes() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 1_024, 70_000])
-def test_a_batch_of_objects_alone_is_read_as_any_other(count: int) -> None:
+def test_batch_of_only_objects_decodes_like_any_other(count: int) -> None:
     handles = [7 * number + 1 for number in range(count)]
     values = [msgpack.ExtType(16, struct.pack(">BQ", 0, handle)) for handle in handles]
     quick, plain = Recorder(), Recorder()
@@ -89,7 +89,7 @@ def test_a_batch_of_objects_alone_is_read_as_any_other(count: int) -> None:
 
 @pytest.mark.parametrize("odd", [1, b"\xc7\x09\x10\x00" + b"12345678", [1], "reference of another kind"])
 @pytest.mark.parametrize("place", [0, 5, 9])
-def test_one_other_element_among_objects(odd: object, place: int) -> None:
+def test_batch_of_objects_and_one_other_value_decodes(odd: object, place: int) -> None:
     values: list[object] = [msgpack.ExtType(16, struct.pack(">BQ", 0, number)) for number in range(9)]
     values.insert(place, msgpack.ExtType(16, struct.pack(">BQ", 2, 5)) if isinstance(odd, str) else odd)
     body = msgpack.packb(values)
@@ -99,8 +99,8 @@ def test_one_other_element_among_objects(odd: object, place: int) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_null_is_no_element_and_those_before_it_are_kept(place: int) -> None:
-    elements: list[object] = [-64, "two"]  # -64 has the byte of a null in it
+def test_null_is_no_element_and_keeps_the_elements_before_it(place: int) -> None:
+    elements: list[object] = [-64, "two"]  # -64 contains the byte of a null
     elements.insert(place, None)
     before, error = ValueDecoder(Recorder()).decode_batch(msgpack.packb(elements))
     assert before == elements[:place]
@@ -111,25 +111,23 @@ def test_a_null_is_no_element_and_those_before_it_are_kept(place: int) -> None:
 @pytest.mark.parametrize("seconds", [0, 2**33, -1])
 @pytest.mark.parametrize("filler", [b"", b"\xff" * 5_000, b"x" * 140_000], ids=["small", "many bytes of 255", "large"])
 @pytest.mark.parametrize("wrap", [lambda moment: moment, lambda moment: {"a": (moment,)}])
-def test_msgpacks_own_timestamp_is_no_value_of_the_table(
-    seconds: int, filler: bytes, wrap: Callable[[object], object]
-) -> None:
+def test_msgpack_timestamp_is_rejected(seconds: int, filler: bytes, wrap: Callable[[object], object]) -> None:
     body = msgpack.packb([filler, wrap(msgpack.Timestamp(seconds, 5 if seconds < 0 else 0))])
     with pytest.raises(ProtocolError, match="extension type -1"):
         ValueDecoder(Recorder()).decode_batch(body)
-    bytes_like_it = [filler, b"\xd6\xff\xff\xff", -1, "\xff"]
-    assert ValueDecoder(Recorder()).decode_batch(msgpack.packb(bytes_like_it)) == (bytes_like_it, None)
+    similar_bytes = [filler, b"\xd6\xff\xff\xff", -1, "\xff"]
+    assert ValueDecoder(Recorder()).decode_batch(msgpack.packb(similar_bytes)) == (similar_bytes, None)
 
 
 @pytest.mark.parametrize("size", [4, 8, 12])
 @pytest.mark.parametrize("header", [b"\xc7", b"\xc8\x00", b"\xc9\x00\x00\x00"], ids=["8 bits", "16 bits", "32 bits"])
-def test_msgpacks_own_timestamp_is_found_behind_each_form_of_its_length(header: bytes, size: int) -> None:
+def test_msgpack_timestamp_is_rejected_for_each_length_header(header: bytes, size: int) -> None:
     body = b"\x91" + header + bytes([size]) + b"\xff" + bytes(size)
     with pytest.raises(ProtocolError, match="extension type -1"):
         ValueDecoder(Recorder()).decode_batch(body)
 
 
-def test_a_value_without_a_form_is_found_at_any_depth() -> None:
+def test_unconvertible_value_is_found_at_any_depth() -> None:
     body = b"\x91" * 900 + msgpack.packb(BAD)
     elements, error = ValueDecoder(Recorder()).decode_batch(body)
     assert elements == []
@@ -159,7 +157,7 @@ def test_an_object_that_cannot_be_hashed_fails_the_value(error: BaseException, p
         ValueDecoder(references).decode(msgpack.packb(value))
 
 
-def test_handles_behind_a_key_that_cannot_be_hashed_are_given_back() -> None:
+def test_handles_after_an_unhashable_key_are_released() -> None:
     references = Recorder()
     theirs = [msgpack.ExtType(16, struct.pack(">BQ", 0, handle)) for handle in (5, 6, 6)]
     body = msgpack.packb([theirs[0], msgpack.ExtType(9, msgpack.packb([theirs[1]]))]) + b""

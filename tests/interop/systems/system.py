@@ -57,7 +57,7 @@ class System:
         if unknown or not self.gateways:
             raise ValueError(f"{self.name}: gateways are {get_args(Gateway)}, not {self.gateways}")
         if len(self.gateways) == 1 and not self.not_on:
-            raise ValueError(f"{self.name}: not_on says why it was proven on {self.gateways[0]} alone")
+            raise ValueError(f"{self.name}: not_on must state the measured reason for the missing gateway")
 
 
 def names() -> list[str]:

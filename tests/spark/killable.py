@@ -1,7 +1,7 @@
 """A driver that reads a Publisher into a folder, and may be killed at a step of its second or a later micro-batch.
 
-``python -m tests.spark.mortal FOLDER STEP AS KEPT [MASTER]`` runs it in a process of its own, with its JVM in the same
-process group. At the step "none" it runs to the end.
+``python -m tests.spark.killable FOLDER STEP AS KEPT [MASTER]`` runs it in a process of its own, with its JVM in the
+same process group. At the step "none" it runs to the end.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def numbers(first: int = 0) -> Any:
 
 
 def batches(first: int = 0) -> Any:
-    """Return the same rows, four to an element, so that some elements are divided between two batches."""
+    """Return the same rows in Arrow batches of four, so that some elements are divided between micro-batches."""
     starts = pyrs.range(first, TOTAL, 4)
     return starts.map(lambda n: pyarrow.RecordBatch.from_pydict({"n": list(range(n, min(n + 4, TOTAL)))}))
 
 
 def read(spark: Any, as_: str, journal: Path | None = None, on_restart: Any = None) -> Any:
-    """Return a streaming DataFrame of these. ``on_restart=True`` means the function that continues at a number."""
+    """Return a streaming DataFrame of ``numbers`` or ``batches``, which ``on_restart=True`` also uses to continue."""
     source, capacity = {"rows": (numbers, 2 * MAX_ROWS), "arrow": (batches, 3)}[as_]
     on_restart = source if on_restart is True else on_restart or "fail"
     return ps.read_stream(spark, source(), "n long", MAX_ROWS, capacity, on_restart, journal, as_)
@@ -51,10 +51,10 @@ def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[]
     def instead(self: ReplayBuffer, *arguments: Any) -> Any:
         nonlocal calls
         calls += 1
-        answer = method(self, *arguments)
+        result = method(self, *arguments)
         if calls == number:
             happen()
-        return answer
+        return result
 
     setattr(ReplayBuffer, name, instead)
     return lambda: setattr(ReplayBuffer, name, method)
