@@ -36,6 +36,26 @@ def recording(request: int = 0, again: int = 0, *, blocks: threading.Event | Non
     return TestSubscriber(request, on_element=received if again or blocks else None, timeout=DEADLINE)
 
 
+@contextmanager
+def on_threads(*tasks: Callable[[], object]) -> Iterator[None]:
+    """Run each task on a thread of its own; at the end of the block, wait for all of them."""
+    threads = [threading.Thread(target=task, daemon=True) for task in tasks]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.join(DEADLINE)
+    assert not any(thread.is_alive() for thread in threads), "a task did not return in time"
+
+
+def run_on_threads(*tasks: Callable[[], object]) -> None:
+    """Run each task on a thread of its own, and wait for all of them."""
+    with on_threads(*tasks):
+        pass
+
+
 def eventually(
     condition: Callable[[], object], what: Message = "the condition never became true", seconds: float = DEADLINE
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
+from tests.waiting import run_on_threads
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
@@ -61,11 +62,7 @@ def test_rule_1_3_requests_from_several_threads_are_served_serially(source: Sour
         for _ in range(count // threads):
             subscriber.request(1)
 
-    workers = [threading.Thread(target=request_repeatedly) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(30)
+    run_on_threads(*[request_repeatedly] * threads)
     subscriber.await_count(count, 30)
     subscriber.assert_elements(*range(count))
 

@@ -7,12 +7,14 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import run_on_threads
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
@@ -90,13 +92,7 @@ def test_rule_3_5_cancel_returns_while_an_element_is_delivered(source: Source) -
             cancelled.wait(30)
 
         source(range(100)).subscribe(subscriber)
-        threads = [threading.Thread(target=cancel) for _ in range(3)]
-        threads.append(threading.Thread(target=subscriber.request, args=(1_000,)))
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        run_on_threads(*[cancel] * 3, partial(subscriber.request, 1_000))
         subscriber.assert_elements(*range(11)).assert_live()
 
 

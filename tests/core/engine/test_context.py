@@ -17,7 +17,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs._core.context import bound, bound_executor, capture, in_context
 from pyrs._core.fusion import IteratorConsumer
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, on_threads
 
 variable = ContextVar("variable", default="nothing")
 
@@ -62,12 +62,8 @@ def test_bound_task_can_run_on_several_threads_concurrently(context: Context) ->
     barrier = threading.Barrier(3)
     seen: list[str] = []
     task = bound(lambda: (barrier.wait(DEADLINE), seen.append(variable.get())), context)
-    threads = [threading.Thread(target=task) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    barrier.wait(DEADLINE)
-    for thread in threads:
-        thread.join(DEADLINE)
+    with on_threads(task, task):
+        barrier.wait(DEADLINE)
     assert seen == ["mine", "mine"]
 
 

@@ -22,7 +22,7 @@ from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
 from pyrs._core.states import TRANSITIONS, Signal, State
 from pyrs.testing import TestSubscriber
 from tests.core.support import RecordingSubscription
-from tests.waiting import collected, eventually
+from tests.waiting import collected, eventually, run_on_threads
 
 
 def test_demand_saturates_at_unbounded() -> None:
@@ -88,11 +88,7 @@ class TestDrainLoop:
                 pending.append(n)
                 drain.schedule()
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        run_on_threads(*[work] * 4)
         assert executor.shutdown(30)
         assert (len(seen), overlaps) == (2_000, 0)
 
@@ -229,11 +225,7 @@ class TestExecutor:
             with lock:
                 count += 1
 
-        threads = [threading.Thread(target=lambda: [executor.execute(task) for _ in range(500)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        run_on_threads(*[lambda: [executor.execute(task) for _ in range(500)]] * 4)
         assert executor.shutdown(30)
         assert (count, executor.threads, executor.backlog) == (2_000, 0, 0)
 

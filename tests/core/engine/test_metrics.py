@@ -10,6 +10,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import run_on_threads
 
 
 def test_every_kind_of_termination_is_counted() -> None:
@@ -104,11 +105,7 @@ def test_concurrent_streams_lose_no_count() -> None:
         for _ in range(200):
             pyrs.range(20).metrics(metrics).take(10).collect()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    run_on_threads(*[work] * 4)
     assert (metrics.subscribed, metrics.cancelled, metrics.elements) == (800, 800, 8_000)
     assert (metrics.requested, metrics.demand, metrics.active) == (8_000, 0, 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
-from tests.waiting import uncollected
+from tests.waiting import run_on_threads, uncollected
 
 
 @pytest.mark.parametrize("way", ["list", "generator", "staged"])
@@ -37,12 +38,7 @@ def test_concurrent_requests_cancels_and_illegal_requests_lose_no_element(
 
         jobs: list[tuple[Callable[[], object], int]] = [(lambda s=subscriber: s.request(1), count)] * 3
         jobs += [(subscriber.cancel, 1)] * cancel + [(lambda s=subscriber: s.request(0), 1)] * illegal
-        threads = [threading.Thread(target=work, args=job) for job in jobs]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        run_on_threads(*(partial(work, *job) for job in jobs))
         subscriber.assert_elements(*range(len(subscriber.elements)))
         if not cancel:
             subscriber.await_end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import pyrs
 from pyrs._core.executor import DaemonExecutor
 from pyrs.testing import TestSubscriber
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, on_threads
 
 SOURCES = 4
 
@@ -92,17 +93,10 @@ def test_concurrent_requests_and_cancels_lose_no_element(operator: str, executor
             start.wait(DEADLINE)
             subscriber.cancel()
 
-        threads = [
-            threading.Thread(target=target, args=(subscriber, start, SOURCES * count))
-            for target in [request_repeatedly, request_repeatedly, *([cancel] * cancels)]
-        ]
-        for thread in threads:
-            thread.start()
-        MERGING[operator]([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
-        start.wait(DEADLINE)
-        for thread in threads:
-            thread.join(DEADLINE)
-            assert not thread.is_alive()
+        tasks = [request_repeatedly, request_repeatedly, *[cancel] * cancels]
+        with on_threads(*(partial(task, subscriber, start, SOURCES * count) for task in tasks)):
+            MERGING[operator]([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
+            start.wait(DEADLINE)
         if not cancels:
             assert len(subscriber.await_complete()) == SOURCES * count
         subscriber.assert_rules()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, WAYS, Counting, agrees, quick
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, run_on_threads
 
 Race = Callable[..., pyrs.Stream[Any]]
 RACES: dict[str, Race] = {
@@ -152,11 +153,7 @@ class TestRace:
                 source.next(n, n)
                 source.complete()
 
-            threads = [threading.Thread(target=emit, args=(each, n)) for n, each in enumerate(sources)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(DEADLINE)
+            run_on_threads(*(partial(emit, each, n) for n, each in enumerate(sources)))
             assert subscriber.await_complete() in ([0, 0], [1, 1], [2, 2])
             subscriber.assert_rules()
 

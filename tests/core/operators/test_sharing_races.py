@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import subscribe
+from tests.waiting import run_on_threads
 
 
 def test_concurrent_subscribe_cancel_and_connect_lose_no_element(threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
@@ -34,12 +36,7 @@ def test_concurrent_subscribe_cancel_and_connect_lose_no_element(threaded: Calla
             start.wait(30)
             shared.subscribe(late)
 
-        threads = [threading.Thread(target=each) for each in (connect, connect, subscribe_and_cancel, subscribe_late)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        run_on_threads(connect, connect, subscribe_and_cancel, subscribe_late)
         assert first.await_complete() == list(range(40))
         shared.connect()  # for the late Subscriber, if it missed the first connection
         received = late.await_complete()
@@ -72,14 +69,7 @@ def test_concurrent_subscribers_all_complete(way: str, threaded: Callable[[Any],
             for _ in range(3):
                 subscribe(shared, 1).cancel()
 
-        threads = [threading.Thread(target=subscribe_and_wait, args=(each,)) for each in staying] + [
-            threading.Thread(target=subscribe_and_cancel)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        run_on_threads(*(partial(subscribe_and_wait, each) for each in staying), subscribe_and_cancel)
         for each in staying:
             elements = each.assert_complete().elements
             assert elements == list(range(30 - len(elements), 30))
@@ -99,10 +89,5 @@ def test_no_connection_remains_after_every_subscriber_cancelled() -> None:
                 for _ in range(5):
                     subscribe(shared, 1).assert_live().cancel()
 
-            threads = [threading.Thread(target=subscribe_and_cancel) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(30)
-                assert not thread.is_alive()
+            run_on_threads(*[subscribe_and_cancel] * 3)
             assert publisher.subscribe_count == publisher.cancel_count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from pyrs import Notification
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 from tests.core.support import notes_of
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, on_threads
 
 
 def itself(signal: Any, stream: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
@@ -158,13 +158,9 @@ def test_elements_keep_their_order_if_requests_and_elements_race() -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(timeout=DEADLINE)
         source.stream().switch_on_first(itself).subscribe(subscriber)
         source.next(0)
-        threads = [threading.Thread(target=subscriber.request, args=(3,)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        source.await_requested(1 + 5, DEADLINE)
-        source.next(1, 2, 3)
-        for thread in threads:
-            thread.join(DEADLINE)
+        with on_threads(*[partial(subscriber.request, 3)] * 2):
+            source.await_requested(1 + 5, DEADLINE)
+            source.next(1, 2, 3)
         source.complete()
         assert subscriber.await_complete() == [0, 1, 2, 3]
 

@@ -18,6 +18,7 @@ from pyrs import Notification
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 from tests.tck.right import RightPublisher
+from tests.waiting import run_on_threads
 
 add = operator.add
 MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]] = {
@@ -108,11 +109,7 @@ def test_concurrent_requests_for_the_initial_value_lose_no_element() -> None:
             subscriber.request(1)
             subscriber.request(1)
 
-        threads = [threading.Thread(target=request_twice) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        run_on_threads(*[request_twice] * 3)
         assert subscriber.await_complete() == [0, 0, 1, 3, 6]
         subscriber.assert_rules()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, WAYS, Counting, quick
 from tests.core.support import subscribe
-from tests.waiting import collected
+from tests.waiting import collected, run_on_threads
 
 Windows = TestSubscriber[Any]
 
@@ -351,11 +352,7 @@ def test_concurrent_cancels_cancel_upstream_once(part: str) -> None:
             task()
 
         tasks = [windows.cancel, reader.cancel, lambda windows=windows: windows.request(3)]
-        threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        run_on_threads(*(partial(run, task) for task in tasks))
         for window in windows.elements[1:]:
             subscribe(window).cancel()
         windows.assert_rules()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
 from tests.core.sinks.kinds import ALL, BUFFERING, UNBUFFERED
 from tests.core.support import subscribe
+from tests.waiting import run_on_threads
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -286,13 +288,7 @@ def test_concurrent_emits_and_requests_lose_no_element(name: str, rounds: int) -
             start.wait(30)
             sink.stream.subscribe(late)
 
-        threads = [threading.Thread(target=request, args=(each,)) for each in staying]
-        threads += [threading.Thread(target=each) for each in (emit, request_and_cancel, subscribe_late)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        run_on_threads(*(partial(request, each) for each in staying), emit, request_and_cancel, subscribe_late)
         for each in staying:
             assert each.await_complete() == list(range(count))
         remaining = leaving.assert_rules().elements
@@ -316,12 +312,7 @@ def test_only_accepted_emits_are_delivered(name: str) -> None:
                 if sink.try_emit((which, n)) is EmitResult.OK:
                     accepted[which].append(n)
 
-        threads = [threading.Thread(target=emit, args=(which,)) for which in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        run_on_threads(*(partial(emit, which) for which in range(3)))
         subscriber.assert_rules()
         for which in range(3):
             assert [n for each, n in subscriber.elements if each == which] == accepted[which]

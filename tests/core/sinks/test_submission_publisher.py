@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from pyrs import schedulers
 from pyrs.errors import NonPositiveRequest, NullSignal, PublisherClosed, SubscribedTwice
 from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
-from tests.waiting import eventually
+from tests.waiting import eventually, on_threads
 
 
 @pytest.fixture
@@ -521,15 +522,10 @@ def test_concurrent_submits_reach_every_subscriber_in_one_order() -> None:
             for n in range(25):
                 publisher.submit((which, n))
 
-        threads = [threading.Thread(target=submit, args=(which,)) for which in range(3)]
-        for thread in threads:
-            thread.start()
-        start.wait(30)
-        leaving.request(2)
-        leaving.cancel()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        with on_threads(*(partial(submit, which) for which in range(3))):
+            start.wait(30)
+            leaving.request(2)
+            leaving.cancel()
         publisher.close()
         order = subscribers[0].await_complete()
         assert len(order) == 75
@@ -560,14 +556,9 @@ def test_close_during_concurrent_submit_and_subscribe_completes_all() -> None:
             start.wait(30)
             publisher.subscribe(late)
 
-        threads = [threading.Thread(target=each) for each in (submit, subscribe_late)]
-        for thread in threads:
-            thread.start()
-        start.wait(30)
-        publisher.close()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
+        with on_threads(submit, subscribe_late):
+            start.wait(30)
+            publisher.close()
         late.await_complete()
         early.request(50)
         elements = early.await_complete()

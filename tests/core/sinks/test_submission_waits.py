@@ -15,6 +15,7 @@ from pyrs.errors import PublisherClosed
 from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
 from tests.core.support import run_with_deadline
+from tests.waiting import run_on_threads
 
 
 class InterposingQueue(deque[Any]):
@@ -88,12 +89,7 @@ def test_submit_races_with_the_drain_loops(capacity: int, submitters: int) -> No
                 for n in range(count):
                     publisher.submit(n)
 
-            threads = [threading.Thread(target=submit, daemon=True) for _ in range(submitters)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(30)
-                assert not thread.is_alive()
+            run_on_threads(*[submit] * submitters)
             publisher.close()
             assert unbounded.await_complete() == single_requests.await_complete()
             assert len(unbounded.elements) == count * submitters

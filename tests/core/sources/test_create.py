@@ -14,7 +14,7 @@ import pyrs
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestSubscriber
 from tests.core.conftest import Dropped
-from tests.waiting import DEADLINE, eventually_on_loop
+from tests.waiting import DEADLINE, eventually_on_loop, on_threads
 
 STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
 
@@ -423,12 +423,8 @@ def test_concurrent_emit_request_and_cancel_account_for_every_element(overflow: 
             for n in range(40):
                 emitter.next(n)
 
-        both = [threading.Thread(target=request), threading.Thread(target=push)]
-        for thread in both:
-            thread.start()
-        barrier.wait(DEADLINE)
-        for thread in both:
-            thread.join(DEADLINE)
+        with on_threads(request, push):
+            barrier.wait(DEADLINE)
         subscriber.assert_rules()
         buffered = len(emitter._run._elements)
         deepest = {"drop": 0, "latest": 1}.get(overflow, 3)

@@ -15,7 +15,7 @@ import pytest
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
 from tests.core.testing_kit.failing import fails
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, run_on_threads
 
 
 @pytest.mark.parametrize("module", ["", ".publisher", ".subscriber", ".verifier"])
@@ -327,10 +327,6 @@ class TestTestPublisher:
             start.wait(DEADLINE)
             publisher.next(*range(2_000))
 
-        threads = [threading.Thread(target=emit) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(DEADLINE)
+        run_on_threads(*[emit] * 2)
         assert len(subscriber.await_count(4_000)) == 4_000
         subscriber.assert_rules()
