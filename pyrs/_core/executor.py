@@ -146,7 +146,7 @@ class DaemonExecutor:
     def _start(self, thread: threading.Thread) -> None:
         """Start the thread outside the lock, which a finalizer on it may need."""
         try:
-            if is_finalizing():  # Thread.start would wait for ever
+            if is_finalizing():  # Thread.start would block
                 raise RuntimeError("the interpreter is exiting")
             thread.start()
         except BaseException:

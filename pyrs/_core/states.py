@@ -13,7 +13,7 @@ __all__ = ["TRANSITIONS", "Signal", "State", "Step"]
 
 
 class State(Enum):
-    """Where a Subscription stands, as seen between the Publisher and its Subscriber."""
+    """The state of a Subscription, as seen between the Publisher and its Subscriber."""
 
     WAITING = "waiting for on_subscribe"
     ACTIVE = "active"

@@ -54,4 +54,4 @@ def _order(jar: Path) -> list[tuple[int, int, str]]:
     numbers_and_words = [
         (2, int(part), "") if part.isdigit() else (0, _MEANINGS.get(part.lower(), 0), part) for part in parts
     ]
-    return [*numbers_and_words, (1, 0, "")]  # the end stands between a word and a number
+    return [*numbers_and_words, (1, 0, "")]  # the end sorts between a word and a number

@@ -406,7 +406,7 @@ class _Ticket:
         self.subscription = subscription
         self.element = element
         self.settled = False  # the wait is over
-        self.taken = False  # the element is in the buffer, or its Subscriber is gone
+        self.taken = False  # the element is in the buffer, or its Subscriber has cancelled
 
 
 class _BufferedSubscription(Coordinator[Any]):
@@ -446,7 +446,7 @@ class _BufferedSubscription(Coordinator[Any]):
     def put(self, element: Any) -> bool:
         """Buffer the element, under the core's lock; return False without capacity.
 
-        A subscription whose Subscriber is gone returns True.
+        A subscription that is over returns True.
         """
         if self._live:
             if self.waiting or len(self.elements) >= self._core.capacity:

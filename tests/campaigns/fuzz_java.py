@@ -235,17 +235,17 @@ class JavaFuzz:
         waiting: list[socket.socket] = []
         try:
             for _ in range(random.choice((1, 3, 9, 12))):
-                stranger = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-                waiting.append(stranger)
+                unauthenticated = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+                waiting.append(unauthenticated)
                 hello = frame(FrameType.HELLO, 0, struct.pack(">H", 1) + random.randbytes(64))
                 kind = random.random()
                 data = b"" if kind < 0.1 else hello if kind < 0.3 else mutated(random, hello)
                 if kind > 0.7:
                     data = random.randbytes(random.randrange(300))
                 with suppress(OSError):
-                    stranger.sendall(data)
+                    unauthenticated.sendall(data)
                 if self.is_refused(data):
-                    self.await_end(stranger)
+                    self.await_end(unauthenticated)
         finally:
             for each in waiting:
                 each.close()
@@ -259,14 +259,14 @@ class JavaFuzz:
             return True
 
     @staticmethod
-    def await_end(stranger: socket.socket) -> None:
+    def await_end(unauthenticated: socket.socket) -> None:
         """Wait until the JVM closes the connection.
 
         Raises:
             Violation: it does not within the deadline.
         """
         try:
-            while stranger.recv(1 << 12):
+            while unauthenticated.recv(1 << 12):
                 pass
         except TimeoutError:
             raise Violation("the JVM keeps a connection that has sent malformed bytes without a proof") from None

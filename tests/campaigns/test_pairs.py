@@ -480,7 +480,7 @@ class Pool:
 
     def shutdown(self) -> None:
         """Shut the executor down."""
-        assert self.executor.shutdown(DEADLINE), "shutdown waits for ever"
+        assert self.executor.shutdown(DEADLINE), "shutdown blocks"
 
     def verify(self) -> None:
         """Check that each task ran once and every thread has ended."""

@@ -103,7 +103,7 @@ def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], 
     child = os.fork()
     if child == 0:
         gc.disable()
-        signal.alarm(30)  # it would wait for ever
+        signal.alarm(30)  # it would block
         try:
             use(java_object)
         except (JvmUnavailable, LinkBroken):

@@ -158,7 +158,7 @@ def test_the_checkpoint_of_an_ended_process_is_refused(spark: Any, sink: Sink) -
     sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
     eventually(lambda: sum(progress["numInputRows"] for progress in sink.query.recentProgress) == 2, seconds=90)
     sink.query.stop()
-    # An unknown epoch stands for another process.
+    # An unknown epoch means another process.
     query = sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
     with pytest.raises(Exception, match=r"OffsetRefused: .*of a publisher whose process has ended"):
         query.awaitTermination(90)

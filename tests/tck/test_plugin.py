@@ -265,8 +265,8 @@ def test_the_summary_includes_tests_of_worker_processes() -> None:
         nodeid="test_mine.py::Mine::required_x[a::b]@machines",  # pytest-xdist appends the name of a group
         user_properties=[(f"{plugin.DUE}python", "3"), (f"{plugin.VERDICT}python", "failed: no end: never")],
     )
-    session, told = _reported(failed)
-    assert told == [
+    session, lines = _reported(failed)
+    assert lines == [
         "Reactive Streams TCK",
         "test_mine.py::Mine[a::b] (python): 1 TCK tests: 1 failed",
         "  2 of 3 tests did not run",
@@ -285,8 +285,8 @@ def test_the_summary_includes_skips_of_worker_processes() -> None:
         )
         for name in ("required_x", "beyond_y")
     ]
-    session, told = _reported(*left_out)
-    assert told == [
+    session, lines = _reported(*left_out)
+    assert lines == [
         "Reactive Streams TCK",
         "test_mine.py::Mine (python): 0 TCK tests: nothing ran",
         "  2 of 2 tests did not run",
@@ -298,8 +298,8 @@ def test_the_summary_includes_skips_of_worker_processes() -> None:
 
 def _reported(*reports: Any) -> tuple[Any, list[str]]:
     """Return the session and the summary of the main process for these reports."""
-    told: list[str] = []
-    reporter = SimpleNamespace(section=told.append, write_line=told.append)
+    lines: list[str] = []
+    reporter = SimpleNamespace(section=lines.append, write_line=lines.append)
     plugins = pytest.PytestPluginManager()
     config: Any = SimpleNamespace(pluginmanager=plugins, stash=pytest.Stash())
     session = SimpleNamespace(config=config, exitstatus=pytest.ExitCode.OK)
@@ -309,7 +309,7 @@ def _reported(*reports: Any) -> tuple[Any, list[str]]:
     pytest_plugin.pytest_sessionfinish(session)
     assert plugins.hasplugin("pyrs-tck-items")
     plugin.pytest_terminal_summary(reporter, config)
-    return session, told
+    return session, lines
 
 
 LEFT_OUT = """

@@ -159,7 +159,7 @@ class Py4JJava(Java):
     def _java_error(self, throwable: Any) -> JvmError:
         try:
             found = java_error(self, throwable)
-        except JvmError as error:  # the gateway is gone, or refuses the call
+        except JvmError as error:  # the gateway has ended, or refuses the call
             return error
         if found.java_class == "py4j.security.Py4JSecurityException":
             translated = self.translate(protocol.Py4JError(f"Py4JSecurityException: {found.java_message}"))

@@ -83,7 +83,7 @@ def reason_of(error: BaseException) -> str:
     try:
         while java is not None:
             text, java = java.toString(), java.getCause()
-    except Exception:  # the JVM is gone
+    except Exception:  # the JVM has ended
         pass
     lines = text.strip().splitlines()
     if "Traceback (most recent call last):" in text:  # of a Python worker; the last line has the exception

@@ -94,7 +94,7 @@ def test_operator_signals_the_same_over_an_iterable_and_a_publisher(name: str, f
             to_the_end = name in OTHER_THREADS
             if to_the_end and 100 not in demands:
                 continue
-            # A clock that stands still: otherwise the pace of the machine decides what `throttle` drops.
+            # A stopped clock: otherwise the pace of the machine decides what `throttle` drops.
             with nullcontext() if to_the_end else schedulers.use(schedulers.VirtualTime()):
                 fused = trace(sample.apply(source(list(elements))), demands, to_the_end=to_the_end)
                 over_publisher = trace(sample.apply(pushed(source)(list(elements))), demands, to_the_end=to_the_end)

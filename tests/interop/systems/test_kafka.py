@@ -244,14 +244,14 @@ class TestPythonIntoATopic:
     ) -> None:
         """Reactor Kafka may lose results that arrive after it."""
         topic = cluster.topic()
-        heard = EndObserver(bridge, sender, "send")
+        observer = EndObserver(bridge, sender, "send")
         results = TestSubscriber(2, timeout=DEADLINE)
-        recipe.send(bridge, heard, dicts(topic, range(3))).subscribe(results)
+        recipe.send(bridge, observer, dicts(topic, range(3))).subscribe(results)
         results.await_count(2)
         eventually(lambda: cluster.end(topic) == 3)
-        assert not heard.end.is_set()
+        assert not observer.end.is_set()
         results.request(1)
-        assert heard.end.wait(DEADLINE)
+        assert observer.end.wait(DEADLINE)
         assert [result["offset"] for result in results.await_complete()] == [0, 1, 2]
 
     def test_empty_stream_completes(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:

@@ -316,6 +316,6 @@ class TestNotifications:
         assert other.value(spoken) == 1000
         received.request(1000)
         assert "overrun" in str(received.await_error())
-        heard = [each["parameter"] for each in received.elements]
-        assert heard == [f"number {n}" for n in range(len(heard))]
+        parameters = [each["parameter"] for each in received.elements]
+        assert parameters == [f"number {n}" for n in range(len(parameters))]
         assert free(bridge, recipe, connection)
