@@ -121,7 +121,12 @@ class Reference:
 
     def _add(self, heading: str, name: str, options: str) -> None:
         members = re.search(r"(?<![_\w])members: (.+)", options)
-        inherited = {"inherited_members": "true"} if "inherited_members: true" in options else {}
+        # The operators of Stream are methods of private base classes, one for each family.
+        inherited = (
+            {"inherited_members": "true", "members_order": "alphabetical", "show_bases": "false"}
+            if "inherited_members: true" in options
+            else {}
+        )
         more = {**inherited, **({"members": members[1]} if members else {})}
         if package()[name].is_class:
             self._page(name.rpartition(".")[2], alone=True).directives.append(directive(name, 1, **more))

@@ -8,7 +8,7 @@ from typing import Any
 LONG = 24
 """The number of characters that make the text of a cell long."""
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
-ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
+ROW = re.compile(r"<tr[^>]*>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 
@@ -16,7 +16,7 @@ TAG = re.compile(r"<[^>]+>")
 def marked(table: str) -> str:
     """Add the class ``long`` to the headers of the columns with long text, except the first."""
     rows = [CELL.findall(row) for row in ROW.findall(table)]
-    long = {at for row in rows for at, cell in enumerate(row) if at and len(TAG.sub("", cell)) > LONG}
+    long = {at for row in rows for at, cell in enumerate(row) if at and len(" ".join(TAG.sub("", cell).split())) > LONG}
     headers = iter(range(len(rows[0]) if rows else 0))
     return re.sub("<th(?=[ >])", lambda found: f'{found[0]} class="long"' if next(headers) in long else found[0], table)
 

@@ -6,7 +6,7 @@ from tests.project.scripts import script
 
 TABLE = """<table>
 <thead><tr><th>operator</th><th>demand</th><th style="text-align: right;">x</th></tr></thead>
-<tbody><tr><td>a_name_with_more_than_24_characters</td><td>{}</td><td>1</td></tr></tbody>
+<tbody><tr class="item"><td>a_name_with_more_than_24_characters</td><td>{}</td><td>1</td></tr></tbody>
 </table>"""
 
 
