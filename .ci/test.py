@@ -74,7 +74,7 @@ def pytest(name: str, *arguments: str, **options: Any) -> Suite:
 # In the order of their start, the longest ones first.
 SUITES = (
     pytest("spark", "tests/spark"),
-    pytest("examples", "tests/demo", "tests/project"),
+    pytest("examples", "tests/demo", "tests/project", short_lived_jvms=True),
     pytest(
         "core",
         "tests/core",

@@ -117,7 +117,7 @@ class OwnDriver:
             process = subprocess.Popen(
                 [sys.executable, program, *map(str, options)],
                 cwd=folder,
-                env=_environment(),
+                env=environment(),
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -181,7 +181,7 @@ class SharedDriver:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "tests.demo.driver", *map(str, self._jars)],
                     cwd=self._folder,
-                    env=_environment(),
+                    env=environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -190,8 +190,13 @@ class SharedDriver:
         return self._process
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+def environment() -> dict[str, str]:
+    """Return the environment of a Spark program.
+
+    A JVM says on standard error that it takes ``JAVA_TOOL_OPTIONS``; a driver has the same from ``SPARK_SUBMIT_OPTS``.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
+    return {**inherited, "PYTHONPATH": str(ROOT)}
 
 
 class _Answers:

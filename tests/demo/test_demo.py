@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.demo.driver import environment
 from tests.waiting import eventually
 
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600
 SMALL = "Size(laps=1, batch=64, rest_seconds=0.001, race_laps=2, naive_laps=1)"
 
@@ -26,7 +26,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     """Run a program with its output captured, so not at a terminal."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -92,12 +92,16 @@ def test_output_is_plain_text(shown: subprocess.CompletedProcess[str]) -> None:
 
 
 def test_demo_fails_if_a_stage_loses_elements() -> None:
-    """Spark counts ratings of three stars or more; this Processor keeps four or more."""
+    """Spark counts ratings of three stars or more; this Processor keeps four or more.
+
+    The demo runs without its race, which starts a second JVM.
+    """
     lossy = run(f"""
-        import sys
+        import importlib, sys
         from pyrs import _demo
         from pyrs._demo import stages
         stages.KEEP_FROM = 4.0
+        importlib.import_module("pyrs._demo.show")._race = lambda *arguments: []
         sys.exit(_demo.main(_demo.{SMALL}))
     """)
     assert lossy.returncode == 1, lossy.stdout
@@ -125,7 +129,7 @@ def test_ctrl_c_stops_the_demo_and_its_jvm(moment: str) -> None:
     program = "import sys; from pyrs._demo import main; sys.exit(main())"
     demo = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -29,6 +29,8 @@ JVM_PAGES = [
     "docs/interop.md",
     "docs/debugging.md",
 ]
+FROM_THE_WHEEL = ("README.md", "docs/quickstart.md")
+"""test_wheel.py runs the examples of these pages outside of the checkout."""
 SPARK_EXAMPLES = [example for page in JVM_PAGES for example in jvm_examples(page) if "SparkSession" in example.code]
 
 
@@ -71,7 +73,10 @@ def test_wrong_comments_are_detected(code: str, wrong: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", JVM_PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.campaign if page in FROM_THE_WHEEL else ()) for page in JVM_PAGES],
+)
 def test_jvm_examples_run_in_one_process(page: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.project.pasted", page],

@@ -19,6 +19,7 @@ import pytest
 import pyrs
 from tests.interop.systems.recipes import RECIPES, code_of, output_of
 from tests.project.examples import comments_of, jvm_examples, plain_examples
+from tests.project.test_docs_run import FROM_THE_WHEEL
 from tests.project.test_readme import marked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,9 +171,10 @@ def test_doctor_runs_from_the_installed_wheel(installed: Path, tmp_path: Path) -
 
 def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
     """The blocks of README and of the quick start, pasted in their order, except those of a Spark driver."""
-    pages = ["README.md", "docs/quickstart.md"]
-    examples = [example for example in plain_examples() if example.page in pages]
-    examples += [example for page in pages for example in jvm_examples(page) if "SparkSession" not in example.code]
+    examples = [example for example in plain_examples() if example.page in FROM_THE_WHEEL]
+    examples += [
+        example for page in FROM_THE_WHEEL for example in jvm_examples(page) if "SparkSession" not in example.code
+    ]
     assert len(examples) > 6
     shutil.copy(ROOT / "tests" / "project" / "examples.py", tmp_path)
     (tmp_path / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
@@ -200,7 +202,7 @@ def shown_by(code: str) -> list[str]:
 def test_examples_of_a_driver_run_from_the_installed_wheel(with_spark: Path, tmp_path: Path) -> None:
     """The Spark blocks of README and of the quick start, each in a driver of its own, outside of the checkout."""
     blocks = [(marked("example"), marked("output").splitlines())]
-    for page in ("README.md", "docs/quickstart.md"):
+    for page in FROM_THE_WHEEL:
         for example in jvm_examples(page):
             if "SparkSession" in example.code:
                 blocks.append((example.code, shown_by(example.code)))
