@@ -182,19 +182,27 @@ class ReplayHub(Hub[T]):
             self._again = True  # the drain loop settles it: then none of its signals is in progress
 
     def _settle(self) -> None:
-        """Release the elements that a departed Subscriber held, and discard those that it alone held.
+        """Release the elements that departed Subscribers held, and discard those that they alone held.
 
-        Runs with the turn.
+        Runs with the turn. All are settled at once: with one search of the others for each, threads that subscribe and
+        cancel would add more of them than this thread settles.
         """
         with self._lock:
-            departed = self._departed.popleft()
-            position, departed.position = departed.position, None
-            received = position.number - departed.missed
-            # The others have received, or will receive, each element that came after they had joined.
-            others = [each.joined for each in (*self._subscriptions, *self._departed)]
-            self._lose(position, min([self._head.number, *others]), departed.missed)
-            self._received = max(self._received, received)
-        del position  # not under the lock: the elements that it holds may have finalizers
+            departed, self._departed = self._departed, deque()
+            # Those that settle later have received, or will receive, each element that came after they had joined.
+            last = min([self._head.number, *[each.joined for each in (*self._subscriptions, *self._departed)]])
+            lasts = []
+            for each in reversed(departed):
+                lasts.append(last)
+                last = min(last, each.joined)
+            positions = []
+            for each in departed:
+                position, each.position = each.position, None
+                positions.append(position)
+                received = position.number - each.missed
+                self._lose(position, lasts.pop(), each.missed)
+                self._received = max(self._received, received)
+        del position, positions, departed  # not under the lock: the elements that they hold may have finalizers
 
     def _lose(self, node: _Node[Any] | None, last: int, missed: bool = False) -> None:
         """Note the elements after a node, up to a number, that no Subscriber has received. Under the lock."""

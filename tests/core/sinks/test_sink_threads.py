@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyrs import sinks
-from pyrs._core.hub import AlignedHub
+from pyrs._core.hub import AlignedHub, HubSubscription
 from pyrs.errors import EmitFailed, NonPositiveRequest
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
@@ -252,6 +252,30 @@ def test_emit_reaches_a_subscriber_while_others_subscribe_and_cancel(name: str) 
         subscriber.assert_elements(*range(2000))
     finally:
         sys.setswitchinterval(before)
+
+
+def test_replay_settles_departed_subscribers_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise three threads that subscribe and cancel keep an emitting thread busy for ever."""
+    count, reads = 200, 0
+
+    def joined(subscription: HubSubscription[Any]) -> int:
+        nonlocal reads
+        reads += 1
+        return int(subscription.__dict__["joined at"])
+
+    def join(subscription: HubSubscription[Any], number: int) -> None:
+        subscription.__dict__["joined at"] = number
+
+    monkeypatch.setattr(HubSubscription, "joined", property(joined, join))
+    sink = sinks.replay()
+
+    def subscribe_and_cancel(it: Any, n: int) -> None:
+        for _ in range(count):
+            subscribe(sink.stream).cancel()
+
+    sink.stream.subscribe(TestSubscriber(None, on_element=subscribe_and_cancel))
+    assert sink.try_emit(1) is EmitResult.OK
+    assert 0 < reads <= 3 * count
 
 
 @pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.campaign)])
