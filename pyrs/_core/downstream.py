@@ -114,7 +114,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     @property
     def _call(self) -> str:
-        """The call that the user wrote, for messages and the repr."""
+        """The user's call, for messages and the repr."""
         return type(self).__name__
 
     # Called by the Subscriber.

@@ -388,7 +388,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         hooks.on_error_dropped(error, "strict")
 
     def _violation(self, party: str, rule: str, what: str, raised: BaseException | None = None) -> SpecViolation:
-        """Return the error for what a party did, or for its call that raised."""
+        """Return the error for a violation, or for a call of the party that raised."""
         name = {"Publisher": self._source, "Subscriber": self._name, "Subscription": self._subscription}[party]
         what = what if raised is None else f"{what} raised {raised!r}"
         violation = SpecViolation(f"{name}: {what}", rule=rule, party=party)

@@ -276,7 +276,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             self._finish_one(each)
 
     def try_emit_complete(self) -> EmitResult:
-        """Complete the stream, after what is held.
+        """Complete the stream, after the held elements.
 
         Returns:
             OK, or the reason why not.
@@ -284,7 +284,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         return self._end(None)
 
     def try_emit_error(self, error: BaseException, /) -> EmitResult:
-        """Fail the stream, after what is held.
+        """Fail the stream, after the held elements.
 
         Returns:
             OK, or the reason why not. The caller still has the error then: it is not reported as dropped.

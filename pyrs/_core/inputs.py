@@ -42,7 +42,7 @@ class Input(Subscriber[T]):
     Attributes:
         ended: whether the upstream completed or failed. Elements that came before are stored by the time this is true,
             so read it before them.
-        error: what the upstream failed with, None if it completed or has not ended.
+        error: the error of the upstream; None if it completed or has not ended.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
     """
@@ -67,7 +67,7 @@ class Input(Subscriber[T]):
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe to the source; what ``subscribe`` raises is its error (§1.9)."""
+        """Subscribe to the source; an exception of ``subscribe`` is its error (§1.9)."""
         attach_safely(source, self)
 
     def request(self, n: int) -> None:

@@ -20,7 +20,7 @@ class Startable(Protocol):
     """Serves one Subscriber of an operator."""
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then subscribe to what is upstream. Called once."""
+        """Signal ``on_subscribe``, then subscribe upstream. Called once."""
 
 
 class PublisherWrapper(Publisher[R_co]):
@@ -35,7 +35,7 @@ class Operator(Publisher[R_co]):
 
     Attributes:
         source: the Publisher that the operator was called on, None for an operator without one.
-        call: what the user wrote, such as ``flat_map(load, concurrency=4)``.
+        call: the user's call, such as ``flat_map(load, concurrency=4)``.
         site: the line of user code that assembled the operator.
         saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: serves one Subscriber, usually a ``Coordinator`` or a ``SubscriptionArbiter``.

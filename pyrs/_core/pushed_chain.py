@@ -288,7 +288,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._subscriber = self._exit = None
 
     def _release(self) -> None:
-        """Make the stages drop what they hold (§3.13)."""
+        """Make the stages release their elements (§3.13)."""
         if not self._live:
             for run in reversed(self._runs):
                 run.release()

@@ -137,7 +137,7 @@ class ReplayHub(Hub[T]):
         self._wake()
 
     def _feed(self, subscription: HubSubscription[T]) -> None:
-        """Signal what the Subscriber demanded. Runs with the turn."""
+        """Signal the demanded elements. Runs with the turn."""
         node = subscription.position
         while node is not None:
             ended = self._ended  # read before the next element: an element that came before the end is there by then

@@ -88,7 +88,7 @@ class Stage(ABC):
 
     @abstractmethod
     def __repr__(self) -> str:
-        """Return what the user wrote, such as ``map(str)``."""
+        """Return the user's call, such as ``map(str)``."""
 
     def functions(self) -> tuple[object, ...]:
         """Return the functions that ``over`` passes to an iterator without a frame."""

@@ -67,7 +67,7 @@ def test_the_python_half_withstands_the_guided_corpus() -> None:
         Conversation("guided").receive(fuzz_inputs.reads_of(data))
 
 
-def test_an_input_of_the_guided_fuzzers_stands_for_the_bytes_of_a_connection() -> None:
+def test_input_of_the_guided_fuzzers_is_decoded_to_the_bytes_of_a_connection() -> None:
     short, other_id = frame(FrameType.NEXT, 3, b"\x91\x01"), frame(FrameType.CALL, 1 << 40, b"\x92\x00\x90")
     for data in (short, short + other_id, frame(FrameType.CANCEL, 1_000), b"\0\0", b""):
         assert b"".join(fuzz_inputs.reads_of(fuzz_inputs.input_of(data))) == data

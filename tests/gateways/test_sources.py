@@ -60,7 +60,7 @@ def test_a_session_whose_jvm_attribute_raises_is_reported() -> None:
     assert caught.value.__cause__ is error
 
 
-def test_a_context_without_a_gateway() -> None:
+def test_context_without_a_gateway_is_unavailable() -> None:
     with pytest.raises(JvmUnavailable, match="no gateway to a driver JVM"):
         gateway_for(fake("pyspark.context.SparkContext", _gateway=None))
 

@@ -89,7 +89,7 @@ def test_elements_of_a_slow_iterator_are_sent_at_once(peer: Peer) -> None:
     connection.close()
 
 
-def test_a_large_element_crosses_whole(peer: Peer) -> None:
+def test_large_element_arrives_complete(peer: Peer) -> None:
     connection = peer.connect()
     large = os.urandom(5_000_000)
     recorder = recording(pyrs.UNBOUNDED)

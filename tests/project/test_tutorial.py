@@ -19,7 +19,7 @@ SECONDS = 240.0
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_top_shows_a_full_window_and_no_more(tmp_path: Path) -> None:
+def test_top_shows_at_most_a_full_window(tmp_path: Path) -> None:
     code, shown = blocks("needs a second terminal")[0], rows_of(blocks("top")[0])[0]
     tables: list[str] = []
 

@@ -116,7 +116,7 @@ def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], 
     assert str(java_object).startswith("java.lang.Object@"), "the parent goes on"
 
 
-def test_an_unauthenticated_peer_costs_the_jvm_nothing(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unauthenticated_peer_leaves_nothing_in_the_jvm(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The JVM closes a connection that sends fragments before the handshake, instead of buffering them."""
     dial = link._dial
     halves = b"".join(frame(FrameType.NEXT | MORE, number) for number in range(20_000))

@@ -133,7 +133,7 @@ def test_a_timer_is_due_when_the_stage_must_run_again() -> None:
     assert (step.emitted, step.due) == ([3], None)
 
 
-def test_a_clock_that_goes_backwards_stands_still() -> None:
+def test_time_that_goes_backwards_stops_the_clock() -> None:
     stage = KeyedStage(lambda rows: rows.timestamp())
     step = stage.advance(None, [1], 100.0)
     assert stage.advance(step.state, [2], 90.0).emitted == [(100.0, 2)]

@@ -147,7 +147,7 @@ def test_demand_of_an_async_for_is_exact(bridge: jvm.Bridge, java: Any) -> None:
 
 
 @pytest.mark.parametrize("prefetch", [1, 256])
-def test_an_async_for_holds_its_window_and_no_more(shared_jvm: Any, java: Any, prefetch: int) -> None:
+def test_async_for_prefetches_at_most_its_window(shared_jvm: Any, java: Any, prefetch: int) -> None:
     source, window = java.Parties.Range(20_000), 512
 
     async def main(bridge: jvm.Bridge) -> int:

@@ -182,16 +182,16 @@ CLIENTS = {
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_a_gateway_that_was_shut_down(client: str) -> None:
+def test_gateway_that_was_shut_down_is_unavailable(client: str) -> None:
     # In a process of its own: Py4J leaves the socket that could not connect to the garbage collector.
     program = f"""
         from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
         from py4j.java_gateway import GatewayParameters, JavaGateway
         from pyrs.jvm.gateways import gateway_for
         port, token = 1, None
-        gone = gateway_for({client})
+        unavailable = gateway_for({client})
         try:
-            gone.open(bytes(32), {{}})
+            unavailable.open(bytes(32), {{}})
         except Exception as error:
             print(type(error).__name__, error)
     """
@@ -325,7 +325,7 @@ def ivy_of_its_own(folder: Path) -> Path:
         pytest.param("spark.jars.packages", True, marks=pytest.mark.campaign),
     ],
 )
-def test_the_jar_goes_into_a_running_driver(way: str, pinned: bool, tmp_path: Path) -> None:
+def test_jar_is_loaded_into_a_running_driver(way: str, pinned: bool, tmp_path: Path) -> None:
     user_jar = tmp_path / "the-users-own.jar"
     shutil.copy(packaged_jars().reactive_streams, user_jar)
     key, value, expected = {
@@ -391,7 +391,7 @@ INTERRUPTED = """
 
 
 @pytest.mark.slow
-def test_an_interrupt_of_the_users_own_call_costs_nobody_else_a_call(client_server: ClientServer) -> None:
+def test_interrupted_call_of_the_user_loses_no_other_call(client_server: ClientServer) -> None:
     parameters = client_server.java_parameters
     in_a_process(INTERRUPTED, stdin=f"{parameters.port} {parameters.auth_token}")
 

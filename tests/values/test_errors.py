@@ -89,7 +89,7 @@ def test_every_kind_of_exception_travels(kind: type[BaseException]) -> None:
     assert wire[7] == []
 
 
-def test_an_exception_that_comes_home_is_the_same_object() -> None:
+def test_returned_exception_is_the_same_object() -> None:
     originals = Originals()
     error = raised(LookupError("mine"))
     wire = exception_to_wire(error, originals)
@@ -112,7 +112,7 @@ def test_a_java_error_is_class_message_stack_and_causes() -> None:
         assert "at a.B.c" in "".join(traceback.format_exception(error))
 
 
-def test_a_java_error_goes_home_by_its_number_also_as_a_cause() -> None:
+def test_java_error_returns_by_its_number_also_as_a_cause() -> None:
     originals = Originals()
     error = wire_to_exception(java(), originals)
     assert exception_to_wire(error, originals)[:2] == [1, 5]

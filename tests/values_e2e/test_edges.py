@@ -102,7 +102,7 @@ def pattern(size: int) -> bytes:
 
 
 class TestReferences:
-    def test_a_java_object_comes_home_as_itself(self, bridge: Bridge, java: Java) -> None:
+    def test_java_object_survives_a_round_trip(self, bridge: Bridge, java: Java) -> None:
         thing = java.static("interop.Table", "thing")
         elements = bridge.from_jvm(java.static("interop.Sources", "repeated", 3, thing)).collect(timeout=DEADLINE)
         assert [isinstance(element, JavaObject) for element in elements] == [True] * 3
@@ -116,7 +116,7 @@ class TestReferences:
         (element,) = bridge.from_jvm(java.static("interop.Sources", "repeated", 1, thing)).collect(timeout=DEADLINE)
         assert described(java, bridge, {"thing": [element]}) == "Map{String thing: List[Hidden a hidden thing]}"
 
-    def test_the_gateways_own_object_as_an_element(self, bridge: Bridge, java: Java) -> None:
+    def test_object_of_the_gateway_is_accepted_as_an_element(self, bridge: Bridge, java: Java) -> None:
         thing = java.static("interop.Table", "thing")
         assert java.static("interop.Functions", "same", java.call(recorded(java, bridge, thing), "element", 0), thing)
 
@@ -132,7 +132,7 @@ class TestReferences:
         # A default method, inherited by way of a super-interface, of a private class.
         assert str(thing.greet("Ada")) == "hello Ada"
 
-    def test_a_python_object_comes_home_as_itself(self, bridge: Bridge, java: Java) -> None:
+    def test_python_object_survives_a_round_trip(self, bridge: Bridge, java: Java) -> None:
         class Local:
             pass
 
@@ -307,7 +307,7 @@ class TestErrors:
         assert isinstance(error, JavaError)
         assert error.java_message == "too late"
 
-    def test_causes_come_home_too(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_causes_survive_a_round_trip(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         throwable = java.static("interop.Sources", "failure", "the cause")
         cause = error_in_python(bridge, java.static("interop.Sources", "failing", throwable))
         wrapped = RuntimeError("around it")

@@ -104,6 +104,6 @@ class TestOneObject:
             bridge.value_function("java.util.Iterator")
 
     @pytest.mark.parametrize("interface", ["java.util.function.Supplier", "java.util.function.Consumer"])
-    def test_a_function_that_takes_or_gives_nothing(self, bridge: Bridge, interface: str) -> None:
+    def test_function_without_argument_or_result_is_rejected(self, bridge: Bridge, interface: str) -> None:
         with pytest.raises(JavaError, match=r"must take the value and return a result, as .*Function"):
             bridge.value_function(interface)

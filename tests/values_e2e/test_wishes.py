@@ -109,7 +109,7 @@ def test_an_element_that_does_not_fit_cancels_python(bridge: Bridge, java: Java,
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_an_object_that_comes_home_by_its_interface(bridge: Bridge, java: Java) -> None:
+def test_object_matches_an_element_type_that_is_its_interface(bridge: Bridge, java: Java) -> None:
     thing = to_python(bridge, java.static("interop.Sources", "one", java.static("interop.Table", "thing")))
     assert described(java, bridge, thing, element_type="interop.Table$Greeter") == "Hidden a hidden thing"
     assert described(java, bridge, thing, element_type="interop.Table.Greeter") == "Hidden a hidden thing"
@@ -117,7 +117,7 @@ def test_an_object_that_comes_home_by_its_interface(bridge: Bridge, java: Java) 
     assert "interop.Table$Hidden" in message
 
 
-def test_an_element_type_that_is_not_there(bridge: Bridge) -> None:
+def test_element_type_that_does_not_exist_is_rejected(bridge: Bridge) -> None:
     with pytest.raises(Exception, match=r"no\.such\.Type"):
         bridge.to_jvm(pyrs.just(1), element_type="no.such.Type")
 

@@ -302,7 +302,7 @@ class ConnectReader(PartitionReader):
 
 
 class _Same:
-    """Makes ``runJob`` use one RDD for all calls; it maps what it is given otherwise, into a new one each time."""
+    """Makes ``runJob`` use one RDD for all calls; it would map another argument into a new one each time."""
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped
