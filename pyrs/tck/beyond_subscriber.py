@@ -111,7 +111,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
                 driven.deliver(self.new_element, elements)
             assert driven.probe is not None
             driven.probe.puppet.signal_cancel()
-            driven.subscription.cancelled.expect_close(f"the Subscriber did not cancel, {state} (rule 2.6)")
+            driven.subscription.cancelled.expect_close(f"{state}, the Subscriber did not cancel (rule 2.6)")
         self.env.verify_no_async_errors()
 
     def beyond_spec211_mustProcessSignalsInTheirOrder(self) -> None:

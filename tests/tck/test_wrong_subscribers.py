@@ -77,7 +77,11 @@ CASES = [
         wrong.TriesTheSecond,
         "called request(1) on its second Subscription (rule 2.5)",
     ),
-    Case("beyond_spec206_mustCancelWheneverItIsTold", wrong.NeverCancels, "did not cancel, before any request"),
+    Case(
+        "beyond_spec206_mustCancelWheneverItIsTold",
+        wrong.NeverCancels,
+        "before any request, the Subscriber did not cancel",
+    ),
     Case(
         "beyond_spec207_mustCallTheSubscriptionSerially",
         wrong.RequestsOnAThreadOfItsOwn,

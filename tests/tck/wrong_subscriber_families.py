@@ -139,7 +139,7 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
         else:
             base.on_subscribe(self, subscription)
 
-    not_cancelled = "did not cancel the second Subscription (rule 2.5)"
+    not_cancelled = "did not cancel the second Subscription within 1500 ms (rule 2.5)"
     on_second = "called request(1) on its second Subscription (rule 2.5)"
     used = NOT_SECOND if base is RightProbed else name(SECOND)
     return [
@@ -420,7 +420,7 @@ WHITEBOX = [
         Case(
             CANCELS,
             _made(f"KeepsGoing{number}", f"Does not cancel {state}", CancelsInState, state=state),
-            f"did not cancel, {state} (rule 2.6)",
+            f"{state}, the Subscriber did not cancel within 1500 ms (rule 2.6)",
         )
         for number, state in enumerate(("before any request", "with demand", "after an element"), 1)
     ),
