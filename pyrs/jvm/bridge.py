@@ -191,8 +191,8 @@ class Bridge:
                 such as an argument of a callable, these options replace the earlier ones.
             exact: Forward demand one to one, for brokers that acknowledge on delivery. Costs a round trip for each
                 request.
-            convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"`` or a mapping of class
-                names (see the value table).
+            convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"``, ``"shared"`` or a
+                mapping of class names (see the value table).
             hot: True if the Publisher emits with or without Subscribers. ``subscribe`` then waits a round trip until
                 Java's ``subscribe`` has returned, so that no element emitted afterwards is lost. By default Java
                 decides: SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava

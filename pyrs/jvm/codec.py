@@ -27,6 +27,7 @@ from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
 from pyrs.jvm.values.references import Exports, Imports
+from pyrs.jvm.values.shared_batches import SHARED_BATCH, received
 from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class LinkReferences(Exports, Imports):
         for kind in (Kind.PUBLISHER, Kind.PROCESSOR, Kind.MAYBE, Kind.SINGLE):
             self.classes[kind + HOT] = java_object_class(self, kind, hot=True)
         self._object_class = self.classes[Kind.OBJECT]
+        self._shares_memory: bool = getattr(control, "shares_memory", False)
 
     def kind_of(self, value: object) -> int:
         # The class decides and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
@@ -116,6 +118,8 @@ class LinkReferences(Exports, Imports):
     def remote(self, kind: int, handle: int) -> object:
         if not kind:
             return self._object_class(handle)
+        if kind == SHARED_BATCH and self._shares_memory:
+            return received(handle, self.control.move_batch, self.give_back)
         if kind not in self.classes or kind >= HOT:
             raise ProtocolError(f"malformed reference: there is no kind {kind}")
         return stand_in(self.classes[kind](handle))

@@ -108,6 +108,18 @@ def test_an_element_fails_its_stream(session: LinkSession, other: TestSubscriber
     assert list(session.streams) == [1]
 
 
+def test_a_shared_batch_of_another_process_is_malformed(session: LinkSession, other: TestSubscriber[Any]) -> None:
+    """Only a JVM of the same process shares its memory; see tests/jpype/test_shared_batches.py."""
+    batch = msgpack.packb(msgpack.ExtType(16, struct.pack(">BQ", 7, id(other))))
+    recorder = recording(1_000)
+    session.subscribe(8, recorder)
+    session.receive(Frame(FrameType.NEXT, 3, b"\x91" + batch))
+    assert "there is no kind 7" in str(recorder.await_error(ProtocolError))
+    assert_lives(session, other)
+    with pytest.raises(ProtocolError, match=r"malformed CALL.*there is no kind 7"):
+        session.receive(Frame(FrameType.CALL, 5, b"\x92\x01\x91" + batch))
+
+
 @pytest.mark.parametrize("count", [0, 2])
 @pytest.mark.parametrize("rows", [1, 10_000])
 def test_an_arrow_stream_without_exactly_one_batch_fails_its_stream(

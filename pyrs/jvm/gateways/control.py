@@ -6,6 +6,7 @@ Control calls go from Python to Java only; signals cross on the link. Both use `
 from __future__ import annotations
 
 import itertools
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -31,6 +32,9 @@ class Control:
     makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a gateway that does not
     answer.
     """
+
+    shares_memory = False
+    """True if the JVM is in this process and may send record batches without a copy."""
 
     def __init__(self, java: Java, bridge: object, shield: Shield) -> None:
         self._java = java
@@ -85,6 +89,15 @@ class Control:
     def command(self, command: bytes) -> bytes:
         """Run an operation in Java by name, with values of the table in both directions."""
         return cast(bytes, self._call("command", next(self._requests), command))
+
+    def share_memory(self) -> None:
+        """Permit the JVM, which must run in this process, to send record batches without a copy."""
+        self._call("shareMemory", os.getpid())
+        self.shares_memory = True
+
+    def move_batch(self, handle: int, array: int, schema: int) -> None:
+        """Move a shared record batch to the ArrowArray and the ArrowSchema at two addresses."""
+        self._call("moveBatch", handle, array, schema)
 
     def stats(self) -> dict[str, object]:
         """Return the JVM's counters for this bridge."""

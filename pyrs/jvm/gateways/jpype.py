@@ -10,7 +10,7 @@ import glob
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ import jpype
 
 from pyrs.errors import JvmError, JvmUnavailable
 from pyrs.jvm.gateways.base import Java, check_argument
-from pyrs.jvm.gateways.control import Gateway
+from pyrs.jvm.gateways.control import Control, Gateway
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.stacks import java_error
 from pyrs.jvm.java_objects import JavaObject
@@ -126,6 +126,11 @@ class JPypeGateway(Gateway):
         super().__init__(JPypeJava(), self._stays_attached)
         self._java_thread = jpype.JClass("java.lang.Thread")  # a look-up would attach the calling thread
         _accept_references()
+
+    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
+        control = super().open(token, options)
+        control.share_memory()
+        return control
 
     def is_java_object(self, value: object) -> bool:
         if type(type(value)) is type:  # a Java class has another metaclass; isinstance would attach the thread

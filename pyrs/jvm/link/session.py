@@ -39,7 +39,7 @@ from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.jvm.link.outbox import Message, on_event_loop
-from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH, prefetch
 
 _log = logging.getLogger("pyrs.jvm")
 NOBODY = 0
@@ -111,7 +111,7 @@ class Session(StreamHost):
             self,
             next(self._stream_ids),
             subscriber,
-            max_prefetch=self.max_prefetch,
+            max_prefetch=prefetch(self.max_prefetch, options),
             exact=exact,
             context=capture(),
         )
@@ -237,7 +237,7 @@ class Session(StreamHost):
             self._subscribed(identifier, handle, unreadable, options)
         elif kind == FrameType.ON_SUBSCRIBE:
             handle, options, unreadable = self._opening(identifier, body, "ON_SUBSCRIBE")
-            self._on_subscribed(identifier, handle, unreadable, exact=options.get("exact") is True)
+            self._on_subscribed(identifier, handle, unreadable, options)
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
@@ -347,13 +347,17 @@ class Session(StreamHost):
 
         self.execute(subscribe)
 
-    def _on_subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, exact: bool) -> None:
+    def _on_subscribed(
+        self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]
+    ) -> None:
         # A Subscriber that is refused because of the limit stays free for another attempt.
         subscriber = None if len(self.streams) >= MAX_STREAMS else self.handles.claim_subscriber(handle)
         if subscriber is None:
             self._answer_now(frame(FrameType.CANCEL, identifier))
             return
-        stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=exact)
+        exact = options.get("exact") is True
+        max_prefetch = prefetch(self.max_prefetch, options)
+        stream = InboundStream(self, identifier, subscriber, max_prefetch=max_prefetch, exact=exact)
         self._register(stream)
         if unreadable is not None:
             stream.terminated(unreadable)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pyrs._core.demand import UNBOUNDED
 from pyrs.jvm.limits import LIMITS
 
@@ -97,3 +100,14 @@ class Window:
         if self._bytes_seen:
             limit = min(limit, BYTE_BUDGET * self._elements_seen // self._bytes_seen)
         self.limit = max(1, limit)
+
+
+def prefetch(max_prefetch: int, options: Mapping[Any, Any] | None) -> int:
+    """Return the largest window of a stream with these options.
+
+    The window of a stream of shared record batches does not grow: the link carries their handles, whose size says
+    nothing about their memory.
+    """
+    convert = options.get("convert") if options else None
+    shared = "shared" in convert.values() if isinstance(convert, Mapping) else convert == "shared"
+    return min(INITIAL, max_prefetch) if shared else max_prefetch

@@ -108,6 +108,16 @@ public final class Bridge {
         return calls.once(request, () -> session().own(value));
     }
 
+    /** Permits record batches to share memory with Python, which must run in this process. */
+    public void shareMemory(long pid) {
+        session().handles().shareMemory(pid);
+    }
+
+    /** Moves a shared record batch to an ArrowArray and an ArrowSchema of the C Data Interface. */
+    public void moveBatch(long handle, long arrayAddress, long schemaAddress) {
+        session().handles().moveBatch(handle, arrayAddress, schemaAddress);
+    }
+
     /** Returns the Java object of a handle. */
     public Object resolve(long handle) {
         return session().local(handle);

@@ -48,10 +48,14 @@ final class ContainerWriters {
                 OptionalDouble optional = (OptionalDouble) value;
                 writeOptional(value, optional.isPresent() ? optional.getAsDouble() : null, encoder, out, depth);
             };
-        } else if ("org.apache.arrow.vector.VectorSchemaRoot".equals(type.getName())) {
+        } else if (isArrowRoot(type)) {
             return ArrowRootWriter.writerOf(type);
         }
         return record(type);
+    }
+
+    static boolean isArrowRoot(Class<?> type) {
+        return "org.apache.arrow.vector.VectorSchemaRoot".equals(type.getName());
     }
 
     private static ValueWriter arrayOf(Class<?> type) {

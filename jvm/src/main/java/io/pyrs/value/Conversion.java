@@ -19,6 +19,7 @@ public final class Conversion {
         AUTO,
         REFERENCES,
         VALUES,
+        SHARED,
         PLAIN
     }
 
@@ -30,6 +31,7 @@ public final class Conversion {
 
     private static final Conversion REFERENCES = new Conversion(Mode.REFERENCES, Map.of());
     private static final Conversion VALUES = new Conversion(Mode.VALUES, Map.of());
+    private static final Conversion SHARED = new Conversion(Mode.SHARED, Map.of());
     private static final ValueWriter REFERENCE = (encoder, value, out, depth) -> encoder.writeReference(value, out);
 
     private final Mode mode;
@@ -47,7 +49,7 @@ public final class Conversion {
     }
 
     /**
-     * Parses the option: null, "auto", "references", "values", or a map of class names to "values" or "references".
+     * Parses the option: null, "auto", "references", "values", "shared", or a map of class names to these words.
      *
      * @throws IllegalArgumentException for any other option
      */
@@ -65,6 +67,8 @@ public final class Conversion {
                 return REFERENCES;
             case VALUES:
                 return VALUES;
+            case SHARED:
+                return SHARED;
             default:
                 return AUTO;
         }
@@ -78,10 +82,12 @@ public final class Conversion {
                 return Mode.REFERENCES;
             case "values":
                 return Mode.VALUES;
+            case "shared":
+                return Mode.SHARED;
             default:
                 throw new IllegalArgumentException(
-                        "convert must be \"auto\", \"references\", \"values\" or a map of class"
-                                + " names to \"references\" or \"values\", not " + option);
+                        "convert must be \"auto\", \"references\", \"values\", \"shared\" or a map of class"
+                                + " names to these words, not " + option);
         }
     }
 
@@ -104,7 +110,9 @@ public final class Conversion {
         if (!isSignalType(type)) {
             ValueWriter container = ContainerWriters.writerOf(type);
             if (container != null) {
-                return container;
+                return chosen == Mode.SHARED && ContainerWriters.isArrowRoot(type)
+                        ? SharedBatch.writerOf(type, container)
+                        : container;
             }
         }
         return chosen == Mode.VALUES ? valueUnlessOfPeer(type) : REFERENCE;

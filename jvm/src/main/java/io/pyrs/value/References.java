@@ -14,6 +14,11 @@ public interface References {
     /** Reverts one {@link #own} of a handle that was not sent. */
     default void disown(long handle) {}
 
+    /** Returns whether the peer runs in this process, and takes Arrow batches without a copy. */
+    default boolean sharesMemory() {
+        return false;
+    }
+
     /** Returns the code of the kind with which a local object is exported. */
     int kindCode(Object value);
 

@@ -209,6 +209,10 @@ public final class ValueEncoder {
                 ScalarWriters.bytes(9).put((byte) kind).putLong(handle).array());
     }
 
+    boolean sharesMemory() {
+        return references.sharesMemory();
+    }
+
     boolean isOfPeer(Object value) {
         return references.peerHandle(value) != 0;
     }

@@ -1,5 +1,7 @@
 package io.pyrs.link.session;
 
+import java.util.function.Consumer;
+
 /**
  * A hash table of exported local objects by handle and by identity.
  *
@@ -122,6 +124,14 @@ final class ExportTable {
     /** Uses the low bits: handles are sequential and identities random. */
     private static int slot(long number, int length) {
         return (int) number & length - 1;
+    }
+
+    void forEach(Consumer<Object> action) {
+        for (Owned owned : byHandle) {
+            for (Owned each = owned; each != null; each = each.nextByHandle) {
+                action.accept(each.target);
+            }
+        }
     }
 
     int size() {

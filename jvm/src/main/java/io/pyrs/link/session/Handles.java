@@ -9,6 +9,7 @@ import io.pyrs.link.protocol.Frames;
 import io.pyrs.link.session.ExportTable.Owned;
 import io.pyrs.value.ConversionException;
 import io.pyrs.value.References;
+import io.pyrs.value.SharedBatch;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Proxy;
@@ -54,6 +55,7 @@ public final class Handles implements References {
     private ByteBuffer pendingReleases = ByteBuffer.allocate(64 * ENTRY);
     private volatile int pendingCount;
     private boolean closed;
+    private volatile boolean sharesMemory;
 
     public Handles(Function<PeerReference, Object> mirrorFactory) {
         this(mirrorFactory, MAX_HANDLES);
@@ -67,9 +69,19 @@ public final class Handles implements References {
     // Local objects.
 
     @Override
-    public synchronized long own(Object value) {
-        if (closed) {
+    public long own(Object value) {
+        long handle = export(value);
+        if (handle == 0) {
+            SharedBatch.closeIfBatch(value);
             return 1; // the link is closed, so the handle is never used
+        }
+        return handle;
+    }
+
+    /** Returns the handle of an object, or 0 after the end of the link. */
+    private synchronized long export(Object value) {
+        if (closed) {
+            return 0;
         }
         Owned owned = table.findOrAdd(value);
         if (table.size() > maxHandles) {
@@ -88,7 +100,35 @@ public final class Handles implements References {
 
     @Override
     public int kindCode(Object value) {
-        return ObjectKind.of(value).code();
+        return value instanceof SharedBatch
+                ? SharedBatch.KIND
+                : ObjectKind.of(value).code();
+    }
+
+    @Override
+    public boolean sharesMemory() {
+        return sharesMemory;
+    }
+
+    /**
+     * Permits record batches to share memory with Python.
+     *
+     * @throws IllegalArgumentException if Python is another process than {@code pid}, this one
+     */
+    public void shareMemory(long pid) {
+        if (pid != ProcessHandle.current().pid()) {
+            throw new IllegalArgumentException("Python is process " + pid + ", not the process of this JVM");
+        }
+        sharesMemory = true;
+    }
+
+    /** Moves a record batch to the C structs of Python; see {@link SharedBatch#moveTo}. */
+    public void moveBatch(long handle, long arrayAddress, long schemaAddress) {
+        Object target = local(handle);
+        if (!sharesMemory || !(target instanceof SharedBatch)) {
+            throw new IllegalArgumentException("handle " + handle + " is not a shared record batch");
+        }
+        ((SharedBatch) target).moveTo(arrayAddress, schemaAddress);
     }
 
     @Override
@@ -152,15 +192,23 @@ public final class Handles implements References {
     }
 
     /** Subtracts {@code count} from the times that a handle was sent. Ignores unknown handles. */
-    synchronized void receiveRelease(long handle, long count) {
+    void receiveRelease(long handle, long count) {
+        // Outside the lock: Arrow notifies listeners of the user when it releases memory.
+        SharedBatch.closeIfBatch(subtract(handle, count));
+    }
+
+    /** Subtracts receipts; returns the object if it was removed, else null. */
+    private synchronized Object subtract(long handle, long count) {
         Owned owned = table.find(handle);
-        if (owned != null && (owned.count -= count) <= 0) {
-            table.remove(owned);
+        if (owned == null || (owned.count -= count) > 0) {
+            return null;
         }
+        table.remove(owned);
+        return owned.target;
     }
 
     /** Processes the body of a RELEASE: entries of a handle and a count. */
-    synchronized void receiveRelease(ByteBuffer entries) {
+    void receiveRelease(ByteBuffer entries) {
         while (entries.hasRemaining()) {
             receiveRelease(entries.getLong(), entries.getInt() & 0xffffffffL);
         }
@@ -259,11 +307,25 @@ public final class Handles implements References {
     }
 
     /** Clears the tables at the end of the link. */
-    synchronized void close() {
+    void close() {
+        clear().forEach(SharedBatch::close);
+    }
+
+    /** Clears the tables, and returns the record batches in them. */
+    private synchronized List<SharedBatch> clear() {
+        List<SharedBatch> batches = new ArrayList<>();
+        if (sharesMemory) {
+            table.forEach(target -> {
+                if (target instanceof SharedBatch) {
+                    batches.add((SharedBatch) target);
+                }
+            });
+        }
         closed = true;
         table.clear();
         held.clear();
         pendingReleases.clear();
         pendingCount = 0;
+        return batches;
     }
 }

@@ -53,6 +53,11 @@ class ReferenceCollector implements References {
     }
 
     @Override
+    public boolean sharesMemory() {
+        return handles.sharesMemory();
+    }
+
+    @Override
     public int kindCode(Object value) {
         return handles.kindCode(value);
     }

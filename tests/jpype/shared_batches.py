@@ -1,0 +1,330 @@
+"""The scenarios of test_shared_batches.py, in a process whose JVM opens ``java.nio`` to Arrow.
+
+Prints a JSON object: the error of each scenario, null for none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jpype
+
+from pyrs import jvm
+from pyrs.errors import ConversionError, JavaError, LinkBroken, LinkClosed
+from tests.interop.harness import LIBRARIES
+from tests.waiting import DEADLINE, collected, recording
+
+ROWS = 1_000
+SCENARIOS: dict[str, Callable[[], None]] = {}
+KEPT: list[Any] = []
+"""Batches that live until the process ends."""
+
+
+def scenario(function: Callable[[], None]) -> Callable[[], None]:
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+class Source:
+    """Record batches of a counting allocator, and a bridge."""
+
+    def __init__(self) -> None:
+        self.allocator = jpype.JClass("org.apache.arrow.memory.RootAllocator")(1 << 32)
+        self.bridge = jvm.connect()
+        self.flux = jpype.JClass("reactor.core.publisher.Flux")
+
+    def root(self, first: int = 0, rows: int = ROWS) -> Any:
+        numbers = jpype.JClass("org.apache.arrow.vector.BigIntVector")("number", self.allocator)
+        texts = jpype.JClass("org.apache.arrow.vector.VarCharVector")("text", self.allocator)
+        numbers.allocateNew(rows)
+        texts.allocateNew(rows)
+        for index in range(rows):
+            numbers.setSafe(index, jpype.JLong(first + index))
+            texts.setSafe(index, jpype.JArray(jpype.JByte)(f"row {first + index}".encode()))
+        numbers.setValueCount(rows)
+        texts.setValueCount(rows)
+        return jpype.JClass("org.apache.arrow.vector.VectorSchemaRoot").of(numbers, texts)
+
+    @property
+    def allocated(self) -> int:
+        return int(self.allocator.getAllocatedMemory())
+
+    def repeated(self, root: Any, count: int) -> Any:
+        return self.flux.just(root).repeat(count - 1)
+
+    def released(self, expected: int = 0) -> None:
+        """Wait until all batches are released, ``expected`` bytes of roots excepted.
+
+        A root must not be closed before: its source may still emit it.
+        """
+        collected(lambda: self.allocated == expected, self._leak)
+
+    def _leak(self) -> str:
+        return f"{self.allocated} bytes are allocated: {self.bridge.stats()}"
+
+
+@contextmanager
+def source() -> Iterator[Source]:
+    """Close the bridge and the allocator at the end, which refuses if a buffer was not released."""
+    made = Source()
+    yield made
+    assert made.bridge.close()
+    made.released()
+    made.allocator.close()
+
+
+@scenario
+def content_and_order() -> None:
+    with source() as made:
+        roots = [made.root(number * ROWS, 10) for number in range(40)]
+        batches = list(made.bridge.from_jvm(made.flux.just(*roots), convert="shared").to_iterable(timeout=DEADLINE))
+        assert [batch.column(0)[0].as_py() for batch in batches] == [number * ROWS for number in range(40)]
+        assert batches[3].to_pydict() == {
+            "number": [3 * ROWS + index for index in range(10)],
+            "text": [f"row {3 * ROWS + index}" for index in range(10)],
+        }
+        for root in roots:
+            root.close()
+        batches.clear()
+        made.released()
+
+
+@scenario
+def no_copy() -> None:
+    with source() as made:
+        root = made.root()
+        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
+        assert batch.column(0).buffers()[1].address == int(root.getVector(0).getDataBufferAddress())
+        root.close()
+        assert made.allocated > 0, "the buffers of a batch that Python holds were released"
+        assert batch.column(0)[ROWS - 1].as_py() == ROWS - 1
+        del batch
+        made.released()
+
+
+@scenario
+def by_class_name() -> None:
+    with source() as made:
+        root = made.root()
+        convert = {"org.apache.arrow.vector.VectorSchemaRoot": "shared"}
+        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert=convert).to_iterable(timeout=DEADLINE)
+        assert batch.column(0).buffers()[1].address == int(root.getVector(0).getDataBufferAddress())
+        root.close()
+        del batch
+
+
+@scenario
+def copies_by_default() -> None:
+    with source() as made:
+        root = made.root()
+        (batch,) = made.bridge.from_jvm(made.flux.just(root)).to_iterable(timeout=DEADLINE)
+        root.close()
+        assert made.allocated == 0
+        assert batch.column(0)[7].as_py() == 7
+
+
+@scenario
+def without_columns() -> None:
+    with source() as made:
+        fields = jpype.JClass("java.util.List").of()
+        root = jpype.JClass("org.apache.arrow.vector.VectorSchemaRoot")(fields, fields, 0)
+        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
+        assert (batch.num_columns, batch.num_rows) == (0, 0)
+
+
+@scenario
+def window_does_not_grow() -> None:
+    with source() as made:
+        root = made.root()
+        stream = made.bridge.from_jvm(made.repeated(root, 500), convert="shared")
+        assert stream.count().block(DEADLINE) == 500
+        assert made.bridge.stats()["largest_in_flight"] <= 16
+        root.close()
+
+
+@scenario
+def cancel_releases_prefetched_batches() -> None:
+    with source() as made:
+        root = made.root()
+        size = made.allocated
+        recorder = recording(3)
+        made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
+        recorder.await_count(3)
+        recorder.cancel()
+        del recorder
+        made.released(size)
+        root.close()
+
+
+@scenario
+def cancel_during_on_next() -> None:
+    with source() as made:
+        root = made.root()
+        size = made.allocated
+        entered, leave = threading.Event(), threading.Event()
+
+        def first(batch: Any) -> None:
+            entered.set()
+            leave.wait(DEADLINE)
+
+        subscription = made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(on_next=first)
+        assert entered.wait(DEADLINE)
+        subscription.cancel()
+        leave.set()
+        made.released(size)
+        root.close()
+
+
+@scenario
+def close_of_the_bridge() -> None:
+    with source() as made:
+        root = made.root()
+        size = made.allocated
+        recorder = recording(3)
+        made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
+        recorder.await_count(3)
+        assert made.bridge.close()
+        recorder.await_error(LinkClosed)
+        assert recorder.elements[0].column(0)[5].as_py() == 5
+        del recorder
+        made.released(size)
+        root.close()
+
+
+@scenario
+def broken_link() -> None:
+    with source() as made:
+        root = made.root()
+        size = made.allocated
+        recorder = recording(3)
+        made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
+        recorder.await_count(3)
+        made.bridge._connection._shut()
+        recorder.await_error(LinkBroken)
+        del recorder
+        made.released(size)
+        root.close()
+
+
+@scenario
+def element_that_fails_after_a_batch() -> None:
+    with source() as made:
+        root = made.root()
+        cycle = jpype.JClass("java.util.ArrayList")()
+        cycle.add(root)
+        cycle.add(cycle)
+        recorder = recording(3)
+        made.bridge.from_jvm(made.flux.just(cycle), convert="shared").subscribe(recorder)
+        recorder.await_error(JavaError)
+        root.close()
+        made.released()
+
+
+@scenario
+def batches_inside_a_list() -> None:
+    with source() as made:
+        root = made.root()
+        roots = jpype.JClass("java.util.ArrayList")()
+        roots.add(root)
+        roots.add(root)
+        (pair,) = made.bridge.from_jvm(made.flux.just(roots), convert="shared").to_iterable(timeout=DEADLINE)
+        assert pair[0].equals(pair[1])
+        root.close()
+        pair.clear()
+        made.released()
+
+
+@scenario
+def forged_handles_are_refused() -> None:
+    with source() as made:
+        control = made.bridge._references.control
+        array, schema = ctypes.create_string_buffer(80), ctypes.create_string_buffer(72)
+        addresses = (ctypes.addressof(array), ctypes.addressof(schema))
+        exported = control.export(made.flux.just(jpype.JClass("java.lang.Integer")(1)))
+        for handle in (1 << 40, exported):
+            try:
+                control.move_batch(handle, *addresses)
+            except JavaError as refused:
+                assert str(handle) in str(refused)
+            else:
+                raise AssertionError(f"handle {handle} was accepted")
+        assert bytes(array) == bytes(80) and bytes(schema) == bytes(72)
+        try:
+            control._call("shareMemory", 1)
+        except JavaError as refused:
+            assert "not the process of this JVM" in str(refused)
+        else:
+            raise AssertionError("another process was accepted")
+
+
+@scenario
+def batch_is_moved_once() -> None:
+    with source() as made:
+        root = made.root()
+        references = made.bridge._references
+        moved: list[str] = []
+        real = references.control.move_batch
+
+        def twice(handle: int, array: int, schema: int) -> None:
+            real(handle, array, schema)
+            try:
+                real(handle, array, schema)
+            except JavaError as refused:
+                moved.append(str(refused))
+
+        references.control.move_batch = twice
+        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
+        assert "received or released before" in moved[0]
+        assert batch.num_rows == ROWS
+        root.close()
+        del batch
+
+
+@scenario
+def failed_import_releases() -> None:
+    with source() as made:
+        root = made.root()
+        references = made.bridge._references
+        real = references.control.move_batch
+
+        def interrupted(handle: int, array: int, schema: int) -> None:
+            real(handle, array, schema)
+            raise ConversionError("after the move")
+
+        references.control.move_batch = interrupted
+        recorder = recording(3)
+        made.bridge.from_jvm(made.flux.just(root), convert="shared").subscribe(recorder)
+        recorder.await_error(ConversionError)
+        root.close()
+        made.released()
+
+
+@scenario
+def batch_outlives_its_bridge_until_the_process_ends() -> None:
+    made = Source()
+    KEPT.append(made.bridge.from_jvm(made.flux.just(made.root()), convert="shared").first().block(DEADLINE))
+    made.bridge.close()
+
+
+def main() -> None:
+    jars = [*(LIBRARIES / "arrow").glob("*.jar"), *LIBRARIES.glob("react*.jar")]
+    results: dict[str, str | None] = {}
+    with jvm.launch(jars, ["--add-opens=java.base/java.nio=ALL-UNNAMED"]):
+        for name in sys.argv[1:] or SCENARIOS:
+            try:
+                SCENARIOS[name]()
+                results[name] = None
+            except BaseException:
+                results[name] = traceback.format_exc()
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
