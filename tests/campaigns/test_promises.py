@@ -1,4 +1,4 @@
-"""The tests that docs/reliability.md and SECURITY.md name exist."""
+"""The tests that the documentation names exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("docs/reliability.md", "SECURITY.md")}
+NAMES = ("docs/reliability.md", "docs/spark-cluster.md", "SECURITY.md")
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 TESTS = sorted({found for page in PAGES.values() for found in re.findall(r"`(tests/[\w/]+\.py::\w+)`", page)})
 JAVA_TESTS = sorted({found for page in PAGES.values() for found in re.findall(r"`(\w+Test\.\w+)`", page)})
 
