@@ -19,6 +19,8 @@ CAMPAIGNS = ("fuzz", "soak", "chaos", "races")
 def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) -> str | None:
     """Run one campaign. Return its violation, or None."""
     options = f"--minutes {minutes:g}" if frames is None or name != "fuzz" else f"--frames {frames}"
+    if name == "soak":
+        options += f" --threads {threads}"
     say(f"{name}: seed {seed}; replay: python -m tests.campaigns {name} {options} --seed {seed}")
     try:
         if name == "fuzz":

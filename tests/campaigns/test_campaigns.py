@@ -15,7 +15,7 @@ import pytest
 
 from pyrs.errors import ProtocolError
 from pyrs.jvm.link.frames import FrameDecoder, FrameType, frame
-from tests.campaigns import fuzz_inputs, fuzz_python
+from tests.campaigns import fuzz_inputs, fuzz_python, soak
 from tests.campaigns.__main__ import CAMPAIGNS, main
 from tests.campaigns.chaos import Proxy
 from tests.campaigns.fuzz_java import Dialled, JavaFuzz
@@ -96,6 +96,17 @@ def test_the_proxy_cuts_a_connection_that_does_not_reach_its_limit(limits: tuple
         with socket.create_connection(("127.0.0.1", proxy.port), DEADLINE) as near, server.accept()[0] as far:
             far.settimeout(DEADLINE)
             assert near.recv(1) == far.recv(1) == b""
+
+
+def test_the_replay_command_repeats_every_option(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs: list[tuple[int, float, int]] = []
+    monkeypatch.setattr(soak, "run", lambda *arguments: runs.append(arguments))
+    assert main(["soak", "--minutes", "0.5", "--threads", "8"]) == 0
+    command = capsys.readouterr().err.splitlines()[0].partition("replay: python -m tests.campaigns ")[2]
+    assert main(command.split()) == 0
+    assert runs[0] == runs[1]
 
 
 @pytest.mark.campaign
