@@ -11,6 +11,8 @@ from pyrs.jvm.limits import LIMITS
 INITIAL = LIMITS["window.initial"]
 GROWTH = LIMITS["window.growth"]
 BYTE_BUDGET = LIMITS["window.bytes"]
+LEAST = 2
+"""The least window for large elements: one is received while the one before is processed."""
 DEFAULT_MAX_PREFETCH = LIMITS["window.elements"]
 
 
@@ -66,9 +68,12 @@ class Window:
             self._bytes_seen >>= 1
         self._elements_seen += elements
         self._bytes_seen += size
-        affordable = BYTE_BUDGET * self._elements_seen // self._bytes_seen
+        affordable = self._affordable()
         if self.limit > affordable:
-            self.limit = max(1, affordable)
+            self.limit = affordable
+
+    def _affordable(self) -> int:
+        return max(LEAST, BYTE_BUDGET * self._elements_seen // self._bytes_seen)
 
     def ran_empty(self) -> None:
         """Record that every received element was delivered: the consumer keeps up."""
@@ -79,7 +84,7 @@ class Window:
         if self.requested == 0:
             return 0  # nothing is requested upstream before the first request of the Subscriber
         outstanding = self.granted - self.delivered
-        is_low = outstanding <= self.limit >> 2
+        is_low = outstanding <= (self.limit >> 2 or self.limit >> 1)  # a quarter; one of two or three
         if is_low and self._ran_empty:
             self._grow()
         wanted = self.limit - outstanding
@@ -98,8 +103,8 @@ class Window:
     def _grow(self) -> None:
         limit = min(self.limit * GROWTH, self.max_prefetch)
         if self._bytes_seen:
-            limit = min(limit, BYTE_BUDGET * self._elements_seen // self._bytes_seen)
-        self.limit = max(1, limit)
+            limit = min(limit, self._affordable())
+        self.limit = limit
 
 
 def prefetch(max_prefetch: int, options: Mapping[Any, Any] | None) -> int:

@@ -12,6 +12,9 @@ final class Window {
     static final int INITIAL = Limits.of("window.initial");
     static final int GROWTH = Limits.of("window.growth");
     static final long BYTE_BUDGET = Limits.of("window.bytes");
+    /** The least window for large elements: one is received while the one before is processed. */
+    private static final long LEAST = 2;
+
     static final int DEFAULT_MAX_PREFETCH = Limits.of("window.elements");
 
     private final int maxPrefetch;
@@ -49,7 +52,7 @@ final class Window {
     }
 
     private long affordable() {
-        return Math.max(1, BYTE_BUDGET * elementsSeen / bytesSeen);
+        return Math.max(LEAST, BYTE_BUDGET * elementsSeen / bytesSeen);
     }
 
     /** Records elements delivered to the user. */
@@ -68,7 +71,7 @@ final class Window {
             return 0; // no credit before the first request of the user
         }
         long outstanding = granted - delivered;
-        boolean belowLowWaterMark = outstanding <= limit >> 2;
+        boolean belowLowWaterMark = outstanding <= lowWaterMark();
         if (belowLowWaterMark && ranEmpty) {
             limit = Math.min(limit * GROWTH, maxPrefetch);
             if (bytesSeen > 0) {
@@ -92,7 +95,12 @@ final class Window {
 
     /** Returns whether {@link #refill} may return credit. It is cheap enough to call after each element. */
     boolean isLow() {
-        return granted - delivered <= limit >> 2;
+        return granted - delivered <= lowWaterMark();
+    }
+
+    /** A quarter of the window; one element of two or three. */
+    private long lowWaterMark() {
+        return limit < 4 ? limit >> 1 : limit >> 2;
     }
 
     long granted() {
