@@ -219,19 +219,18 @@ class Results(Imports):
         return self._references.local(handle)
 
 
-class StreamEncoder:
+class StreamEncoder(ValueEncoder):
     """The encoder of one stream."""
 
-    __slots__ = ("_encoder", "carried", "encode")
+    __slots__ = ("carried",)
 
     def __init__(self, tracking: Tracking) -> None:
+        super().__init__(tracking)
         self.carried = tracking.carried
-        self._encoder = ValueEncoder(tracking)
-        self.encode: Callable[[Any], bytes] = self._encoder.encode
 
-    def explain(self, value: object, error: Exception) -> Exception:
+    def explain(self, value: object, error: BaseException) -> ConversionError:
         """Return the error of a rejected element, and take back its exported handles."""
-        explained = self._encoder.explain(value, error)
+        explained = super().explain(value, error)
         self.carried.clear()
         return explained
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgpack
 
+from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType
 from pyrs.jvm.link.session import Session
 
@@ -18,6 +19,7 @@ class PlainEncoder:
     def __init__(self) -> None:
         self.carried: list[object] = []
         self.encode: Callable[[Any], bytes] = msgpack.Packer().pack
+        self.encode_element: Callable[[Any], bytes | Buffers] = self.encode
 
     def explain(self, value: object, error: Exception) -> Exception:
         return error

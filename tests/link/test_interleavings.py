@@ -181,7 +181,7 @@ class HomeCodec(Codec):
             encoder.carried.append(Returned(self.session))
             return pack(element)
 
-        encoder.encode = encode
+        encoder.encode = encoder.encode_element = encode
         return encoder
 
 

@@ -11,6 +11,7 @@ import pyarrow
 import pytest
 
 from pyrs.errors import ConversionError, NullSignal, ProtocolError
+from pyrs.jvm.values import references as types
 from pyrs.jvm.values.decoder import ValueDecoder, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import OfPeer, Plain, Recorder
@@ -56,6 +57,30 @@ def test_arrow_batch_survives_a_round_trip() -> None:
     (back,) = ValueDecoder(Recorder()).decode(body)
     assert back.equals(batch)
     assert back.schema.equals(batch.schema)
+
+
+def test_a_large_arrow_batch_uses_the_received_bytes() -> None:
+    batch = pyarrow.RecordBatch.from_pydict({"a": list(range(50_000))})
+    body = memoryview(bytearray(msgpack.packb([0])[:1] + ValueEncoder(Recorder()).encode(batch)))
+    elements, error = ValueDecoder(Recorder()).decode_batch(body)
+    assert error is None
+    assert elements[0].equals(batch)
+    received = pyarrow.py_buffer(body)
+    column = elements[0].column(0).buffers()[1]
+    assert received.address < column.address < received.address + received.size
+
+
+def test_a_large_message_that_is_no_arrow_batch() -> None:
+    whole = msgpack.packb([msgpack.ExtType(types.ARROW, bytes(70_000))])
+    decoder = ValueDecoder(Recorder())
+    elements, error = decoder.decode_batch(memoryview(whole))
+    assert elements == []
+    assert isinstance(error, ConversionError)
+    assert decoder.decode_batch(b"\x91\1") == ([1], None)
+    for body in (whole[:-1], whole + b"\0"):
+        with pytest.raises((ConversionError, ProtocolError)):
+            decoder.decode_batch(memoryview(body))
+    assert decoder.decode_batch(memoryview(msgpack.packb(["x" * 70_000]))) == (["x" * 70_000], None)
 
 
 def test_an_arrow_batch_without_pyarrow_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

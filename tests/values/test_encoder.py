@@ -13,9 +13,11 @@ from typing import Any
 
 import msgpack
 import numpy
+import pyarrow
 import pytest
 
 from pyrs.errors import ConversionError
+from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.values.decoder import ValueDecoder
 from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import Colour, OfPeer, Plain, Recorder
@@ -213,3 +215,18 @@ def test_a_bytearray_is_copied_when_it_is_encoded() -> None:
     body = encode(reused)
     reused[0] = 0
     assert ValueDecoder(Recorder()).decode(body) == b"a"
+
+
+def test_large_arrow_batches_after_the_first_element_are_not_copied() -> None:
+    batch = pyarrow.RecordBatch.from_pydict({"n": list(range(50_000)), "s": ["text"] * 50_000})
+    encoder = ValueEncoder(Recorder())
+    first = encoder.encode_element(batch)
+    second = encoder.encode_element(batch)
+    assert isinstance(second, Buffers)
+    assert b"".join(second.parts) == first
+    assert len(second) == len(first)
+    column = batch.column(0).buffers()[1]
+    assert any(pyarrow.py_buffer(part).address == column.address for part in second.parts)
+    assert isinstance(encoder.encode_element([batch]), bytes)
+    assert isinstance(encoder.encode_element(batch.slice(0, 9)), bytes)
+    assert encoder.encode_element("text") == b"\xa4text"

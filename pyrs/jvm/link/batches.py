@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from pyrs._core.fusion import null_element
+from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import ARRAY32, MAX_BODY, MAX_MESSAGE
 from pyrs.jvm.link.interfaces import Encoder
@@ -29,7 +30,7 @@ class OutboundBatch(NamedTuple):
     """
 
     size: int
-    elements: bytes
+    elements: bytes | Buffers
     carried: list[object]
 
     @property
@@ -49,7 +50,7 @@ class Batches:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._encoded: list[bytes] = []
+        self._encoded: list[bytes | Buffers] = []
         self._carries = False
         self._stop = False
 
@@ -66,7 +67,7 @@ class Batches:
         """
         encoder = self._encoder
         try:
-            encoded = encoder.encode(element)
+            encoded = encoder.encode_element(element)
         except Exception as error:
             raise encoder.explain(element, error) from error
         self._encoded.append(self._carrying(encoded) if encoder.carried else encoded)
@@ -78,7 +79,7 @@ class Batches:
             The number of elements, and the error that ended the call early: a ConversionError for an element that has
             no form in Java, NullSignal for None, or the error of the iterator.
         """
-        append, encode, carried = self._encoded.append, self._encoder.encode, self._encoder.carried
+        append, encode, carried = self._encoded.append, self._encoder.encode_element, self._encoder.carried
         count = 0
         try:
             for element in islice(iterator, wanted):
@@ -96,7 +97,8 @@ class Batches:
             return count, error
         return count, None
 
-    def _carrying(self, encoded: bytes) -> Carrying:
+    def _carrying(self, encoded: bytes | Buffers) -> Carrying:
+        assert isinstance(encoded, bytes), "an Arrow batch carries no reference"
         carrying = Carrying(encoded)
         carrying.carried = self._encoder.carried[:]
         self._encoder.carried.clear()
@@ -114,8 +116,17 @@ class Batches:
         if not self._encoded:
             return None
         # For large elements only as many as one frame may hold are sliced.
-        parts = self._encoded[: min(MAX_ELEMENTS, MAX_BODY // len(self._encoded[0]) + 1)]
-        elements = b"".join(parts)
+        encoded = self._encoded[: min(MAX_ELEMENTS, MAX_BODY // len(self._encoded[0]) + 1)]
+        try:
+            elements = b"".join(encoded)  # type: ignore[arg-type]  # Buffers raise the TypeError
+            parts: list[bytes] = encoded  # type: ignore[assignment]
+        except TypeError:
+            first = encoded[0]
+            if isinstance(first, Buffers):
+                del self._encoded[:1]
+                return OutboundBatch(1, first, [])
+            parts = list(takewhile(lambda part: isinstance(part, bytes), encoded))  # type: ignore[arg-type]
+            elements = b"".join(parts)
         if len(elements) > MAX_BODY and len(parts) > 1:
             # The sizes are added up only in this case, to keep the usual case fast.
             size, kept = len(parts[0]), 1
@@ -137,5 +148,5 @@ class Batches:
                 disown(handle)
 
 
-def _carried(parts: list[bytes]) -> list[object]:
-    return [each for part in parts if type(part) is Carrying for each in part.carried]
+def _carried(parts: Sequence[bytes | Buffers]) -> list[object]:
+    return [each for part in parts if isinstance(part, Carrying) for each in part.carried]

@@ -156,9 +156,9 @@ class LinkConnection:
         try:
             for message in early:
                 session.receive(message)
-            space, received = self._decoder.space, self._decoder.received
-            receive, fill = session.receive, self._socket.recv_into
-            while size := fill(space()):
+            decoder, fill = self._decoder, self._socket.recv_into
+            space, received, receive = decoder.space, decoder.received, session.receive
+            while size := fill(space(), 0, socket.MSG_WAITALL if decoder.in_place else 0):
                 self.bytes_in += size
                 for message in received(size):
                     receive(message)

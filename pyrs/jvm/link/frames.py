@@ -6,12 +6,15 @@ The contract is ``docs/protocol.md``; ``tests/vectors/frames.json`` holds the sa
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from pyrs.errors import ProtocolError
+from pyrs.jvm.buffers import Buffer, Buffers, FrameBytes, take
 from pyrs.jvm.limits import LIMITS
+from pyrs.jvm.link.announced import AnnouncedMessage, announced_size
 
 VERSION = 1
 MORE = 0x80
@@ -23,11 +26,15 @@ MAX_UNFINISHED = LIMITS["message.unfinished"]
 MAX_UNFINISHED_BYTES = LIMITS["message.unfinished_mib"] << 20
 _READ_AT_ONCE = 256 * 1_024
 _ID_AND_TYPE = 9
+_PEEK = 64
 
-Body: TypeAlias = "bytes | bytearray"
-"""The body of a received message. Joined fragments stay a bytearray, because bytes would need another copy."""
+Body: TypeAlias = "bytes | bytearray | memoryview"
+"""The body of a received message. Joined fragments are not bytes, which would need another copy."""
 
 HEADER = struct.Struct(">IBQ")
+MAX_FRAGMENT = MAX_LENGTH - HEADER.size
+"""The body of a fragment in a message of several buffers. The JVM reads the rest of a frame and the next header in one
+call of the system, of at most 128 KiB."""
 CREDIT = struct.Struct(">q")
 RELEASED = struct.Struct(">QI")
 ARRAY32 = struct.Struct(">BI")
@@ -81,7 +88,7 @@ def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
-class Fragments(Iterator[bytes]):
+class Fragments(Iterator[FrameBytes]):
     """The frames of one message: fragments if its body is too large for one frame.
 
     Each frame is created when it is taken. All frames at once would be another copy of a large body.
@@ -112,6 +119,30 @@ class Fragments(Iterator[bytes]):
         kind, self._position = (self._kind | MORE, end) if end < len(self._body) else (self._kind, None)
         part = self._body[start:end]
         return b"".join((HEADER.pack(_ID_AND_TYPE + len(prefix) + len(part), kind, self._identifier), prefix, part))
+
+
+class GatheredFragments(Iterator[FrameBytes]):
+    """The frames of one message in several buffers. Each frame is a list of buffers, which the writer joins."""
+
+    __slots__ = ("_identifier", "_kind", "_left", "_parts")
+
+    def __init__(self, kind: int, identifier: int, body: Buffers, prefix: bytes) -> None:
+        self._kind = kind
+        self._identifier = identifier
+        self._parts: deque[Buffer] = deque([prefix, *body.parts])
+        self._left = len(prefix) + len(body)
+
+    def __bool__(self) -> bool:
+        """Return True if frames are left."""
+        return self._left > 0
+
+    def __next__(self) -> list[Buffer]:
+        if not self._left:
+            raise StopIteration
+        size = min(self._left, MAX_FRAGMENT)
+        self._left -= size
+        kind = self._kind | MORE if self._left else self._kind
+        return [HEADER.pack(_ID_AND_TYPE + size, kind, self._identifier), *take(self._parts, size)]
 
 
 def request(identifier: int, credit: int) -> bytes:
@@ -153,25 +184,42 @@ class FrameDecoder:
     """Decodes the bytes of a connection, however split, into complete messages.
 
     A reader receives into ``space()`` and passes the number of bytes to ``received``, so that the bytes of a fragment
-    are copied once. Memory is bounded by one read and one frame, and by ``message.unfinished`` and
-    ``message.unfinished_mib`` for fragments.
+    are copied once, and not at all if the size of its message is announced. Memory is bounded by one read and one
+    frame, and by ``message.unfinished`` and ``message.unfinished_mib`` for fragments.
     """
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         self.max_length = max_length
         self._buffer = memoryview(bytearray(_READ_AT_ONCE + 4 + MAX_LENGTH))
         self._end = 0  # the end of the incomplete frame, which is at the start of the buffer
-        self._parts: dict[tuple[int, int], bytearray] = {}
+        self._parts: dict[tuple[int, int], bytearray | AnnouncedMessage] = {}
         self._unfinished = 0
+        self._in_place: AnnouncedMessage | None = None  # receives the rest of the current frame
+        self._current = Frame(0, 0, b"")  # that frame: its type with MORE, and its id
+        self._arrived = 0
+        self._missing = 0
+        self._peeks = False  # reads only the first bytes next, because an announced message may follow another
 
     @property
     def pending(self) -> int:
         """The number of bytes of the incomplete frame."""
-        return self._end
+        return self._end if self._in_place is None else HEADER.size + self._arrived
+
+    @property
+    def in_place(self) -> bool:
+        """True if nothing can be decoded before ``space()`` is full. More bytes than it takes are sure to arrive."""
+        return self._in_place is not None
 
     def space(self) -> memoryview:
-        """Return the free part of the buffer, of at least 256 KiB, for the bytes of the next read."""
-        return self._buffer[self._end :]
+        """Return the buffer for the bytes of the next read."""
+        message = self._in_place
+        if message is None:
+            if not self._peeks:
+                return self._buffer[self._end :]
+            self._peeks = False
+            return self._buffer[self._end : self._end + _PEEK]
+        # The header of the next frame is read in the same call. The body of that frame overwrites it.
+        return message.space(self._missing + HEADER.size if self._current.type & MORE else self._missing)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
         """Copy bytes into the buffer and return the messages that they complete.
@@ -196,6 +244,8 @@ class FrameDecoder:
         Raises:
             ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
         """
+        if self._in_place is not None:
+            return self._received_in_place(self._in_place, size)
         buffer = self._buffer
         messages: list[Frame] = []
         start, end = 0, self._end + size
@@ -207,6 +257,8 @@ class FrameDecoder:
                     f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
                 )
             if end - start < 4 + length:
+                if end - start >= HEADER.size and self._receive_in_place(buffer[start:end]):
+                    start = end
                 break
             _, kind, identifier = HEADER.unpack_from(buffer, start)
             body = buffer[start + HEADER.size : start + 4 + length]
@@ -218,6 +270,38 @@ class FrameDecoder:
             buffer[: end - start] = buffer[start:end]
         self._end = end - start
         return messages
+
+    def _receive_in_place(self, incomplete: memoryview) -> bool:
+        """Receive the rest of a frame into its announced message, if it has one."""
+        length, kind, identifier = HEADER.unpack_from(incomplete)
+        message = self._parts.get((kind & ~MORE, identifier))
+        length -= _ID_AND_TYPE
+        if message is None and kind == FrameType.NEXT | MORE:
+            size = announced_size(incomplete[HEADER.size :])
+            if size:
+                message = self._begin(FrameType.NEXT, identifier, size)
+        if not isinstance(message, AnnouncedMessage) or message.filled + length > message.size:
+            return False
+        body = incomplete[HEADER.size :]
+        message.append(body)
+        self._in_place, self._current = message, Frame(kind, identifier, b"")
+        self._arrived, self._missing = len(body), length - len(body)
+        return True
+
+    def _received_in_place(self, message: AnnouncedMessage, size: int) -> list[Frame]:
+        arrived = min(size, self._missing)
+        message.filled += arrived
+        self._arrived += arrived
+        self._missing -= arrived
+        if self._missing:
+            return []
+        self._in_place = None
+        kind, identifier, _ = self._current
+        if not kind & MORE:
+            return [self._joined(kind, identifier, message)]
+        following = size - arrived
+        self._buffer[:following] = message.space(following)
+        return self.received(following)
 
     def _assemble(self, kind: int, identifier: int, body: memoryview) -> Frame | None:
         more, kind = kind & MORE, kind & ~MORE
@@ -234,21 +318,41 @@ class FrameDecoder:
         if parts is None:
             if not more:
                 return Frame(kind, identifier, bytes(body))
-            if len(self._parts) >= MAX_UNFINISHED:
-                raise ProtocolError(
-                    f"malformed frame: {MAX_UNFINISHED:,} unfinished messages are the limit{_UNFINISHED}"
-                )
-            parts = self._parts[kind, identifier] = bytearray()
+            parts = self._begin(kind, identifier, announced_size(body))
+        if isinstance(parts, AnnouncedMessage):
+            if parts.filled + len(body) <= parts.size:
+                parts.append(body)
+                return None if more else self._joined(kind, identifier, parts)
+            # The message is malformed, which its decoder reports.
+            self._unfinished -= parts.size - parts.filled
+            parts = self._parts[kind, identifier] = bytearray(parts.body)
         if len(parts) + len(body) > MAX_MESSAGE:
             raise ProtocolError(f"malformed frame: a {FrameType(kind).name} of more than {MAX_MESSAGE} bytes")
-        self._unfinished += len(body)
+        self._count(len(body))
+        parts += body
+        return None if more else self._joined(kind, identifier, parts)
+
+    def _begin(self, kind: int, identifier: int, size: int) -> bytearray | AnnouncedMessage:
+        """Begin to join a message of the announced size, or of an unknown one for 0."""
+        if len(self._parts) >= MAX_UNFINISHED:
+            raise ProtocolError(f"malformed frame: {MAX_UNFINISHED:,} unfinished messages are the limit{_UNFINISHED}")
+        self._count(size)
+        parts = self._parts[kind, identifier] = AnnouncedMessage(size) if size else bytearray()
+        return parts
+
+    def _count(self, size: int) -> None:
+        """Count bytes of unfinished messages. An announced size counts before its buffer is allocated."""
+        self._unfinished += size
         if self._unfinished > MAX_UNFINISHED_BYTES:
             raise ProtocolError(
                 f"malformed frame: {MAX_UNFINISHED_BYTES:,} bytes of unfinished messages are the limit{_UNFINISHED}"
             )
-        parts += body
-        if more:
-            return None
+
+    def _joined(self, kind: int, identifier: int, parts: bytearray | AnnouncedMessage) -> Frame:
         del self._parts[kind, identifier]
+        if isinstance(parts, AnnouncedMessage):
+            self._unfinished -= parts.size
+            self._peeks = True
+            return Frame(kind, identifier, parts.body)
         self._unfinished -= len(parts)
         return Frame(kind, identifier, parts)

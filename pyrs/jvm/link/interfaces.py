@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.link.frames import Body
 
 
@@ -19,6 +20,10 @@ class Encoder(Protocol):
     @property
     def encode(self) -> Callable[[Any], bytes]:
         """Encode one value."""
+
+    @property
+    def encode_element(self) -> Callable[[Any], bytes | Buffers]:
+        """Encode one element of the stream. It may change after each element."""
 
     def explain(self, value: object, error: Exception) -> Exception:
         """Return the error for the Subscriber, given what ``encode`` raised."""

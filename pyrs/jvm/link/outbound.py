@@ -17,8 +17,9 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.sites import Site
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
+from pyrs.jvm.buffers import Buffers, FrameBytes
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches, OutboundBatch
-from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
+from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, GatheredFragments, array_header, frame
 from pyrs.jvm.link.host import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
@@ -79,7 +80,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._batches = Batches(session.codec.encoder())
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
-        self._large: Fragments | None = None
+        self._large: Fragments | GatheredFragments | None = None
         self._large_carries: list[object] = []
         self._granted = 0
         self._emitted = 0
@@ -348,10 +349,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     # Called by the thread with the writer's role.
 
-    def take(self) -> tuple[bytes, bool]:
+    def take(self) -> tuple[FrameBytes, bool]:
         """Return the next frame of this stream, and whether more follow."""
         if self._large:
-            part = next(self._large)
+            part: FrameBytes = self._large.__next__()
             return part, bool(self._large or self._large_carries or self._batches or self._terminal is not None)
         # One turn after the last fragment: until that is written, RELEASE must not overtake it.
         self._large_carries = []
@@ -369,6 +370,9 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 return self._refuse(batch, size)
             self._session.count_out(batch.size)
             more = bool(self._batches) or terminal is not None
+            if isinstance(elements, Buffers):
+                self._large = GatheredFragments(kind, self.id, elements, header)
+                return next(self._large), True
             if size <= MAX_BODY:
                 return frame(kind, self.id, header + elements), more
             self._large = Fragments(kind, self.id, elements, header)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
+from pyrs.jvm.buffers import Buffer, FrameBytes
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import MAX_BODY
 
@@ -27,8 +28,11 @@ class FrameSource(Protocol):
 
     queued: bool
 
-    def take(self) -> tuple[bytes, bool]:
-        """Return the next frame, empty for none, and whether more follow. Called serially."""
+    def take(self) -> tuple[FrameBytes, bool]:
+        """Return the next frame, empty for none, and whether more follow. Called serially.
+
+        The buffers of a frame are joined once, with those of the frames that are written at the same time.
+        """
 
 
 def may_write() -> bool:
@@ -144,7 +148,7 @@ class Outbox:
 
     def _round(self) -> None:
         # RELEASE goes ahead of the frames of this round: the handles that this round returns are still referenced.
-        parts: list[bytes] = []
+        parts: list[Buffer] = []
         control, ready = self._control, self._ready
         size = 0
         # An IndexError means that close() has cleared the queue on another thread.
@@ -154,6 +158,7 @@ class Outbox:
                 parts.append(part)
                 size += len(part)
         turns = len(ready)
+        frame: FrameBytes
         while turns > 0 and size < _WRITE_AT_ONCE:
             turns -= 1
             try:
@@ -162,17 +167,21 @@ class Outbox:
                 return
             # Cleared before the source is read: an element that is added from here on queues the source again.
             source.queued = False
-            part, more = source.take()
+            frame, more = source.take()
             if more:
                 self.ready(source)
-            if part:
-                parts.append(part)
-                size += len(part)
+            if isinstance(frame, list):
+                parts += frame
+                size += sum(map(len, frame))
+                self.frames_out += 1 - len(frame)
+            elif frame:
+                parts.append(frame)
+                size += len(frame)
         if not parts or self.closed:
             return
         self.frames_out += len(parts)
         self.bytes_out += size
-        self._send(parts[0] if len(parts) == 1 else b"".join(parts))
+        self._send(b"".join(parts))  # without a copy of a single part
 
     def close(self) -> None:
         """Drop the queued frames and accept no more."""
@@ -191,14 +200,14 @@ class Message:
     __slots__ = ("_carried", "_fragments", "_written", "queued")
 
     def __init__(
-        self, fragments: Iterator[bytes], carried: list[object], written: Callable[[], object] = lambda: None
+        self, fragments: Iterator[FrameBytes], carried: list[object], written: Callable[[], object] = lambda: None
     ) -> None:
         self._fragments = fragments
         self._carried = carried
         self._written = written
         self.queued = False
 
-    def take(self) -> tuple[bytes, bool]:
+    def take(self) -> tuple[FrameBytes, bool]:
         """Return the next fragment.
 
         There is one more turn than fragments: the references are held until the last fragment is written.

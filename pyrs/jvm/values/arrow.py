@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrs.errors import ConversionError
+from pyrs.jvm.buffers import Buffer
 
 
 def to_ipc(batch: Any) -> bytes:
@@ -17,8 +18,37 @@ def to_ipc(batch: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def from_ipc(stream: bytes) -> Any:
-    """Return the RecordBatch of an IPC stream; its columns are not copied.
+class _Sink:
+    """A file that keeps the buffers that pyarrow writes to it. Those of the columns are not copied."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.buffers: list[Buffer] = []
+
+    def write(self, buffer: Any) -> int:
+        self.buffers.append(buffer if type(buffer) is bytes else memoryview(buffer).cast("B"))
+        return len(buffer)
+
+    def flush(self) -> None:
+        """Do nothing: the buffers are complete."""
+
+    def close(self) -> None:
+        """Do nothing: the buffers remain."""
+
+
+def ipc_buffers(batch: Any) -> list[Buffer]:
+    """Return the buffers of an IPC stream that holds a RecordBatch. They include the columns, without a copy."""
+    import pyarrow
+
+    sink = _Sink()
+    with pyarrow.ipc.new_stream(pyarrow.PythonFile(sink, mode="w"), batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.buffers
+
+
+def from_ipc(stream: bytes | memoryview) -> Any:
+    """Return the RecordBatch of an IPC stream; its columns are not copied and use the bytes.
 
     Raises:
         ConversionError: pyarrow is not installed, or the stream does not hold exactly one batch.

@@ -19,9 +19,11 @@ from pyrs.jvm.values import references as types
 from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import Imports
 
+_length32 = struct.Struct(">I").unpack_from
 _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
 _OBJECT_SIZE = 12
+_ONE_EXTENSION = b"\x91\xc9"  # an array of one extension, whose length has four bytes
 _REFERENCE_SIZE = 9
 _LARGE = 2 * LIMITS["frame.body"]  # more than a batch of small elements
 _NIL = b"\xc0"
@@ -31,7 +33,10 @@ _CONTAINERS = {list, tuple, dict, set, frozenset}
 _find_timestamp = re.compile(rb"\xff(?:(?<=[\xd6\xd7].)|(?<=[\xc7\x00][\x04\x08\x0c].))", re.DOTALL).search
 _iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
-_EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc)}
+_EXTENSIONS: dict[int, tuple[str, Callable[[Any], Any]]] = {
+    **table.EXTENSIONS,
+    types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc),
+}
 
 
 class _Unreadable:
@@ -111,7 +116,11 @@ class ValueDecoder:
             ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
-        if _OBJECT in body[1:9]:
+        if isinstance(body, memoryview):
+            batch = self._only_arrow(body)
+            if batch is not None:
+                return batch
+        elif _OBJECT in body[1:9]:
             objects = self._only_objects(body)
             if objects is not None:
                 return objects, None
@@ -139,6 +148,15 @@ class ValueDecoder:
             if bytes(elements[offset::_OBJECT_SIZE]).count(byte) != count:
                 return None
         return list(starmap(self._references.remote_object, _iterate_objects(elements)))
+
+    def _only_arrow(self, body: memoryview) -> tuple[list[Any], Exception | None] | None:
+        """Read a batch that contains only one large Arrow batch, in place. Return None for any other batch."""
+        if body[:2] != _ONE_EXTENSION or body[6] != types.ARROW or _length32(body, 2)[0] != len(body) - 7:
+            return None
+        element = self._value(types.ARROW, body[7:])
+        if self._failed:
+            return [], self._failed.pop()
+        return [element], None
 
     def _read(self, body: _Body) -> Any:
         """Read the bytes. An exception raised by a user's object fails only the value."""
@@ -197,7 +215,7 @@ class ValueDecoder:
         except BaseException as error:  # an entry that cannot be hashed, or raises while it is hashed or compared
             return self._fail(f"a java.util.Set has no form as a set: {describe(error)}", error)
 
-    def _value(self, code: int, payload: bytes) -> Any:
+    def _value(self, code: int, payload: bytes | memoryview) -> Any:
         row = _EXTENSIONS.get(code)
         if row is None:
             raise ProtocolError(f"unknown extension type {code}")

@@ -9,14 +9,19 @@ from typing import Any
 import msgpack
 
 from pyrs.errors import ConversionError
+from pyrs.jvm.buffers import Buffers
+from pyrs.jvm.limits import LIMITS
+from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
-from pyrs.jvm.values import table
 from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import Exports
-from pyrs.jvm.values.subclasses import converter_for
+from pyrs.jvm.values.subclasses import arrow_extension, converter_for
 
 _pack_reference = struct.Struct(">BQ").pack
 _MAX_ROWS = 4096
+_EXTENSION32 = struct.Struct(">BIB")
+_MIN_BUFFERS = 2 * LIMITS["frame.body"]
+_MAX_EXTENSION = LIMITS["message.bytes"]
 
 
 class ValueEncoder:
@@ -25,15 +30,18 @@ class ValueEncoder:
     Attributes:
         encode: Encodes a value. It is the bound method of the packer, so that a plain element costs one call into C.
             It may raise any exception; ``explain`` makes a ConversionError of it.
+        encode_element: Encodes an element of a stream. The same until the first Arrow batch; from there on, large Arrow
+            batches are not copied.
 
     Examples:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
         b'\x93\x01\xa1a\xc0'
     """
 
-    __slots__ = ("_own", "_rows", "_sets", "encode", "references")
+    __slots__ = ("_own", "_rows", "_sets", "encode", "encode_element", "references")
 
     encode: Callable[[object], bytes]
+    encode_element: Callable[[object], bytes | Buffers]
 
     def __init__(self, references: Exports) -> None:
         self.references = references
@@ -41,7 +49,7 @@ class ValueEncoder:
         self._sets = 0
         self._rows: dict[type, Callable[[Any], Any]] = dict(table.PLAIN)
         self._rows[set] = self._rows[frozenset] = self._from_set
-        self.encode = self._packer().pack
+        self.encode = self.encode_element = self._packer().pack
 
     def _packer(self) -> msgpack.Packer:
         return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
@@ -98,9 +106,21 @@ class ValueEncoder:
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
         """Select the row of a class, once per stream, which keeps the class alive."""
         row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
+        if row is arrow_extension:
+            self.encode_element = self._encode_arrow
         if len(self._rows) < _MAX_ROWS:
             self._rows[kind] = row
         return row
+
+    def _encode_arrow(self, value: object) -> bytes | Buffers:
+        """Encode an element of a stream that contains Arrow batches."""
+        if converter_for(type(value)) is not arrow_extension:
+            return self.encode(value)
+        buffers = arrow.ipc_buffers(value)
+        size = sum(map(len, buffers))
+        if not _MIN_BUFFERS < size <= _MAX_EXTENSION:
+            return self.encode(value)
+        return Buffers([_EXTENSION32.pack(0xC9, size, types.ARROW), *buffers])
 
     def _from_reference(self, value: object) -> Any:
         home = self.references.home(value)

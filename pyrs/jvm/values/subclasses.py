@@ -30,11 +30,16 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
         return _numpy_scalar(kind, numpy)
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and issubclass(kind, pyarrow.RecordBatch):
-        return lambda batch: msgpack.ExtType(types.ARROW, arrow.to_ipc(batch))
+        return arrow_extension
     for base, convert in _BASES:
         if issubclass(kind, base):
             return convert
     return None
+
+
+def arrow_extension(batch: Any) -> Any:
+    """Convert a RecordBatch."""
+    return msgpack.ExtType(types.ARROW, arrow.to_ipc(batch))
 
 
 def _datetime(value: dt.datetime) -> Any:

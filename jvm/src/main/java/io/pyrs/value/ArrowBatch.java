@@ -13,48 +13,53 @@ import java.util.Arrays;
  */
 public final class ArrowBatch {
     private final byte[] content;
+    private final int offset;
+    private final int length;
 
     /** Creates a batch from a copy of the bytes of an Arrow IPC stream. */
     public ArrowBatch(byte[] stream) {
-        this(stream, true);
+        this(stream.clone(), 0, stream.length);
     }
 
-    /** Without {@code copy}, nobody else may hold the bytes. */
-    ArrowBatch(byte[] stream, boolean copy) {
-        this.content = copy ? stream.clone() : stream;
+    /** Uses the bytes without a copy. Nobody may change them. */
+    ArrowBatch(byte[] content, int offset, int length) {
+        this.content = content;
+        this.offset = offset;
+        this.length = length;
     }
 
     /** Returns a copy of the bytes of the IPC stream. */
     public byte[] toBytes() {
-        return content.clone();
+        return Arrays.copyOfRange(content, offset, offset + length);
     }
 
     /** Returns a read-only view of the bytes of the IPC stream. */
     public ByteBuffer buffer() {
-        return ByteBuffer.wrap(content).asReadOnlyBuffer();
+        return view().asReadOnlyBuffer();
     }
 
     /** Opens the IPC stream at its beginning, without a copy. */
     public InputStream openStream() {
-        return new ByteArrayInputStream(content);
+        return new ByteArrayInputStream(content, offset, length);
     }
 
-    byte[] content() {
-        return content;
+    /** Returns the bytes of the IPC stream, which must not be changed. */
+    ByteBuffer view() {
+        return ByteBuffer.wrap(content, offset, length).slice();
     }
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof ArrowBatch && Arrays.equals(content, ((ArrowBatch) other).content);
+        return other instanceof ArrowBatch && view().equals(((ArrowBatch) other).view());
     }
 
     @Override
     public int hashCode() {
-        return Arrays.hashCode(content);
+        return view().hashCode();
     }
 
     @Override
     public String toString() {
-        return "ArrowBatch[" + content.length + " bytes]";
+        return "ArrowBatch[" + length + " bytes]";
     }
 }

@@ -57,7 +57,7 @@ final class ExtensionDecoder {
                 return new UUID(bytes.getLong(), bytes.getLong());
             case ExtensionTypes.ARROW:
                 bytes.position(bytes.limit());
-                return new ArrowBatch(payload, false); // it may have megabytes
+                return new ArrowBatch(payload, 0, payload.length);
             default:
                 throw new MalformedValueException("unknown extension type " + type);
         }

@@ -78,8 +78,11 @@ final class ScalarWriters {
                 extension(ExtensionTypes.UUID, payload, out.packer);
             };
         } else if (type == ArrowBatch.class) {
-            return (encoder, value, out, depth) ->
-                    extension(ExtensionTypes.ARROW, ((ArrowBatch) value).content(), out.packer);
+            return (encoder, value, out, depth) -> {
+                ByteBuffer content = ((ArrowBatch) value).view();
+                out.packer.packExtensionTypeHeader(ExtensionTypes.ARROW, content.remaining());
+                out.writeConstant(content, depth);
+            };
         }
         return temporal(type);
     }

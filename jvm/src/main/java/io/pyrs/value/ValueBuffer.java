@@ -3,6 +3,7 @@ package io.pyrs.value;
 import io.pyrs.Limits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessagePacker;
@@ -19,6 +20,10 @@ public final class ValueBuffer {
     private static final int LARGEST_MESSAGE = Limits.of("message.bytes");
 
     private final Output output;
+    private final int smallestAttached;
+    /** The last bytes, which are not copied; null if there are none. */
+    private ByteBuffer tail;
+
     final MessagePacker packer;
     private long base;
 
@@ -27,19 +32,53 @@ public final class ValueBuffer {
     }
 
     public ValueBuffer(int capacity) {
+        this(capacity, Integer.MAX_VALUE);
+    }
+
+    /**
+     * Creates a buffer that does not copy large constant bytes at the end of an element. After an element of at least
+     * {@code smallestAttached} bytes, the values must be taken: nothing can follow.
+     */
+    public ValueBuffer(int capacity, int smallestAttached) {
+        this.smallestAttached = smallestAttached;
         output = new Output(capacity);
         packer = MessagePack.newDefaultPacker(output);
     }
 
     /** Returns the number of bytes written since the last take or reset. */
     public int size() {
-        return (int) (packer.getTotalWrittenBytes() - base);
+        return (int) (packer.getTotalWrittenBytes() - base) + tailSize();
+    }
+
+    private int tailSize() {
+        return tail == null ? 0 : tail.remaining();
     }
 
     /** Discards the written bytes. */
     public void reset() {
         truncate(0);
         output.shrink();
+    }
+
+    /**
+     * Removes and returns the last bytes if they were not copied, else null. They follow those that {@link #take}
+     * returns afterwards, and must not be changed.
+     */
+    public ByteBuffer takeTail() {
+        ByteBuffer taken = tail;
+        tail = null;
+        return taken;
+    }
+
+    /** Appends the content of an array-backed buffer that nobody changes. */
+    void writeConstant(ByteBuffer content, int depth) throws IOException {
+        int size = content.remaining();
+        if (depth > 0 || size < smallestAttached) {
+            packer.writePayload(content.array(), content.arrayOffset() + content.position(), size);
+        } else {
+            output.check((long) size() + size);
+            tail = content;
+        }
     }
 
     /** Removes and returns the bytes of the values. */
@@ -61,7 +100,7 @@ public final class ValueBuffer {
     public byte[] take(int headroom, int count) {
         flush();
         int header = count < 0 ? 0 : count < 16 ? 1 : count < 65536 ? 3 : 5;
-        byte[] body = new byte[headroom + header + output.length];
+        byte[] body = new byte[headroom + header + output.length + tailSize()];
         if (header == 1) {
             body[headroom] = (byte) (0x90 | count);
         } else if (header == 3) {
@@ -75,6 +114,9 @@ public final class ValueBuffer {
             }
         }
         System.arraycopy(output.array, 0, body, headroom + header, output.length);
+        if (tail != null) {
+            tail.get(body, headroom + header + output.length, tail.remaining());
+        }
         reset();
         return body;
     }
@@ -91,6 +133,7 @@ public final class ValueBuffer {
     /** Removes all bytes after the first {@code size}, such as those of an element that failed half-way. */
     void truncate(int size) {
         flush();
+        tail = null;
         output.length = size;
         base = packer.getTotalWrittenBytes() - size;
     }
@@ -120,11 +163,15 @@ public final class ValueBuffer {
 
         private void ensure(long more) {
             long needed = length + more;
-            if (needed > LARGEST_MESSAGE) {
-                throw new ConversionException("a value of more than 1 GiB cannot travel");
-            }
+            check(needed);
             if (needed > array.length) {
                 array = Arrays.copyOf(array, (int) Math.min(LARGEST_MESSAGE, Math.max(needed, 2L * array.length)));
+            }
+        }
+
+        private void check(long size) {
+            if (size > LARGEST_MESSAGE) {
+                throw new ConversionException("a value of more than 1 GiB cannot travel");
             }
         }
 

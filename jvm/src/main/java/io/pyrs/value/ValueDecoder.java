@@ -268,6 +268,12 @@ public final class ValueDecoder {
             }
             return set;
         }
+        if (type == ExtensionTypes.ARROW && header.getLength() > body.length / 2) {
+            int size = count(header.getLength(), 1);
+            int start = offset + position();
+            unpacker.readPayloadAsReference(size); // skips it
+            return new ArrowBatch(body, start, size);
+        }
         byte[] payload = payload(header.getLength());
         if (type != ExtensionTypes.SENDER_OWNS && type != ExtensionTypes.RECEIVER_OWNS) {
             return ExtensionDecoder.read(type, payload);

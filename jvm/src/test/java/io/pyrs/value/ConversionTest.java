@@ -1,6 +1,7 @@
 package io.pyrs.value;
 
 import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertNull;
 import static org.testng.Assert.assertSame;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
@@ -14,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -233,6 +235,45 @@ public class ConversionTest {
         assertEquals(decoder.next(), "x".repeat(10_000));
         assertEquals(decoder.next(), 2L);
         assertEquals(out.size(), 0);
+    }
+
+    @Test
+    public void largeArrowBatchIsNotCopied() {
+        byte[] stream = new byte[100_000];
+        stream[99_999] = 7;
+        ArrowBatch batch = new ArrowBatch(stream);
+        ValueEncoder encoder = new ValueEncoder(references, Conversion.AUTO);
+        ValueBuffer copying = new ValueBuffer();
+        encoder.encode(batch, copying);
+        byte[] expected = copying.takeBatch(1);
+
+        ValueBuffer out = new ValueBuffer(256, 65_536);
+        encoder.encode(batch, out);
+        assertEquals(out.size(), expected.length - 1);
+        ByteBuffer tail = out.takeTail();
+        assertSame(tail.array(), batch.view().array());
+        byte[] first = out.takeBatch(1);
+        assertEquals(first.length + tail.remaining(), expected.length);
+        encoder.encode(batch, out);
+        assertTrue(Arrays.equals(out.takeBatch(1), expected)); // the tail was not taken separately
+        assertNull(out.takeTail());
+        encoder.encode(batch, out);
+        out.reset();
+        assertEquals(out.size(), 0);
+        encoder.encode(List.of(batch, 1), out);
+        assertNull(out.takeTail());
+        out.reset();
+        encoder.encode(new ArrowBatch(new byte[9]), out);
+        assertNull(out.takeTail());
+
+        ValueDecoder decoder = new ValueDecoder(references, null);
+        decoder.beginBatch(expected, 0, expected.length);
+        ArrowBatch received = (ArrowBatch) decoder.next();
+        assertEquals(received, batch);
+        assertEquals(received.hashCode(), batch.hashCode());
+        assertSame(received.view().array(), expected);
+        assertTrue(Arrays.equals(received.toBytes(), stream));
+        assertEquals(received.toString(), "ArrowBatch[100000 bytes]");
     }
 
     @Test

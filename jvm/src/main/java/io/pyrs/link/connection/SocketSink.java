@@ -6,8 +6,9 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
 
-/** Collects the frames of a round and writes them to the socket at once. Large frames bypass the buffer. */
+/** Collects the frames of a round and writes them to the socket at once. Large frames bypass an empty buffer. */
 final class SocketSink implements Outbox.Sink {
+    /** The most that the JDK writes in one call of the system, and the largest frame. */
     private static final int CAPACITY = 128 * 1024;
 
     private final Socket socket;
@@ -25,8 +26,7 @@ final class SocketSink implements Outbox.Sink {
         if (length > buffer.length - filled) {
             flush();
         }
-        if (length > buffer.length / 2) {
-            flush();
+        if (filled == 0 && length > buffer.length / 2) {
             send(bytes, offset, length);
         } else {
             System.arraycopy(bytes, offset, buffer, filled, length);

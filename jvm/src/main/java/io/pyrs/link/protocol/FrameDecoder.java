@@ -23,6 +23,9 @@ public final class FrameDecoder {
     /** The memory of a fragment in addition to its bytes. It counts, since a peer may send fragments of one byte. */
     static final long FRAGMENT_BYTES = 32;
 
+    /** The largest array that is allocated before its bytes arrive. */
+    private static final int MAX_ANNOUNCED = 16 << 20;
+
     private final int maxUnfinished;
     private final long maxUnfinishedBytes;
     private byte[] buffer = new byte[4096];
@@ -34,21 +37,52 @@ public final class FrameDecoder {
     /** The fragments received so far, by type and id: fragments of different messages may interleave. */
     private final Map<FrameType, Map<Long, Fragments>> fragments = new EnumMap<>(FrameType.class);
 
-    /** The fragments of one message, joined at its end: an array that grows would be copied more often. */
-    private static final class Fragments {
-        private final List<byte[]> parts = new ArrayList<>();
-        private long size;
+    /** The message that receives the rest of the current frame directly, or null. */
+    private Fragments inPlace;
 
-        private void add(byte[] part) {
-            parts.add(part);
-            size += part.length;
+    private int inPlaceArrived;
+    private int inPlaceMissing;
+    private boolean inPlaceMore;
+    /** A message that was completed in place. */
+    private Frame completed;
+
+    /**
+     * The fragments of one message, joined at its end: an array that grows would be copied more often. The fragments of
+     * a message of announced size are received into the final array.
+     */
+    private static final class Fragments {
+        private final FrameType type;
+        private final long id;
+        private List<byte[]> parts = new ArrayList<>();
+        private byte[] announced;
+        private long size;
+        /** The bytes that count towards the limit. */
+        private long memory;
+
+        Fragments(FrameType type, long id, int announcedSize) {
+            this.type = type;
+            this.id = id;
+            this.announced = announcedSize == 0 ? null : new byte[announcedSize];
         }
 
-        private long memory() {
-            return size + FRAGMENT_BYTES * parts.size();
+        private void add(byte[] from, int offset, int length) {
+            if (announced != null && size + length > announced.length) {
+                // The message is malformed, which its decoder reports.
+                parts.add(Arrays.copyOf(announced, (int) size));
+                announced = null;
+            }
+            if (announced != null) {
+                System.arraycopy(from, offset, announced, (int) size, length);
+            } else {
+                parts.add(Arrays.copyOfRange(from, offset, offset + length));
+            }
+            size += length;
         }
 
         private byte[] join() {
+            if (announced != null) {
+                return size == announced.length ? announced : Arrays.copyOf(announced, (int) size);
+            }
             byte[] whole = new byte[(int) size];
             int filled = 0;
             for (byte[] part : parts) {
@@ -75,7 +109,7 @@ public final class FrameDecoder {
 
     /** Returns the number of bytes of the incomplete frame. */
     public int pending() {
-        return end - start;
+        return inPlace == null ? end - start : Frames.HEADER + inPlaceArrived;
     }
 
     /**
@@ -84,6 +118,13 @@ public final class FrameDecoder {
      * @return the number of bytes, or -1 at the end of the stream
      */
     public int read(InputStream in, int most) throws IOException {
+        if (inPlace != null) {
+            int size = in.read(inPlace.announced, (int) inPlace.size, inPlaceSpace());
+            if (size > 0) {
+                receivedInPlace(size);
+            }
+            return size;
+        }
         reserve(most);
         int size = in.read(buffer, end, buffer.length - end);
         end += Math.max(size, 0);
@@ -96,10 +137,62 @@ public final class FrameDecoder {
      * @throws ProtocolException if the bytes are malformed; valid messages in the same bytes are lost
      */
     public List<Frame> feed(byte[] bytes, int offset, int length) {
-        reserve(length);
-        System.arraycopy(bytes, offset, buffer, end, length);
-        end += length;
-        return messages();
+        List<Frame> messages = new ArrayList<>();
+        int at = offset;
+        while (inPlace != null && at < offset + length) {
+            int size = Math.min(offset + length - at, inPlaceSpace());
+            System.arraycopy(bytes, at, inPlace.announced, (int) inPlace.size, size);
+            receivedInPlace(size);
+            at += size;
+            messages.addAll(messages());
+        }
+        int left = offset + length - at;
+        reserve(left);
+        System.arraycopy(bytes, at, buffer, end, left);
+        end += left;
+        messages.addAll(messages());
+        return messages;
+    }
+
+    /** The bytes to receive in place: the rest of the frame, and the header of the next, which its body overwrites. */
+    private int inPlaceSpace() {
+        int size = inPlaceMissing + (inPlaceMore ? Frames.HEADER : 0);
+        return (int) Math.min(size, inPlace.announced.length - inPlace.size);
+    }
+
+    private void receivedInPlace(int size) {
+        Fragments message = inPlace;
+        int arrived = Math.min(size, inPlaceMissing);
+        message.size += arrived;
+        inPlaceArrived += arrived;
+        inPlaceMissing -= arrived;
+        if (inPlaceMissing > 0) {
+            return;
+        }
+        inPlace = null;
+        if (!inPlaceMore) {
+            completed = finish(message);
+        }
+        // The buffer is empty while a message is received in place.
+        System.arraycopy(message.announced, (int) message.size, buffer, 0, size - arrived);
+        start = 0;
+        end = size - arrived;
+    }
+
+    /** Receives the rest of the incomplete frame directly into its message, if the size of the message is announced. */
+    private void continueInPlace(int type, long id, int length) {
+        FrameType known = FrameType.ofCode(type & ~Frames.MORE);
+        Map<Long, Fragments> ofType = known == null ? null : fragments.get(known);
+        Fragments message = ofType == null ? null : ofType.get(id);
+        if (message == null || message.announced == null || message.size + length > message.announced.length) {
+            return;
+        }
+        inPlaceArrived = end - start - Frames.HEADER;
+        inPlaceMissing = length - inPlaceArrived;
+        inPlaceMore = (type & Frames.MORE) != 0;
+        message.add(buffer, start + Frames.HEADER, inPlaceArrived);
+        inPlace = message;
+        start = end;
     }
 
     /**
@@ -109,6 +202,10 @@ public final class FrameDecoder {
      */
     public List<Frame> messages() {
         List<Frame> messages = new ArrayList<>();
+        if (completed != null) {
+            messages.add(completed);
+            completed = null;
+        }
         ByteBuffer view = ByteBuffer.wrap(buffer);
         while (end - start >= 4) {
             // The length is checked as soon as its four bytes are present.
@@ -118,6 +215,10 @@ public final class FrameDecoder {
                         + " is not in " + Frames.TYPE_AND_ID + ".." + maxLength);
             }
             if (end - start < 4 + frameLength) {
+                if (unfinished > 0 && end - start >= Frames.HEADER) {
+                    int body = frameLength + 4 - Frames.HEADER;
+                    continueInPlace(buffer[start + 4] & 0xff, view.getLong(start + 5), body);
+                }
                 break;
             }
             int type = buffer[start + 4] & 0xff;
@@ -162,16 +263,19 @@ public final class FrameDecoder {
         }
         Map<Long, Fragments> ofType = fragments.get(type);
         Fragments earlier = ofType == null ? null : ofType.get(id);
-        byte[] body = Arrays.copyOfRange(buffer, offset, offset + length);
         if (earlier == null && !more) {
-            messages.add(new Frame(type, id, body));
+            messages.add(new Frame(type, id, Arrays.copyOfRange(buffer, offset, offset + length)));
             return;
         }
         if (earlier != null && earlier.size + length > Frames.MAX_MESSAGE) {
             throw new ProtocolException(
                     "malformed frame: a " + type + " of more than " + Frames.MAX_MESSAGE + " bytes");
         }
-        unfinishedBytes += length + FRAGMENT_BYTES;
+        int announced = earlier == null ? announcedSize(offset, length) : 0;
+        // An announced message counts with its whole size, before its array is allocated.
+        boolean counted = earlier != null && earlier.announced != null && earlier.size + length <= earlier.memory;
+        long memory = counted ? 0 : Math.max(announced, length + FRAGMENT_BYTES);
+        unfinishedBytes += memory;
         if (unfinishedBytes > maxUnfinishedBytes) {
             throw new ProtocolException(
                     "malformed frame: " + maxUnfinishedBytes + " bytes of unfinished messages are the limit" + ADVICE);
@@ -182,15 +286,32 @@ public final class FrameDecoder {
                         "malformed frame: " + maxUnfinished + " unfinished messages are the limit" + ADVICE);
             }
             unfinished++;
-            earlier = new Fragments();
+            earlier = new Fragments(type, id, announced);
             fragments.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
         }
-        earlier.add(body);
+        earlier.memory += memory;
+        earlier.add(buffer, offset, length);
         if (!more) {
-            fragments.get(type).remove(id);
-            unfinished--;
-            unfinishedBytes -= earlier.memory();
-            messages.add(new Frame(type, id, earlier.join()));
+            messages.add(finish(earlier));
         }
+    }
+
+    private Frame finish(Fragments message) {
+        fragments.get(message.type).remove(message.id);
+        unfinished--;
+        unfinishedBytes -= message.memory;
+        return new Frame(message.type, message.id, message.join());
+    }
+
+    /**
+     * Returns the size of a message from its first fragment, or 0 if it is unknown. A NEXT of one large extension, such
+     * as an Arrow batch, announces its size in the header of the value.
+     */
+    private int announcedSize(int offset, int length) {
+        if (length < 7 || buffer[offset] != (byte) 0x91 || buffer[offset + 1] != (byte) 0xc9) {
+            return 0;
+        }
+        long size = 7 + (ByteBuffer.wrap(buffer).getInt(offset + 2) & 0xffffffffL);
+        return size > length && size <= MAX_ANNOUNCED ? (int) size : 0;
     }
 }

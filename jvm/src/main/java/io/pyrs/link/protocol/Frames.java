@@ -15,6 +15,9 @@ public final class Frames {
     public static final int MAX_LENGTH = Limits.of("frame.length");
     public static final int UNPROVEN_MAX_LENGTH = Limits.of("frame.unproven_length");
     public static final int MAX_BODY = Limits.of("frame.body");
+    /** The body of a fragment in a message of several buffers. The frame with its length field has 128 KiB. */
+    public static final int MAX_FRAGMENT = MAX_LENGTH - HEADER;
+
     public static final int MAX_MESSAGE = Limits.of("message.bytes");
     public static final int MAX_UNFINISHED = Limits.of("message.unfinished");
     public static final long MAX_UNFINISHED_BYTES = (long) Limits.of("message.unfinished_mib") << 20;

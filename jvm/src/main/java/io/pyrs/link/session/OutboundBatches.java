@@ -8,6 +8,7 @@ import io.pyrs.value.ValueBuffer;
 import io.pyrs.value.ValueEncoder;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -38,11 +39,13 @@ final class OutboundBatches extends Outbox.Source {
 
     private static final class Batch {
         final byte[] bytes;
+        final ByteBuffer tail;
         final CollectedReferences references;
         final int elements;
 
-        Batch(byte[] bytes, CollectedReferences references, int elements) {
+        Batch(byte[] bytes, ByteBuffer tail, CollectedReferences references, int elements) {
             this.bytes = bytes;
+            this.tail = tail;
             this.references = references;
             this.elements = elements;
         }
@@ -52,7 +55,7 @@ final class OutboundBatches extends Outbox.Source {
     private final Session session;
     private final ReferenceCollector collector;
     private final ValueEncoder encoder;
-    private final ValueBuffer buffer = new ValueBuffer(256);
+    private final ValueBuffer buffer = new ValueBuffer(256, Frames.MAX_BODY);
     private final Queue<Batch> sealed = new ConcurrentLinkedQueue<>();
     private int gate;
     private volatile boolean writerWaits;
@@ -118,7 +121,8 @@ final class OutboundBatches extends Outbox.Source {
     }
 
     private void seal() {
-        sealed.add(new Batch(buffer.take(Frames.HEADER, count), collector.take(), count));
+        ByteBuffer tail = buffer.takeTail();
+        sealed.add(new Batch(buffer.take(Frames.HEADER, count), tail, collector.take(), count));
         previous = count;
         count = 0;
     }
@@ -144,7 +148,7 @@ final class OutboundBatches extends Outbox.Source {
         if (batch != null) {
             session.countOut(batch.elements);
             FrameType type = batch.references.holdsHome() ? FrameType.NEXT_HOME : FrameType.NEXT;
-            write(outbox, new OutgoingMessage(type, stream.id(), batch.bytes, batch.references));
+            write(outbox, new OutgoingMessage(type, stream.id(), batch.bytes, batch.tail, batch.references));
             return true;
         }
         if (terminal == null || blocked || !stream.claimTerminal()) {

@@ -2,6 +2,7 @@ package io.pyrs.link.session;
 
 import io.pyrs.Limits;
 import io.pyrs.link.protocol.Frames;
+import java.nio.ByteBuffer;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -175,6 +176,15 @@ public final class Outbox {
         framesOut++;
         bytesOut += length;
         sink.write(bytes, offset, length);
+    }
+
+    /** Writes one frame whose last bytes are in another, array-backed buffer. Called by a source in its turn. */
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
+    void writeFrame(byte[] bytes, int offset, int length, ByteBuffer rest) {
+        writeFrame(bytes, offset, length);
+        int size = rest.remaining();
+        bytesOut += size;
+        sink.write(rest.array(), rest.arrayOffset() + rest.position(), size);
     }
 
     /** Drops the queued frames and all later ones. */

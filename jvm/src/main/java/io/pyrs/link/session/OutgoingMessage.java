@@ -2,12 +2,16 @@ package io.pyrs.link.session;
 
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
+import java.nio.ByteBuffer;
 
 /** A message to be written, in fragments if its body is large. It keeps its references until it is written. */
 final class OutgoingMessage extends Outbox.Source {
     private final FrameType type;
     private final long id;
     private final byte[] bytes;
+    /** The end of the body, which is not copied. */
+    private final ByteBuffer tail;
+
     private int offset = Frames.HEADER;
     private CollectedReferences references;
     private Runnable written = () -> {};
@@ -17,9 +21,17 @@ final class OutgoingMessage extends Outbox.Source {
      * @param references the references in the body, whose RELEASE must not overtake it
      */
     OutgoingMessage(FrameType type, long id, byte[] bytes, CollectedReferences references) {
+        this(type, id, bytes, null, references);
+    }
+
+    /**
+     * @param tail the end of the body, an array-backed buffer that nobody changes; null for none
+     */
+    OutgoingMessage(FrameType type, long id, byte[] bytes, ByteBuffer tail, CollectedReferences references) {
         this.type = type;
         this.id = id;
         this.bytes = bytes;
+        this.tail = tail;
         this.references = references;
     }
 
@@ -31,17 +43,25 @@ final class OutgoingMessage extends Outbox.Source {
 
     @Override
     boolean take(Outbox outbox) {
-        int left = bytes.length - offset;
         if (references == null) {
             return false;
         }
-        int size = Math.min(left, Frames.MAX_BODY);
+        int own = bytes.length - offset;
+        int left = own + (tail == null ? 0 : tail.remaining());
+        int size = Math.min(left, tail == null ? Frames.MAX_BODY : Frames.MAX_FRAGMENT);
         boolean more = size < left;
+        int fromOwn = Math.min(own, size);
         // The header of a fragment overwrites bytes that are written already, which avoids a copy.
         int start = offset - Frames.HEADER;
         Frames.writeHeader(bytes, start, type, more, id, size);
-        outbox.writeFrame(bytes, start, Frames.HEADER + size);
-        offset += size;
+        if (fromOwn == size) {
+            outbox.writeFrame(bytes, start, Frames.HEADER + size);
+        } else {
+            ByteBuffer rest = tail.slice().limit(size - fromOwn);
+            outbox.writeFrame(bytes, start, Frames.HEADER + fromOwn, rest);
+            tail.position(tail.position() + rest.remaining());
+        }
+        offset += fromOwn;
         if (!more) {
             references = null;
             written.run();

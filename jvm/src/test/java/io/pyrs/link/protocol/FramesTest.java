@@ -6,8 +6,12 @@ import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
 import io.pyrs.Vectors;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -73,6 +77,94 @@ public class FramesTest {
         feed(other, next | Frames.MORE, 2, 1);
         ProtocolException count = expectThrows(ProtocolException.class, () -> feed(other, next | Frames.MORE, 3, 1));
         assertTrue(count.getMessage().startsWith("malformed frame: 2 unfinished"), count.getMessage());
+    }
+
+    /** Returns the frames of a NEXT of one extension that announces {@code announced} bytes. */
+    private static byte[] extensionFrames(long id, int announced, byte[] body, int fragment) {
+        body[0] = (byte) 0x91;
+        body[1] = (byte) 0xc9;
+        ByteBuffer.wrap(body).putInt(2, announced);
+        int frames = (body.length + fragment - 1) / fragment;
+        byte[] bytes = new byte[body.length + frames * Frames.HEADER];
+        for (int i = 0; i < frames; i++) {
+            int size = Math.min(fragment, body.length - i * fragment);
+            int at = i * (fragment + Frames.HEADER);
+            Frames.writeHeader(bytes, at, FrameType.NEXT, i < frames - 1, id, size);
+            System.arraycopy(body, i * fragment, bytes, at + Frames.HEADER, size);
+        }
+        return bytes;
+    }
+
+    private static byte[] randomBody(int size) {
+        byte[] body = new byte[size];
+        new Random(size).nextBytes(body);
+        return body;
+    }
+
+    @Test
+    public void announcedMessageIsJoinedFromReadsOfAnySize() throws IOException {
+        for (int difference : new int[] {0, 300_000, -300_000}) { // a wrong announcement changes no byte
+            for (int step : new int[] {997, 65_536, 131_072, 1 << 22}) {
+                byte[] body = randomBody(700_000);
+                byte[] bytes = extensionFrames(3, body.length - 7 + difference, body, Frames.MAX_FRAGMENT);
+                FrameDecoder fed = new FrameDecoder(Frames.MAX_LENGTH);
+                FrameDecoder reading = new FrameDecoder(Frames.MAX_LENGTH);
+                List<Frame> fromFeed = new ArrayList<>();
+                List<Frame> fromRead = new ArrayList<>();
+                for (int at = 0; at < bytes.length; at += step) {
+                    int size = Math.min(step, bytes.length - at);
+                    fromFeed.addAll(fed.feed(bytes, at, size));
+                    ByteArrayInputStream in = new ByteArrayInputStream(bytes, at, size);
+                    while (reading.read(in, 256 * 1024) >= 0) {
+                        fromRead.addAll(reading.messages());
+                    }
+                }
+                for (List<Frame> messages : List.of(fromFeed, fromRead)) {
+                    assertEquals(messages.size(), 1);
+                    assertTrue(Arrays.equals(messages.get(0).body, body));
+                }
+                assertEquals(fed.pending() + reading.pending(), 0);
+            }
+        }
+    }
+
+    @Test
+    public void otherFramesMayInterleaveWithAnAnnouncedMessage() {
+        byte[] body = randomBody(400_000);
+        byte[] large = extensionFrames(3, body.length - 7, body, 65_536);
+        byte[] cancel = Frames.frame(FrameType.CANCEL, 5, Frames.NOTHING);
+        for (int step : new int[] {1_000, 100_000}) {
+            FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
+            List<String> types = new ArrayList<>();
+            ByteBuffer stream = ByteBuffer.allocate(large.length + 7 * cancel.length);
+            for (int at = 0; at < large.length; at += 65_536 + Frames.HEADER) {
+                stream.put(large, at, Math.min(65_536 + Frames.HEADER, large.length - at))
+                        .put(cancel);
+            }
+            for (int at = 0; at < stream.position(); at += step) {
+                for (Frame frame : decoder.feed(stream.array(), at, Math.min(step, stream.position() - at))) {
+                    types.add(frame.toString());
+                }
+            }
+            List<String> expected = new ArrayList<>(Collections.nCopies(7, "CANCEL 5, 0 bytes"));
+            expected.add(6, "NEXT 3, 400000 bytes");
+            assertEquals(types, expected);
+        }
+    }
+
+    @Test
+    public void announcedSizeCountsBeforeItIsAllocated() {
+        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH, 9, 1_500_000);
+        byte[] body = randomBody(700_000);
+        for (int round = 0; round < 3; round++) { // finished messages do not count
+            byte[] whole = extensionFrames(3, body.length - 7, body, 65_536);
+            assertEquals(decoder.feed(whole, 0, whole.length).size(), 1);
+        }
+        for (int id = 1; id <= 2; id++) {
+            decoder.feed(extensionFrames(id, body.length - 7, body, 65_536), 0, 65_549);
+        }
+        byte[] third = extensionFrames(3, body.length - 7, body, 65_536);
+        assertThrows(ProtocolException.class, () -> decoder.feed(third, 0, 65_549));
     }
 
     @Test

@@ -7,6 +7,7 @@ import io.pyrs.link.protocol.Frame;
 import io.pyrs.link.protocol.FrameDecoder;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -41,6 +42,44 @@ public class OutboxTest {
         assertEquals(sizes, List.of(Frames.MAX_BODY, Frames.MAX_BODY, Frames.MAX_BODY, 7));
         assertEquals(messages.size(), 1);
         assertTrue(Arrays.equals(messages.get(0).body, body));
+    }
+
+    @Test
+    public void endOfABodyInAnotherBufferIsFragmentedWithIt() {
+        byte[] tail = new byte[2 * Frames.MAX_FRAGMENT + 7];
+        new Random(1).nextBytes(tail);
+        for (int own : new int[] {0, 3, Frames.MAX_FRAGMENT - 1, Frames.MAX_FRAGMENT, Frames.MAX_FRAGMENT + 1}) {
+            byte[] bytes = new byte[Frames.HEADER + own];
+            Arrays.fill(bytes, (byte) 5);
+            byte[] body = Arrays.copyOfRange(bytes, Frames.HEADER, bytes.length + tail.length);
+            System.arraycopy(tail, 0, body, own, tail.length);
+            FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
+            List<Frame> messages = new ArrayList<>();
+            Outbox outbox = new Outbox(
+                    new Outbox.Sink() {
+                        @Override
+                        public void write(byte[] written, int offset, int length) {
+                            messages.addAll(decoder.feed(written, offset, length));
+                        }
+
+                        @Override
+                        public void flush() {}
+                    },
+                    () -> {});
+            outbox.open();
+            outbox.ready(new OutgoingMessage(
+                    FrameType.NEXT,
+                    6,
+                    bytes,
+                    ByteBuffer.wrap(tail, 0, tail.length).slice(),
+                    CollectedReferences.NONE));
+            outbox.write();
+            assertEquals(messages.size(), 1);
+            assertTrue(Arrays.equals(messages.get(0).body, body));
+            int frames = (body.length + Frames.MAX_FRAGMENT - 1) / Frames.MAX_FRAGMENT;
+            assertEquals(outbox.framesOut(), frames);
+            assertEquals(outbox.bytesOut(), body.length + (long) frames * Frames.HEADER);
+        }
     }
 
     @Test
