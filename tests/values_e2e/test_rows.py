@@ -18,6 +18,7 @@ import numpy
 import pyarrow
 import pytest
 
+import pyrs
 from pyrs.errors import ConversionError
 from pyrs.jvm import Bridge, JavaFuture, JavaObject
 from tests.interop.harness import DEADLINE, Java
@@ -257,6 +258,20 @@ def test_arrow_batch(bridge: Bridge, java: Java) -> None:
     back = there_and_back(java, bridge, batch)
     assert isinstance(back, pyarrow.RecordBatch)
     assert back.equals(batch)
+
+
+def test_large_arrow_batches(bridge: Bridge, java: Java) -> None:
+    rows = range(100_000)
+    columns = [pyarrow.array(rows), pyarrow.array([None if row % 7 == 0 else f"row {row}" for row in rows])]
+    batch = pyarrow.RecordBatch.from_arrays(columns, ["n", "s"])
+    batches = [batch, batch.slice(3, 50_000), batch.slice(0, 1), batch.slice(50_000)]
+    publisher = bridge.to_jvm(pyrs.from_iterable([*batches, [batch]]))
+    flux = java.static("reactor.core.publisher.Flux", "from", publisher)
+    *back, [nested] = bridge.from_jvm(flux).collect(timeout=DEADLINE)
+    assert [each.num_rows for each in back] == [100_000, 50_000, 1, 50_000]
+    assert all(each.equals(sent) for each, sent in zip(back, batches, strict=True))
+    assert nested.equals(batch)
+    assert back[0].column(0).buffers()[1].address % 8 == 0
 
 
 NOT_IN_PYTHON = [
