@@ -3,7 +3,8 @@
 ``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` the batches of a streaming query,
 which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of
 a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply``, ``for_each_partition`` and
-``from_publishers`` run stages, Subscribers and Publishers on the executors, to which ``ship`` sends this package.
+``from_publishers`` run stages, Subscribers and Publishers on the executors, to which ``ship`` sends this package;
+``stream_from_publishers`` is the streaming form of the latter.
 ``apply_by_key`` runs a stage for each key of a streaming DataFrame, with state that lasts across micro-batches.
 ``attach`` returns the bridge to the JVM of the session, and ``supports`` reports which functions work on it.
 
@@ -20,6 +21,7 @@ except ImportError as _missing:
 
 from pyrs.spark.executors.operators import apply, for_each_partition, from_publishers
 from pyrs.spark.executors.shipping import ship
+from pyrs.spark.executors.streaming import stream_from_publishers
 from pyrs.spark.keyed.operators import apply_by_key
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.events import events
@@ -48,5 +50,6 @@ __all__ = [
     "from_stream",
     "read_stream",
     "ship",
+    "stream_from_publishers",
     "supports",
 ]

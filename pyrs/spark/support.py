@@ -26,6 +26,7 @@ _FUNCTIONS = (
     "apply_by_key",
     "for_each_partition",
     "from_publishers",
+    "stream_from_publishers",
     "read_stream",
     "attach",
 )
@@ -37,8 +38,8 @@ def supports(spark: Any) -> dict[str, str]:
     """Return which functions work on a session: ``"ok"``, or ``"no: "`` and the reason.
 
     ``"ok, "`` is followed by a difference: a driver without the JVM's Arrow methods is read with Spark's public
-    interface, which is slower. For ``apply``, ``for_each_partition`` and ``from_publishers`` a task on one executor
-    checks the imports there.
+    interface, which is slower. For the functions that run tasks with pyrs, a task on one executor checks the imports
+    there.
 
     Args:
         spark: a SparkSession of any kind.
@@ -55,6 +56,8 @@ def supports(spark: Any) -> dict[str, str]:
     if why_not(spark) is not None:
         return answers
     answers["apply"] = answers["for_each_partition"] = answers["from_publishers"] = _why_no_workers(spark)
+    missing = why_no_source()
+    answers["stream_from_publishers"] = answers["apply"] if missing is None else f"no: {missing}"
     stateless = why_no_state(spark)
     answers["apply_by_key"] = _why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
     if is_connect(spark):
@@ -62,7 +65,6 @@ def supports(spark: Any) -> dict[str, str]:
     if not has_fast_path(spark.range(0)):
         slower = "ok, with Spark's public interface: this driver lacks the JVM methods of the faster reader"
         answers["from_dataframe"] = answers["from_stream"] = slower
-    missing = why_no_source()
     if missing is not None:
         answers["read_stream"] = f"no: {missing}"
     answers["attach"] = _why_no_bridge(spark)

@@ -83,6 +83,7 @@ EXEMPT: dict[str, str] = {
     "spark.apply_by_key": "takes and returns a DataFrame; the streams are inside the tasks",
     "spark.for_each_partition": "takes a DataFrame; the streams are inside the tasks",
     "spark.from_publishers": "returns a DataFrame; the streams are inside the tasks",
+    "spark.stream_from_publishers": "returns a DataFrame; the streams are inside the tasks",
     "spark.attach": "returns a bridge",
     "spark.ship": "sends the package to the executors",
     "spark.supports": "reports the supported features",

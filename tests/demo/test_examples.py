@@ -71,6 +71,12 @@ complete
 LinkedHashMap {sensor=roof, value=21.5}
 LinkedHashMap {sensor=cellar, value=12.0}
 """,
+    "logs_on_executors": """\
+batch 0  oslo: ready
+batch 0  oslo: start
+batch 0  rome: start
+batch 1  oslo: first request
+""",
     "jpype_submission_publisher": """\
 the sum of 1 to 1000: 500500
 back pressure held: True
@@ -89,7 +95,7 @@ status 200
 """,
 }
 
-ON_SPARK = {"spark_driver", "reactor_stage"}
+ON_SPARK = {"spark_driver", "reactor_stage", "logs_on_executors"}
 WITH_OPTIONS = {"r2dbc_to_spark", "spark_to_sse"}  # in test_spark_examples.py
 WITH_A_SERVER = {"postgresql_on_executors"}  # in tests/spark/test_cluster.py
 

@@ -1,7 +1,8 @@
 """A driver that reads a Publisher into a folder, and may be killed at a step of its second or a later micro-batch.
 
-``python -m tests.spark.killable FOLDER STEP AS KEPT [MASTER]`` runs it in a process of its own, with its JVM in the
-same process group. At the step "none" it runs to the end.
+``python -m tests.spark.killable FOLDER STEP AS KEPT [MASTER [PAUSE]]`` runs it in a process of its own, with its JVM in
+the same process group. At the step "none" it runs to the end. With PAUSE it also has a query of Publishers on the
+executors, which waits at a step of its second or a later micro-batch until the driver is killed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pyarrow
@@ -19,10 +21,12 @@ import pyarrow
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.source.buffer import ReplayBuffer
+from tests.waiting import eventually
 
 TOTAL = 40
 MAX_ROWS = 6
 LATER = 2 * MAX_ROWS  # an element of the third batch at the earliest
+PAUSES = ("planning", "read", "sink write")
 STEPS = ("latest offset", "planning", "read", "sink write", "commit")
 
 
@@ -41,6 +45,24 @@ def read(spark: Any, as_: str, journal: Path | None = None, on_restart: Any = No
     source, capacity = {"rows": (numbers, 2 * MAX_ROWS), "arrow": (batches, 3)}[as_]
     on_restart = source if on_restart is True else on_restart or "fail"
     return ps.read_stream(spark, source(), "n long", MAX_ROWS, capacity, on_restart, journal, as_)
+
+
+def read_published(spark: Any, pause: str = "", wait: Callable[[], object] = lambda: None) -> Any:
+    """Return a streaming DataFrame of the same numbers, from Publishers on the executors that can wait at a step."""
+
+    def limit(partition: str, start: int, end: int) -> int:
+        if start and pause == "planning":
+            wait()
+        return min(start + MAX_ROWS, end)
+
+    def numbers_of(partition: str, start: int, end: int) -> Any:
+        waits = pause == "read" and start and partition == "odd"  # the other query needs the other core
+        numbers = pyrs.range(start, end).do_on_next(lambda n: wait() if waits and n > start else None)
+        return numbers.map(lambda n: (2 * n + (partition == "odd"),))
+
+    return ps.stream_from_publishers(
+        spark, ["even", "odd"], numbers_of, "n long", lambda partition: TOTAL // 2, limit=limit
+    )
 
 
 def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[], None]:
@@ -107,7 +129,7 @@ def stored(folder: Path) -> list[int]:
     return [n for path in sorted(folder.glob("*.json")) for n in json.loads(path.read_text())]
 
 
-def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]") -> None:
+def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]", pause: str = "") -> None:
     from pyspark.sql import SparkSession
 
     options = {
@@ -126,6 +148,15 @@ def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]")
     def kill() -> None:
         os.killpg(group, signal.SIGKILL)
 
+    paused = folder / "paused"
+
+    def wait() -> None:
+        paused.touch()
+        Event().wait()
+
+    if pause:
+        start(read_published(spark, pause, wait), folder / "publishers", pause, wait)
+        eventually(paused.exists, seconds=200)
     failing_at(step, kill)
     df = read(spark, as_, folder / "journal" if kept == "journal" else None, on_restart=step == "none")
     start(read_guarded(df, step, kill), folder, step, kill).awaitTermination()

@@ -287,6 +287,21 @@ def read_stream(spark: Any, folder: Path) -> Any:
     return exactly_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
 
 
+@recorded
+def stream_from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+    marker, size = folder / "killed-7", ROWS // PARTITIONS
+    rows: list[int] = []
+
+    def range_of(first: int, start: int, end: int) -> Any:
+        numbers = pyrs.range(first + start, first + end)
+        return numbers.do_on_next(lambda n: kill_once(n, marker)).map(lambda n: (n,))
+
+    df = ps.stream_from_publishers(spark, range(0, ROWS, size), range_of, "n long", lambda first: size, limit=600)
+    writer = df.writeStream.foreachBatch(lambda batch, _: rows.extend(row.n for row in batch.collect()))
+    query = writer.option("checkpointLocation", str(folder / "ranges")).trigger(availableNow=True).start()
+    return query.awaitTermination(SECONDS) and marker.exists() and exactly_once(rows)
+
+
 def delivered_to_subscribers(
     spark: Any, received: Path, disturb: Callable[[int, Path], object]
 ) -> tuple[int, bool, list[int]]:

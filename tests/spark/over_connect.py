@@ -144,6 +144,17 @@ def from_publishers(spark: Any) -> Any:
 
 
 @recorded
+def stream_from_publishers(spark: Any) -> Any:
+    def numbers(n: int, start: int, end: int) -> Any:
+        return pyrs.range(start, end).map(lambda i: (n, i))
+
+    frame = ps.stream_from_publishers(spark, [1, 2], numbers, "n int, i long", lambda n: n)
+    query = frame.writeStream.format("memory").queryName("published").trigger(availableNow=True).start()
+    query.awaitTermination(SECONDS)
+    return sorted([row.n, row.i] for row in spark.table("published").collect())
+
+
+@recorded
 def for_each_frame(spark: Any) -> Any:
     sums: list[int] = []
     rows = pyrs.range(1000).map(lambda n: (n,))

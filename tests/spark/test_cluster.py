@@ -30,6 +30,7 @@ SHORT = (
     "for_each_frame",
     "apply_with_a_killed_executor",
     "the_bridge_on_the_executors",
+    "stream_from_publishers_with_a_killed_executor",
     "attach",
 )
 
@@ -138,6 +139,7 @@ def test_function_works(results: Any, function: str, expected: Any) -> None:
         ("from_dataframe_with_a_killed_executor",),
         ("apply_with_a_killed_executor",),
         ("from_publishers_with_a_killed_executor",),
+        ("stream_from_publishers_with_a_killed_executor",),
     ),
 )
 def test_a_killed_executor_loses_and_repeats_no_row(results: Any, function: str) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StructType
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executors import shipping
-from pyrs.spark.executors.operators import _task
+from pyrs.spark.executors.operators import task_of
 from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.tasks import Staged
 from pyrs.spark.schema.arrow import checked_shape
@@ -50,14 +50,14 @@ except ImportError as error:
 
 def test_an_executor_without_pyrs_reports_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "task"
-    file.write_bytes(cloudpickle.dumps(_task(packed(staged(lambda rows: rows), None, "stage", None))))
+    file.write_bytes(cloudpickle.dumps(task_of(packed(staged(lambda rows: rows), None, "stage", None))))
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYRS, str(file)], capture_output=True, text=True, timeout=100)
     assert f"the executor's Python, {sys.executable}, cannot import pyrs" in done.stdout, done.stderr
     assert "ps.ship(spark) sends the package" in done.stdout and "PYSPARK_PYTHON" in done.stdout
 
 
 def test_an_executor_with_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = _task(packed(staged(lambda rows: rows), None, "stage", None))
+    task = task_of(packed(staged(lambda rows: rows), None, "stage", None))
     monkeypatch.setattr(pyrs, "__version__", "0.0.1")
     with pytest.raises(ImportError, match=r"has pyrs 0\.0\.1, and the driver"):
         list(task(iter(())))

@@ -17,7 +17,17 @@ import pytest
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 says where a query begins")
 
-from tests.spark.killable import STEPS, TOTAL, failing_at, read, read_guarded, start, stored
+from tests.spark.killable import (
+    PAUSES,
+    STEPS,
+    TOTAL,
+    failing_at,
+    read,
+    read_guarded,
+    read_published,
+    start,
+    stored,
+)
 
 
 def cases(default: list[tuple[str, ...]], *choices: tuple[str, ...]) -> list[Any]:
@@ -65,10 +75,10 @@ def fail_at(step: str, df: Any, folder: Path) -> None:
     assert len(stored(folder / "stored")) < TOTAL
 
 
-def killed(folder: Path, step: str, as_: str, kept: str) -> list[int]:
+def killed(folder: Path, step: str, as_: str, kept: str, pause: str = "") -> list[int]:
     """Kill a driver at a step, and return what it stored."""
     folder.mkdir()
-    command = [sys.executable, "-m", "tests.spark.killable", str(folder), step, as_, kept]
+    command = [sys.executable, "-m", "tests.spark.killable", str(folder), step, as_, kept, "local[2]", pause]
     # Without a pipe for the output: Spark's workers, in another process group, would keep it open.
     ended = subprocess.run(command, start_new_session=True, timeout=300, check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -81,9 +91,15 @@ def killed(folder: Path, step: str, as_: str, kept: str) -> list[int]:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(("step", "as_", "kept"), KILLED)
 def test_a_killed_driver_loses_no_row(spark: Any, tmp_path: Path, step: str, as_: str, kept: str) -> None:
-    """With a journal, or with a publisher that can be restarted at an element."""
+    """With a journal, or with a publisher that can be restarted at an element.
+
+    A second query of the driver, of stream_from_publishers, is at a step of its own when the driver is killed.
+    """
     folder = tmp_path / "stored"
-    killed(folder, step, as_, kept)
+    killed(folder, step, as_, kept, PAUSES[STEPS.index(step) % len(PAUSES)])
+    assert 0 < len(stored(folder / "publishers")) < TOTAL
+    start(read_published(spark), folder / "publishers").awaitTermination()
+    assert sorted(stored(folder / "publishers")) == list(range(TOTAL))
     journal = folder / "journal" if kept == "journal" else None
     start(read(spark, as_, journal, on_restart=True), folder).awaitTermination()
     assert stored(folder) == list(range(TOTAL))

@@ -67,6 +67,7 @@ def test_a_function_that_needs_the_jvm_names_the_alternative(results: Any, funct
         ("from_dataframe_in_pandas", 10),
         ("from_dataframe_on_demand", [3, True]),
         ("from_publishers", [[1, 0], [2, 0], [2, 1]]),
+        ("stream_from_publishers", [[1, 0], [2, 0], [2, 1]]),
         ("for_each_frame", [1000, 499500]),
         ("events", ["QueryProgressEvent", "QueryStartedEvent", "QueryTerminatedEvent"]),
         ("ship", None),
@@ -92,5 +93,5 @@ def test_metrics_are_refused(results: Any) -> None:
 
 
 def test_a_stopped_session_is_reported(results: Any) -> None:
-    assert results["stopped"].count("no: the SparkSession was stopped") == 7
+    assert results["stopped"].count("no: the SparkSession was stopped") == 8
     assert all(answer.startswith("no: ") for answer in results["stopped"])

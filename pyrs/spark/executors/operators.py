@@ -23,10 +23,10 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
 from pyrs.stream.stream import Single, Stream
 
-__all__ = ["apply", "for_each_partition", "from_publishers"]
+__all__ = ["AHEAD", "apply", "checked_partitions", "for_each_partition", "from_publishers", "rows_of_batch", "task_of"]
 
 _ROWS = 10_000
-_AHEAD = 32
+AHEAD = 32
 
 
 def apply(
@@ -86,9 +86,9 @@ def apply(
         checked_shape(as_, df.schema, zone),
         RowEncoder(struct, prefers_large(spark)),
         zone,
-        _rows_of_batch(spark),
+        rows_of_batch(spark),
     )
-    return df.mapInArrow(_task(packed(staged, stage, "stage", spark)), struct)
+    return df.mapInArrow(task_of(packed(staged, stage, "stage", spark)), struct)
 
 
 def for_each_partition(
@@ -154,13 +154,13 @@ def for_each_partition(
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
         checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
-        mapped = df.mapInArrow(_task(work), "elements long")
+        mapped = df.mapInArrow(task_of(work), "elements long")
         return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
-    return Single(SparkOperator(call, lambda: df.mapInArrow(_task(work), "elements long"), _DeliveriesRun))
+    return Single(SparkOperator(call, lambda: df.mapInArrow(task_of(work), "elements long"), _DeliveriesRun))
 
 
 def from_publishers(
-    spark: Any, partitions: Iterable[Any], factory: Callable[[Any], Publisher[Any]], schema: Any, prefetch: int = _AHEAD
+    spark: Any, partitions: Iterable[Any], factory: Callable[[Any], Publisher[Any]], schema: Any, prefetch: int = AHEAD
 ) -> Any:
     """Return a DataFrame whose partitions are Publishers that run on the executors.
 
@@ -180,7 +180,7 @@ def from_publishers(
     cancelled, Spark kills the process: connections are closed, but the Publisher receives no ``cancel``.
 
     Spark may repeat a task, which then subscribes to a new Publisher. For the same rows in each run, the Publishers of
-    one value must emit the same elements.
+    one value must emit the same elements. ``stream_from_publishers`` is the form for streaming queries.
 
     The factory may call ``jvm.launch``, as a stage of ``apply`` may.
 
@@ -215,11 +215,8 @@ def from_publishers(
     """
     checked_session(spark)
     checked_callable(factory, "factory")
-    if isinstance(partitions, str) or not isinstance(partitions, Iterable):
-        kind = type(partitions).__name__
-        raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")
     values = []
-    for i, value in enumerate(partitions):
+    for i, value in enumerate(checked_partitions(partitions)):
         try:
             values.append(cloudpickle.dumps(value))
         except Exception as error:
@@ -230,14 +227,26 @@ def from_publishers(
         tuple(values),
         RowEncoder(struct, prefers_large(spark)),
         session_zone(spark),
-        _rows_of_batch(spark),
+        rows_of_batch(spark),
         checked_natural(prefetch, "prefetch", 1),
     )
     numbers = spark.range(0, len(values), 1, max(len(values), 1))
-    return numbers.mapInArrow(_task(packed(published, factory, "factory", spark)), struct)
+    return numbers.mapInArrow(task_of(packed(published, factory, "factory", spark)), struct)
 
 
-def _rows_of_batch(spark: Any) -> int:
+def checked_partitions(partitions: Any) -> Iterable[Any]:
+    """Return the values of partitions if they are iterable.
+
+    Raises:
+        TypeError: they are a string, or not iterable.
+    """
+    if isinstance(partitions, str) or not isinstance(partitions, Iterable):
+        kind = type(partitions).__name__
+        raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")
+    return partitions
+
+
+def rows_of_batch(spark: Any) -> int:
     """Return the maximum number of rows in an output batch."""
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return rows if rows > 0 else _ROWS
@@ -265,7 +274,7 @@ def _makes_processor(stage: Any) -> bool:
     raise TypeError(f"stage must take a Stream, or no argument and make a Processor: {name_of(stage)}{signature}")
 
 
-def _task(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def task_of(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return the function that Spark runs for a partition.
 
     It travels by value and holds the work as bytes, so that an executor without this package can report that.

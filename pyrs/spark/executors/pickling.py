@@ -15,7 +15,7 @@ from pyspark.accumulators import AccumulatorParam
 from pyrs.operators.metrics import Metrics
 from pyrs.spark.sessions import is_connect
 
-__all__ = ["packed", "unpacked"]
+__all__ = ["packed", "pickled", "unpacked"]
 
 
 def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
@@ -35,7 +35,7 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
     try:
         pickler.dump(value)
     except Exception as error:
-        raise TypeError(_why_not_pickled(function, parameter, error)) from error
+        raise TypeError(_why_not_pickled(function, parameter, "the executors", error)) from error
     if pickler.metrics and is_connect(spark):
         raise TypeError(f"{parameter} has a Metrics, whose counts cannot return to a client of Spark Connect")
     counts = [(each.name, spark.sparkContext.accumulator({}, _Counts(each))) for each in pickler.metrics]
@@ -53,6 +53,19 @@ def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any,
     finally:
         for metrics, (_, accumulator) in zip(unpickler.metrics, counts, strict=True):
             accumulator.add(metrics._counts)
+
+
+def pickled(function: Any, parameter: str, receiver: str) -> bytes:
+    """Return a function as bytes.
+
+    Raises:
+        TypeError: the function cannot be pickled. The message names the parameter and the variable.
+    """
+    try:
+        pickled: bytes = cloudpickle.dumps(function)
+    except Exception as error:
+        raise TypeError(_why_not_pickled(function, parameter, receiver, error)) from error
+    return pickled
 
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
@@ -95,7 +108,7 @@ class _Counts(AccumulatorParam[Any]):  # type: ignore[misc]
         return value1  # type: ignore[no-any-return]
 
 
-def _why_not_pickled(function: Any, parameter: str, error: Exception) -> str:
+def _why_not_pickled(function: Any, parameter: str, receiver: str, error: Exception) -> str:
     """Return a message that names the variables of a function that cannot be pickled."""
     inner = inspect.unwrap(function)
     captured: dict[str, Any] = {}
@@ -113,8 +126,8 @@ def _why_not_pickled(function: Any, parameter: str, error: Exception) -> str:
             guilty.append(f"{name!r}, a {type(value).__name__}")
     what = f"it captures {' and '.join(guilty)}" if guilty else "it, or a value that it captures, cannot be pickled"
     return (
-        f"{parameter} cannot be sent to the executors: {what} ({error}). Create such objects inside of it, on the "
-        "executor, or pass plain values"
+        f"{parameter} cannot be sent to {receiver}: {what} ({error}). Create such objects inside of it, where it "
+        "runs, or pass plain values"
     )
 
 

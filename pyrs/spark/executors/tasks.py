@@ -26,7 +26,7 @@ from pyrs.spark.schema.arrow import Shape, with_zone
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.stream.stream import Stream
 
-__all__ = ["Delivery", "Published", "Staged"]
+__all__ = ["Delivery", "Published", "PublishedRange", "Staged"]
 
 _GATHER_SECONDS = 0.2
 """A batch is sent when its first row is this old, so that a slow stage does not hold a ``limit`` up."""
@@ -116,6 +116,37 @@ class Published(NamedTuple):
                 raise _failed(number, error) from error
 
 
+class PublishedRange(NamedTuple):
+    """The factory of ``stream_from_publishers``. It is pickled and sent to the executors.
+
+    Attributes:
+        factory: returns the Publisher of a range.
+        encoder: encodes the elements.
+        zone: the session's time zone, in which pandas shows times.
+        rows: the most rows of an output batch.
+        prefetch: the number of elements that are requested ahead.
+    """
+
+    factory: Callable[[Any, Any, Any], Any]
+    encoder: RowEncoder
+    zone: str
+    rows: int
+    prefetch: int
+
+    def run(self, partition: int, part: tuple[Any, Any, Any]) -> Iterator[Any]:
+        """Yield the batches of a range, given as a partition of the user, a start and an end.
+
+        Raises:
+            PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
+        """
+        try:
+            publisher = checked_publisher(self.factory(*part), "the result of factory")
+            yield from _send(Stream(publisher), self.prefetch, self.encoder, self.zone, self.rows)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            value, start, end = part
+            raise _failed(partition, error, f"{value!r} from {start!r} to {end!r}: ") from error
+
+
 def _send(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
     """Yield the batches of a stream and send each to Spark at once. Cancel the stream when the task ends."""
     output = _output_of_worker()
@@ -192,13 +223,13 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
         over.set()
 
 
-def _failed(partition: int, error: BaseException) -> PartitionFailed:
+def _failed(partition: int, error: BaseException, detail: str = "") -> PartitionFailed:
     """Return the error of a partition, with the traceback of its cause.
 
     Spark's workers drop the cause where ``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled`` is set, which
     is the default, and with it the line of the user's that raised.
     """
-    return PartitionFailed(partition, f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+    return PartitionFailed(partition, f"{detail}{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
 def _whole(element: Any, into: pyarrow.Schema, zone: str) -> Any:

@@ -1,0 +1,189 @@
+"""The offsets of ``stream_from_publishers``, and the ranges of its micro-batches, in Spark's planner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+__all__ = ["Offsets", "checked_offset", "named_partitions"]
+
+Position = dict[str, dict[str, Any]]
+"""An offset of the query: ``next`` has the end of the last micro-batch of each partition, ``first`` its beginning.
+
+``first`` makes a repeated micro-batch independent of ``start``: Spark stores the end of the first micro-batch and not
+its start, and a partition that is added later has no start in the previous offset.
+"""
+
+
+def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
+    """Return the partitions by their names in the checkpoint: a string itself, another value as JSON.
+
+    Raises:
+        TypeError: a partition is not a JSON value.
+        ValueError: two partitions have one name.
+    """
+    named: dict[str, Any] = {}
+    for i, partition in enumerate(partitions):
+        name = partition if isinstance(partition, str) else _json(partition)
+        if name is None:
+            raise TypeError(
+                f"the value {i} of partitions must be a string or another JSON value, because the checkpoint has it, "
+                f"not {partition!r} of type {type(partition).__name__}"
+            )
+        if name in named:
+            raise ValueError(f"partitions must be distinct, and {name!r} occurs twice")
+        named[name] = partition
+    return named
+
+
+def checked_offset(offset: Any, origin: str) -> Any:
+    """Return an offset as the checkpoint has it: lists instead of tuples.
+
+    Args:
+        offset: the offset.
+        origin: the beginning of an error's message.
+
+    Raises:
+        TypeError: it is None, or not a JSON value.
+    """
+    if offset is None:
+        raise TypeError(f"{origin} is None: if there is nothing to read, the offset is that of the next element")
+    text = _json(offset)
+    if text is None:
+        raise TypeError(f"{origin} must be a JSON value, not {offset!r} of type {type(offset).__name__}")
+    return json.loads(text)
+
+
+class Offsets:
+    """The offsets of all partitions, for one run of a query.
+
+    Args:
+        partitions: the partitions by name.
+        latest: returns the end of a partition.
+        start: the first offset of each partition, or a function of a partition.
+        limit: the most that an offset advances in a micro-batch, a function of partition, start and end, or None.
+
+    Attributes:
+        latest: the ends of the partitions at the last call of ``after``; None before it.
+    """
+
+    def __init__(self, partitions: Mapping[str, Any], latest: Callable[[Any], Any], start: Any, limit: Any) -> None:
+        self.latest: Position | None = None
+        self._partitions = partitions
+        self._ends = latest
+        self._start = start
+        self._limit = limit
+        self._targets: dict[str, Any] | None = None
+
+    def finish(self) -> None:
+        """Keep the ends that the next call of ``after`` finds, and read up to these."""
+        self._targets = {}
+
+    def after(self, position: Position | None, limited: bool) -> Position:
+        """Return the end of the next micro-batch, which is the position itself if there is nothing to read.
+
+        Args:
+            position: the end of the last micro-batch; None after a restart if Spark is older than 4.2, which does not
+                pass it. The limit does not apply then.
+            limited: whether the limit applies.
+
+        Raises:
+            RuntimeError: a function failed.
+            TypeError: a function returned no offset.
+            ValueError: an offset is less than that of the position, or the position is of another source.
+        """
+        known = _checked(position) if position is not None else {"first": {}, "next": {}}
+        first, ends, latest = dict(known["first"]), dict(known["next"]), {}
+        for name in self._partitions:
+            if name not in ends:
+                first[name] = self._first(name)
+            begin = ends.get(name, first[name])
+            end = latest[name] = self._end(name)
+            if position is not None:
+                _in_order(name, begin, end)
+                if limited and self._limit is not None and begin != end:
+                    end = self._limited(name, begin, end)
+            ends[name] = end
+        self.latest = {"first": first, "next": {**ends, **latest}}
+        return {"first": first, "next": ends}
+
+    def ranges(self, start: Position, end: Position) -> list[tuple[Any, Any, Any]]:
+        """Return the partition, start and end of each range of a micro-batch.
+
+        Raises:
+            ValueError: a range has a partition that was removed, or ends before its start, or an offset is of another
+                source.
+        """
+        before, after = _checked(start), _checked(end)
+        ranges = []
+        for name, stop in after["next"].items():
+            begin = before["next"].get(name, after["first"].get(name))
+            if begin == stop:
+                continue
+            if name not in self._partitions:
+                raise ValueError(
+                    f"partition {name!r} was removed, and the checkpoint has a micro-batch with its rows from "
+                    f"{begin!r} to {stop!r}, which must be repeated: remove the partition after that"
+                )
+            _in_order(name, begin, stop)
+            ranges.append((self._partitions[name], begin, stop))
+        return ranges
+
+    def _first(self, name: str) -> Any:
+        if callable(self._start):
+            return self._called("start", self._start, name)
+        return self._start
+
+    def _end(self, name: str) -> Any:
+        if self._targets is None:
+            return self._called("latest", self._ends, name)
+        if name not in self._targets:
+            self._targets[name] = self._called("latest", self._ends, name)
+        return self._targets[name]
+
+    def _limited(self, name: str, begin: Any, end: Any) -> Any:
+        if not callable(self._limit):
+            if not (_is_number(begin) and _is_number(end)):
+                raise ValueError(
+                    f"limit={self._limit!r} needs offsets that are numbers, and partition {name!r} has {begin!r} and "
+                    f"{end!r}: pass a function as limit"
+                )
+            return min(end, begin + self._limit)
+        limited = self._called("limit", self._limit, name, begin, end)
+        _in_order(name, begin, limited)
+        _in_order(name, limited, end)
+        if limited == begin:
+            raise ValueError(f"limit of partition {name!r} returned the start, {begin!r}, so the query cannot continue")
+        return limited
+
+    def _called(self, parameter: str, function: Callable[..., Any], name: str, *offsets: Any) -> Any:
+        try:
+            offset = function(self._partitions[name], *offsets)
+        except Exception as error:
+            raise RuntimeError(f"{parameter} of partition {name!r} failed: {type(error).__name__}: {error}") from error
+        return checked_offset(offset, f"the result of {parameter} for partition {name!r}")
+
+
+def _checked(position: Any) -> Position:
+    if position.keys() != {"first", "next"}:
+        raise ValueError(f"the checkpoint belongs to another source: its offset is {json.dumps(position)}")
+    return position  # type: ignore[no-any-return]
+
+
+def _in_order(name: str, begin: Any, end: Any) -> None:
+    """Raise if the end of a range is less than its start. Only numbers are compared: others may have another order."""
+    if _is_number(begin) and _is_number(end) and end < begin:
+        raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
+
+
+def _is_number(offset: Any) -> bool:
+    return isinstance(offset, (int, float)) and not isinstance(offset, bool)
+
+
+def _json(value: Any) -> str | None:
+    """Return a value as JSON; None if it is not a JSON value."""
+    try:
+        return json.dumps(value, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,218 @@
+"""A streaming DataFrame whose partitions are Publishers on the executors, resumed at offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
+from typing import Any
+
+from pyrs._core.validation import checked_callable, checked_natural
+from pyrs.api import Publisher
+from pyrs.spark.executors.offsets import checked_offset, named_partitions
+from pyrs.spark.executors.operators import AHEAD, checked_partitions, rows_of_batch, task_of
+from pyrs.spark.executors.pickling import packed, pickled
+from pyrs.spark.executors.shipping import requirement
+from pyrs.spark.executors.tasks import PublishedRange
+from pyrs.spark.schema.arrow import prefers_large, session_zone
+from pyrs.spark.schema.rows import RowEncoder, checked_schema
+from pyrs.spark.sessions import checked_session
+from pyrs.spark.source.streams import why_no_source
+
+__all__ = ["stream_from_publishers"]
+
+_PLANNER = "Spark's planner"
+_numbers = count(1)
+
+
+def stream_from_publishers(
+    spark: Any,
+    partitions: Iterable[Any],
+    factory: Callable[[Any, Any, Any], Publisher[Any]],
+    schema: Any,
+    latest: Callable[[Any], Any],
+    start: Any = 0,
+    limit: float | Callable[[Any, Any, Any], Any] | None = None,
+    prefetch: int = AHEAD,
+) -> Any:
+    """Return a streaming DataFrame of Publishers that run on the executors.
+
+        latest                             3             5
+        factory("a", 0, 3)  ---1---2---3---|
+        factory("a", 3, 5)                    ---4---5---|
+        batches of a query                 [1,2,3]       [4,5]
+
+    This is the streaming form of ``from_publishers``, for sources that can be read from an offset. In each micro-batch
+    Spark calls ``latest`` for each partition. A task for each partition with new elements subscribes to
+    ``factory(partition, start, end)``. The rows do not pass through the driver.
+
+    The offsets are in the checkpoint of the query, and are stored before the tasks run. So a task, and a micro-batch
+    that is repeated after a failure or a restart, reads the same range. Each element is in exactly one micro-batch if
+    the Publishers of one range emit the same elements each time.
+
+    Demand is that of ``from_publishers``: a task requests ``prefetch`` elements, and more when Spark takes rows. Its
+    Publisher must complete at the end of the range. No Publisher is kept between micro-batches, because the next task
+    of a partition may run on another executor.
+
+    An offset is a number, a string, or another JSON value. ``range`` and Kafka's convention applies: the range has the
+    start and does not have the end. Spark calls ``latest``, ``start`` and ``limit`` in its planner, a process of the
+    driver's host that needs pyrs like an executor. It calls ``latest`` again as soon as a micro-batch has ended, and
+    100 times a second if there is nothing new: set an interval with ``trigger(processingTime=...)``.
+
+    ``trigger(availableNow=True)`` reads up to the ends that ``latest`` returned first, in micro-batches of ``limit``
+    (before PySpark 4.2 in one). Before 4.2, Spark does not pass the position of the query after a restart, so the first
+    micro-batch has no limit.
+
+    The executors need pyrs, pyarrow and pandas: call ``ship`` before this function.
+
+    Args:
+        spark: a session, classic or of Spark Connect.
+        partitions: distinct strings or other JSON values, which identify the partitions in the checkpoint. A query with
+            an earlier checkpoint may have more partitions, and fewer: those are not read any more.
+        factory: called on the executor with a partition, a start and an end; returns a Publisher of rows, as in
+            ``from_publishers``.
+        schema: the schema of the DataFrame: a ``StructType``, or text such as ``"id long, name string"``.
+        latest: called with a partition; returns the offset after its last element. It must not decrease.
+        start: the first offset of each partition, or a function of a partition. ``latest`` itself starts with the
+            elements that are added after the start of the query.
+        limit: the most that an offset advances in a micro-batch, if offsets are numbers; or a function of a partition,
+            a start and an end that returns an offset after the start, at most the end. ``trigger(once=True)`` ignores
+            it.
+        prefetch: the number of elements that are requested ahead.
+
+    Raises:
+        TypeError: ``spark`` is not a SparkSession, a partition or start is not a JSON value, a function is not callable
+            or cannot be pickled, ``schema`` is not a schema or has a type that Arrow cannot carry, or another argument
+            has a wrong type.
+        ValueError: two partitions are equal, the schema has no column or two columns of one name, limit is not
+            positive, or prefetch is less than 1.
+        NotImplementedError: PySpark is older than 4.0.
+        JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+
+    The query fails, with an error that names the partition, if a function fails, an offset is None, not a JSON value,
+    or a number that is less than the one before. An error within a range is ``PartitionFailed``.
+
+    Rules: 1.1, 3.5, 3.9, 3.17.
+
+    Examples:
+        >>> def orders(shop, start, end):                                               # doctest: +SKIP
+        ...     return query(shop, "select id, amount from orders where id >= $1 and id < $2", start, end)
+        >>> def latest(shop):                                                           # doctest: +SKIP
+        ...     return query(shop, "select coalesce(max(id) + 1, 0) from orders").block()
+        >>> schema = "id long, amount double"
+        >>> df = stream_from_publishers(spark, ["oslo", "rome"], orders, schema, latest)    # doctest: +SKIP
+    """
+    checked_session(spark)
+    reason = why_no_source()
+    if reason is not None:
+        raise NotImplementedError(f"stream_from_publishers: {reason}")
+    checked_callable(factory, "factory")
+    checked_callable(latest, "latest")
+    if not callable(start):
+        start = checked_offset(start, "start")
+    named = named_partitions(checked_partitions(partitions))
+    struct = checked_schema(spark, schema)
+    published = PublishedRange(
+        factory,
+        RowEncoder(struct, prefers_large(spark)),
+        session_zone(spark),
+        rows_of_batch(spark),
+        checked_natural(prefetch, "prefetch", 1),
+    )
+    functions = {"latest": latest, "start": start, "limit": _checked_limit(limit)}
+    sent = {name: pickled(function, name, _PLANNER) for name, function in functions.items()}
+    name = f"pyrs_publishers_{next(_numbers)}"
+    source = _source(name, struct, named, sent, task_of(packed(published, factory, "factory", spark)))
+    spark.dataSource.register(source)
+    return spark.readStream.format(name).load()
+
+
+def _checked_limit(limit: Any) -> Any:
+    if limit is None or callable(limit):
+        return limit
+    if not isinstance(limit, (int, float)) or isinstance(limit, bool):
+        raise TypeError(f"limit must be a number, a function or None, not {type(limit).__name__}")
+    if not limit > 0:
+        raise ValueError(f"limit must be greater than 0, not {limit!r}")
+    return limit
+
+
+def _source(
+    name: str,
+    schema: Any,
+    partitions: Mapping[str, Any],
+    functions: Mapping[str, bytes],
+    task: Callable[[Any], Iterator[Any]],
+) -> type[Any]:
+    """Return a Data Source class for Spark to register. It travels by value, and checks that pyrs can be imported.
+
+    Args:
+        name: the name that Spark registers.
+        schema: the ``StructType`` of the rows.
+        partitions: the partitions by name.
+        functions: the pickled functions of the planner by the names of their parameters.
+        task: yields the batches of a range.
+    """
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+    try:
+        from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+    except ImportError:  # before Spark 4.2 there are no limits, and availableNow is one batch
+        ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
+
+    check = requirement("pyrs")
+
+    class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._offsets: Any = None
+            self._position: Any = None
+
+        def __getstate__(self) -> dict[str, Any]:
+            return {}  # an executor needs no state
+
+        def _planner(self) -> Any:
+            if self._offsets is None:
+                from pickle import loads
+
+                check()
+                from pyrs.spark.executors.offsets import Offsets
+
+                self._offsets = Offsets(partitions, **{key: loads(function) for key, function in functions.items()})
+            return self._offsets
+
+        def initialOffset(self) -> Any:  # noqa: N802
+            self._position = {"first": {}, "next": {}}
+            return self._position
+
+        def getDefaultReadLimit(self) -> Any:  # noqa: N802
+            return ReadMaxRows(1)  # its number has no effect: it only differs from the limit of Trigger.Once
+
+        def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
+            # Spark before 4.2 does not pass the start of the batch. It is the end of the previous batch.
+            limited = type(limit).__name__ != "ReadAllAvailable"
+            self._position = self._planner().after(start or self._position, limited)
+            return self._position
+
+        def reportLatestOffset(self) -> Any:  # noqa: N802
+            return self._planner().latest
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+            self._planner().finish()
+
+        def partitions(self, start: Any, end: Any) -> Any:
+            return [InputPartition(each) for each in self._planner().ranges(start, end)]
+
+        def read(self, partition: Any) -> Any:
+            return task(partition.value)
+
+    class Source(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> Any:
+            return schema
+
+        def streamReader(self, schema: Any) -> Any:  # noqa: N802
+            return Reader()
+
+    return Source

@@ -1,0 +1,178 @@
+"""The offsets of stream_from_publishers, called as Spark's planner does."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.types import StructType
+
+pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
+
+from pyrs.spark.executors.offsets import Offsets, checked_offset, named_partitions
+from pyrs.spark.executors.streaming import _source
+
+INITIAL: Any = {"first": {}, "next": {}}
+
+
+def offsets(latest: Any, start: Any = 0, limit: Any = None, partitions: Any = ("a", "b")) -> Offsets:
+    return Offsets(named_partitions(partitions), latest, start, limit)
+
+
+def at(**ends: Any) -> Any:
+    return {"first": dict.fromkeys(ends, 0), "next": ends}
+
+
+def test_a_micro_batch_has_a_range_for_each_partition_with_new_elements() -> None:
+    ends = {"a": 5, "b": 0}
+    asked = offsets(ends.__getitem__)
+    first = asked.after(INITIAL, True)
+    assert asked.ranges(INITIAL, first) == [("a", 0, 5)]
+    assert asked.after(first, True) == first
+    ends |= {"a": 7, "b": 2}
+    second = asked.after(first, True)
+    assert asked.ranges(first, second) == [("a", 5, 7), ("b", 0, 2)]
+    assert asked.ranges(second, second) == []
+
+
+def test_a_limit_bounds_each_range() -> None:
+    asked = offsets({"a": 5, "b": 2.5}.__getitem__, limit=2)
+    position, ranges = INITIAL, []
+    asked.after(INITIAL, True)
+    assert asked.latest == {"first": {"a": 0, "b": 0}, "next": {"a": 5, "b": 2.5}}
+    while (end := asked.after(position, True)) != position:
+        ranges.append([each[1:] for each in asked.ranges(position, end)])
+        position = end
+    assert ranges == [[(0, 2), (0, 2)], [(2, 4), (2, 2.5)], [(4, 5)]]
+    assert asked.ranges(INITIAL, asked.after(INITIAL, False)) == [("a", 0, 5), ("b", 0, 2.5)]
+
+
+def test_a_function_limits_offsets_that_are_not_numbers() -> None:
+    days = ["2024-01-01", "2024-01-02", "2024-01-03"]
+    asked = offsets(lambda p: days[-1], days[0], lambda p, start, end: days[days.index(start) + 1], ["a"])
+    first = asked.after(INITIAL, True)
+    second = asked.after(first, True)
+    assert asked.ranges(INITIAL, first) == [("a", days[0], days[1])]
+    assert asked.ranges(first, second) == [("a", days[1], days[2])]
+    assert asked.after(second, True) == second
+
+
+def test_available_now_reads_up_to_the_first_ends() -> None:
+    ends = iter(range(5, 100))
+    asked = offsets(lambda p: next(ends), limit=3, partitions=["a"])
+    asked.finish()
+    position = INITIAL
+    for end in (3, 5, 5):
+        position = asked.after(position, True)
+        assert position["next"] == {"a": end}
+
+
+def test_a_start_at_the_latest_offset_reads_what_comes_later() -> None:
+    """Also with availableNow, where a source that grows must not end before its start."""
+    ends = iter(range(5, 100))
+
+    def latest(partition: str) -> int:
+        return next(ends)
+
+    asked = offsets(latest, latest, partitions=["a"])
+    asked.finish()
+    assert asked.ranges(INITIAL, asked.after(INITIAL, True)) == [("a", 5, 6)]
+
+
+def test_a_repeated_first_micro_batch_has_the_start_of_the_checkpoint() -> None:
+    """Spark passes the initial offset of the new process, whose ``start`` has another result."""
+    end = offsets(lambda p: 20, lambda p: 10).after(INITIAL, True)
+    assert offsets(lambda p: 40, lambda p: 30).ranges(INITIAL, end) == [("a", 10, 20), ("b", 10, 20)]
+
+
+def test_partitions_are_added_and_removed_between_two_runs() -> None:
+    before = offsets(lambda p: 5, partitions=["a", "b"]).after(INITIAL, True)
+    asked = offsets(lambda p: 8, 3, partitions=["b", "c"])
+    after = asked.after(before, True)
+    assert asked.ranges(before, after) == [("b", 5, 8), ("c", 3, 8)]
+    again = offsets(lambda p: 9, partitions=["a", "b", "c"])
+    assert again.ranges(after, again.after(after, True)) == [("a", 5, 9), ("b", 8, 9), ("c", 8, 9)]
+    with pytest.raises(ValueError, match=r"partition 'a' was removed, .* its rows from 0 to 5, which must be repeated"):
+        asked.ranges(INITIAL, before)
+
+
+def test_spark_before_4_2_does_not_pass_the_position_after_a_restart() -> None:
+    asked = offsets(lambda p: 9, limit=2, partitions=["a"])
+    end = asked.after(None, True)
+    assert asked.ranges(at(a=4), end) == [("a", 4, 9)]
+    with pytest.raises(ValueError, match="partition 'a' went back from 12 to 9"):
+        asked.ranges(at(a=12), end)
+
+
+@pytest.mark.parametrize(
+    ("latest", "error", "message"),
+    [
+        (lambda p: None, TypeError, "the result of latest for partition 'a' is None: if there is nothing to read"),
+        (
+            lambda p: date(2024, 1, 2),
+            TypeError,
+            "latest for partition 'a' must be a JSON value, not .* type date",
+        ),
+        (lambda p: float("nan"), TypeError, "latest for partition 'a' must be a JSON value, not nan of type float"),
+        (lambda p: 2, ValueError, "the offset of partition 'a' went back from 4 to 2"),
+        (lambda p: 1 // 0, RuntimeError, "latest of partition 'a' failed: ZeroDivisionError: "),
+    ],
+)
+def test_a_latest_offset_that_is_refused(latest: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        offsets(latest).after(at(a=4), True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "error", "message"),
+    [
+        (5, ValueError, "limit=5 needs offsets that are numbers, and partition 'a' has 4 and 'x': pass a function"),
+        (lambda p, start, end: start, ValueError, "limit of partition 'a' returned the start, 4, so the query cannot"),
+        (lambda p, start, end: 3, ValueError, "the offset of partition 'a' went back from 4 to 3"),
+        (lambda p, start, end: None, TypeError, "the result of limit for partition 'a' is None"),
+        (lambda p: 3, RuntimeError, r"limit of partition 'a' failed: TypeError: .* takes 1 positional argument"),
+    ],
+)
+def test_a_limit_that_is_refused(limit: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        offsets(lambda p: "x", limit=limit).after(at(a=4), True)
+    with pytest.raises(ValueError, match="partition 'a' went back from 11 to 10"):
+        offsets(lambda p: 10, limit=lambda p, start, end: 11).after(at(a=4), True)
+
+
+def test_a_checkpoint_of_another_source_is_refused() -> None:
+    asked = offsets(lambda p: 9)
+    with pytest.raises(ValueError, match=r"the checkpoint belongs to another source: its offset is {\"sequence\": 3}"):
+        asked.after({"sequence": 3}, True)  # type: ignore[dict-item]
+
+
+def test_the_reader_that_spark_sends_to_its_planner() -> None:
+    limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 passes limits")
+    functions = {"latest": lambda partition: 5, "start": 0, "limit": 3}
+    sent = {name: cloudpickle.dumps(function) for name, function in functions.items()}
+    source = _source("name", StructType(), {"1": 1}, sent, lambda part: iter([part]))({})  # type: ignore[call-arg]
+    reader = cloudpickle.loads(cloudpickle.dumps(source)).streamReader(None)
+    assert reader.initialOffset() == INITIAL
+    assert reader.reportLatestOffset() is None
+    first = reader.latestOffset(INITIAL, reader.getDefaultReadLimit())
+    assert reader.reportLatestOffset()["next"] == {"1": 5}
+    assert [part.value for part in reader.partitions(INITIAL, first)] == [(1, 0, 3)]
+    assert reader.latestOffset()["next"] == {"1": 5}  # as Spark before 4.2
+    everything = reader.latestOffset(INITIAL, limits.ReadAllAvailable())
+    (part,) = reader.partitions(INITIAL, everything)
+    assert list(cloudpickle.loads(cloudpickle.dumps(reader.read))(part)) == [(1, 0, 5)]
+
+
+def test_partitions_are_named_by_their_json() -> None:
+    values = ["a", 1, 2.5, ("x", 1), {"table": "t"}]
+    assert named_partitions(values) == dict(zip(["a", "1", "2.5", '["x", 1]', '{"table": "t"}'], values, strict=True))
+    with pytest.raises(TypeError, match="the value 1 of partitions must be a string or another JSON value"):
+        named_partitions(["a", object()])
+    with pytest.raises(ValueError, match="partitions must be distinct, and '1' occurs twice"):
+        named_partitions([1, "1"])
+
+
+def test_offsets_are_those_of_the_checkpoint() -> None:
+    assert checked_offset(("2024-01-01", 7), "start") == ["2024-01-01", 7]

@@ -1,0 +1,117 @@
+"""stream_from_publishers in a session: micro-batches, repeated ranges, errors and refused arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
+pytest.importorskip("pandas")
+
+import pyspark
+from pyspark import cloudpickle
+from pyspark.sql.types import LongType, StructType
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.spark.executors.tasks import PublishedRange
+from pyrs.spark.schema.rows import RowEncoder
+from tests.spark.killable import start, stored
+
+SAYS_WHERE = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
+
+
+def numbers_of(partition: str, start: int, end: int) -> Any:
+    return pyrs.range(start, end).map(lambda n: (n,))
+
+
+@pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 availableNow is one batch")
+def test_available_now_reads_all_ranges_in_limited_batches(spark: Any, tmp_path: Path) -> None:
+    metrics = pyrs.Metrics("rows")
+    ends = {"a": 5, "b": 3}
+
+    def numbers(partition: str, start: int, end: int) -> Any:
+        first = 100 if partition == "b" else 0
+        return pyrs.range(first + start, first + end).metrics(metrics).map(lambda n: (n,))
+
+    df = ps.stream_from_publishers(spark, ["a", "b"], numbers, "n long", ends.__getitem__, limit=2)
+    assert df.isStreaming and df.schema.simpleString() == "struct<n:bigint>"
+    query = start(df, tmp_path)
+    query.awaitTermination()
+    assert stored(tmp_path) == [0, 1, 100, 101, 2, 3, 102, 4]
+    assert [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]] == [4, 3, 1]
+    assert (metrics.elements, metrics.completed) == (8, 5)
+
+
+def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Path) -> None:
+    """Its start and end are those of the checkpoint, although the new functions have other results.
+
+    An invalid offset is not written to the checkpoint.
+    """
+
+    def failing(partition: str, start: int, end: int) -> Any:
+        return pyrs.concat(numbers_of(partition, start, end), pyrs.error(OSError("gone")))
+
+    df = ps.stream_from_publishers(spark, ["a"], failing, "n long", lambda partition: 7, lambda partition: 3)
+    with pytest.raises(Exception, match="PartitionFailed: partition 0: 'a' from 3 to 7: OSError: gone"):
+        start(df, tmp_path).awaitTermination()
+    assert stored(tmp_path) == []
+    df = ps.stream_from_publishers(spark, ["a"], numbers_of, "n long", lambda partition: None)
+    with pytest.raises(Exception, match="TypeError: the result of latest for partition 'a' is None"):
+        start(df, tmp_path).awaitTermination()
+    assert stored(tmp_path) == [3, 4, 5, 6]
+    df = ps.stream_from_publishers(spark, ["a"], numbers_of, "n long", lambda partition: 9)
+    start(df, tmp_path).awaitTermination()
+    assert stored(tmp_path) == list(range(3, 9))
+
+
+def test_the_factory_fails_the_task_by_the_name_of_the_range() -> None:
+    def run(factory: Any) -> list[Any]:
+        work = PublishedRange(factory, RowEncoder(StructType().add("n", LongType())), "UTC", 10, 4)
+        loaded = cloudpickle.loads(cloudpickle.dumps(work))
+        return [row["n"] for batch in loaded.run(2, ("a", 1, 3)) for row in batch.to_pylist()]
+
+    assert run(numbers_of) == [1, 2]
+    with pytest.raises(ps.PartitionFailed, match="partition 2: 'a' from 1 to 3: TypeError: the result of factory must"):
+        run(lambda partition, start, end: [1])
+    with pytest.raises(ps.PartitionFailed, match="partition 2: 'a' from 1 to 3: SchemaMisfit: element 0, "):
+        run(lambda partition, start, end: pyrs.just(("1",)))
+
+
+def test_bad_arguments(spark: Any) -> None:
+    def stream(partitions: Any = ("a",), factory: Any = numbers_of, latest: Any = len, **options: Any) -> Any:
+        return ps.stream_from_publishers(spark, partitions, factory, "n long", latest, **options)
+
+    with pytest.raises(TypeError, match="spark must be a SparkSession, not int"):
+        ps.stream_from_publishers(3, ["a"], numbers_of, "n long", len)
+    with pytest.raises(TypeError, match=r"partitions must be an iterable .*, not str"):
+        stream("abc")
+    with pytest.raises(ValueError, match="partitions must be distinct, and 'a' occurs twice"):
+        stream(["a", "a"])
+    with pytest.raises(TypeError, match="factory must be callable"):
+        stream(factory=3)
+    with pytest.raises(TypeError, match="latest must be callable"):
+        stream(latest=3)
+    with pytest.raises(TypeError, match=r"start must be a JSON value, not .* of type object"):
+        stream(start=object())
+    with pytest.raises(TypeError, match="limit must be a number, a function or None, not str"):
+        stream(limit="5")
+    with pytest.raises(ValueError, match="limit must be greater than 0, not 0"):
+        stream(limit=0)
+    with pytest.raises(ValueError, match="prefetch must be at least 1, not 0"):
+        stream(prefetch=0)
+    lock = RLock()
+    with pytest.raises(TypeError, match=r"latest cannot be sent to Spark's planner: it captures 'lock', a RLock"):
+        stream(latest=lambda partition: lock)
+    with pytest.raises(TypeError, match=r"factory cannot be sent to the executors: it captures 'lock', a RLock"):
+        stream(factory=lambda partition, start, end: lock)
+
+
+def test_the_version_of_pyspark_that_it_needs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "3.5.7")
+    assert ps.supports(spark)["stream_from_publishers"].startswith("no: it takes PySpark 4.0")
+    with pytest.raises(NotImplementedError, match=r"stream_from_publishers: it takes PySpark 4\.0, .*this is 3\.5\.7"):
+        ps.stream_from_publishers(spark, ["a"], numbers_of, "n long", len)
