@@ -1,11 +1,12 @@
 """Run every function of pyrs.spark on a cluster whose executors lack pyrs, and kill executors; print the results.
 
-Args: the URL of the master, a folder that all processes see, and the names of the cases. By default these are all,
-except the one that needs a PostgreSQL server.
+Args: the URL of the master, a folder that all processes see, settings of the session as ``name=value``, and the names
+of the cases. Without names these are all cases, except those that need such settings.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkFiles, TaskContext
+from pyspark import SparkFiles, TaskContext, cloudpickle
 from pyspark.sql import SparkSession
 
 import pyrs
@@ -24,10 +25,21 @@ from pyrs import spark as ps
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.testing import TestSubscriber
 from tests.interop.systems.recipes import load_recipe
+from tests.spark import keyed_events
 
 # The cases that kill an executor are not adjacent, because a new executor starts in the meantime.
 RESULTS: dict[str, Any] = {}
 CASES: dict[str, Callable[[Any, Path], None]] = {}
+SPECULATIVE = ("speculative_for_each_partition", "speculative_apply", "speculative_from_dataframe")
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "3s",
+    "spark.speculation.multiplier": "1.5",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.task.duration.threshold": "3s",  # for a job of from_dataframe, which may have a single task
+}
+WITH_SETTINGS = {*SPECULATIVE, "throughput", "postgresql"}
 REACTOR = ["io.projectreactor:reactor-core:3.7.12"]
 JVM_OPTIONS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 SECONDS = 100
@@ -41,7 +53,7 @@ def recorded(function: Callable[[Any, Path], Any]) -> Callable[[Any, Path], None
             RESULTS[function.__name__] = function(spark, folder)
         except Exception as error:
             RESULTS[function.__name__] = f"{type(error).__name__}: {error}"
-        print(f"{function.__name__}: {time.monotonic() - began:.1f} s", file=sys.stderr)
+        print(f"{function.__name__}: {time.monotonic() - began:.1f} s: {RESULTS[function.__name__]}", file=sys.stderr)
 
     CASES[function.__name__] = run
     return run
@@ -55,17 +67,27 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def kill_once(number: int, marker: Path, worker: bool = False) -> None:
-    """Kill this task's executor, with SIGKILL, in the middle of partition 1, at the first attempt."""
+def in_the_middle(number: int) -> bool:
+    """Return whether this is the middle of partition 1, at its first attempt."""
     context = TaskContext.get()
-    if context.partitionId() == 1 and context.attemptNumber() == 0 and number == ROWS // PARTITIONS * 3 // 2:
+    return context.partitionId() == 1 and context.attemptNumber() == 0 and number == ROWS // PARTITIONS * 3 // 2
+
+
+def kill_once(number: int, marker: Path, worker: bool = False) -> None:
+    """Kill this task's executor in the middle of partition 1, at the first attempt."""
+    if in_the_middle(number):
         marker.touch()
-        # The parent of a Python worker is pyspark.daemon, and the parent of that is the executor.
-        executor = parent_of(os.getppid())
-        if worker:
-            os.kill(parent_of(executor), signal.SIGKILL)
-        os.kill(executor, signal.SIGKILL)
-        time.sleep(60)
+        kill_executor(worker)
+
+
+def kill_executor(worker: bool = False) -> None:
+    """Kill the executor of this task, or its worker too, with SIGKILL."""
+    # The parent of a Python worker is pyspark.daemon, and the parent of that is the executor.
+    executor = parent_of(os.getppid())
+    if worker:
+        os.kill(parent_of(executor), signal.SIGKILL)
+    os.kill(executor, signal.SIGKILL)
+    time.sleep(60)
 
 
 def killing(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -268,6 +290,32 @@ def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
 
 
 @recorded
+def apply_by_key_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+    """Return whether the rows are those of the stage in the driver, with an executor killed in the second batch."""
+    given, results, marker = folder / "keyed-events", folder / "keyed-results", folder / "killed-5"
+    keyed_events.write_events(given, count=600, files=3, users=6, values=40)
+
+    def stage(rows: Any) -> Any:
+        numbered = itertools.count(1)
+
+        def kill(_: Any) -> None:
+            if next(numbered) == 10 and TaskContext.get().getLocalProperty("streaming.sql.batchId") == "1":
+                try:
+                    marker.touch(exist_ok=False)
+                except FileExistsError:
+                    return  # this is the repeated task, or one on the other executor
+                kill_executor()
+
+        return keyed_events.totals(rows.do_on_next(kill))
+
+    cloudpickle.register_pickle_by_value(keyed_events)  # the executors lack the tests
+    spark.conf.set(*keyed_events.ROCKSDB)
+    keyed_events.run(spark, given, results, stage)
+    spark.conf.unset(keyed_events.ROCKSDB[0])
+    return marker.exists() and keyed_events.stored(results) == keyed_events.expected(given) != []
+
+
+@recorded
 def events(spark: Any, folder: Path) -> Any:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
@@ -338,6 +386,44 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     return delivered_to_subscribers(spark, folder / "received", kill_once)
 
 
+def hang_once(number: int, marker: Path) -> None:
+    """Sleep in the middle of partition 1, at its first attempt, until Spark kills it."""
+    if in_the_middle(number):
+        marker.touch()
+        time.sleep(SECONDS)
+
+
+@recorded
+def speculative_for_each_partition(spark: Any, folder: Path) -> Any:
+    return delivered_to_subscribers(spark, folder / "speculative", hang_once)
+
+
+def hanging(spark: Any, marker: Path) -> Any:
+    """Return a DataFrame of the numbers with the attempts of their tasks, of which one hangs."""
+
+    def stage(rows: Any) -> Any:
+        attempt = TaskContext.get().attemptNumber()
+        return rows.do_on_next(lambda row: hang_once(row.id, marker)).map(lambda row: (row.id, attempt))
+
+    return ps.apply(numbers(spark), stage, "id long, attempt int")
+
+
+def of_second_attempt(rows: Any) -> bool:
+    """Return whether each row arrived once, those of partition 1 from its second attempt."""
+    attempts = {attempt for number, attempt in rows if number * PARTITIONS // ROWS == 1}
+    return exactly_once([number for number, _ in rows]) and attempts == {1}
+
+
+@recorded
+def speculative_apply(spark: Any, folder: Path) -> Any:
+    return of_second_attempt(hanging(spark, folder / "hung-1").collect())
+
+
+@recorded
+def speculative_from_dataframe(spark: Any, folder: Path) -> Any:
+    return of_second_attempt(ps.from_dataframe(hanging(spark, folder / "hung-2"), "tuples").collect(timeout=SECONDS))
+
+
 @recorded
 def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     """Return whether each row arrived once, and whether the processes of the killed executor have ended."""
@@ -385,6 +471,29 @@ def result_size(spark: Any, run: Callable[[], object]) -> int:
     tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
     stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds}
     return sum(store.lastStageAttempt(stage).resultSize() for stage in stages)
+
+
+@recorded
+def throughput(spark: Any, folder: Path) -> Any:
+    """Return the seconds of Publishers that wait for each element, as for a service, in the JVMs of the executors."""
+
+    def waiting(count: int) -> Any:
+        from pyrs import jvm
+
+        def delayed(bridge: Any) -> Any:
+            delay = bridge.java_class("java.time.Duration").ofMillis(40)
+            flux = bridge.java_class("reactor.core.publisher.Flux").range(0, count).delayElements(delay)
+            return bridge.from_jvm(flux).map(lambda n: (n,))
+
+        return pyrs.using(lambda: jvm.launch(jvm_options=JVM_OPTIONS, packages=REACTOR), delayed)
+
+    def seconds(counts: list[int]) -> float:
+        began = time.monotonic()
+        ps.from_publishers(spark, counts, waiting, "n long").write.format("noop").mode("overwrite").save()
+        return time.monotonic() - began
+
+    seconds([10] * 4)  # each worker process starts its JVM
+    return seconds([75] * 8)
 
 
 @recorded
@@ -449,7 +558,7 @@ def a_lost_worker(spark: Any, folder: Path) -> Any:
 
 
 def main() -> None:
-    master, folder, chosen = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    master, folder, chosen = sys.argv[1], Path(sys.argv[2]), {each for each in sys.argv[3:] if "=" not in each}
     options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -462,13 +571,14 @@ def main() -> None:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
         "spark.sql.session.timeZone": "UTC",
     }
+    options |= dict(each.split("=", 1) for each in sys.argv[3:] if "=" in each)
     builder = SparkSession.builder.master(master).appName("pyrs-tests")
     for key, value in options.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
         for name, case in CASES.items():
-            if name in chosen or not (chosen or name == "postgresql"):
+            if name in chosen or not (chosen or name in WITH_SETTINGS):
                 case(spark, folder)
     finally:
         spark.stop()

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from tests.interop.systems.postgresql_server import postgresql
 from tests.spark import cluster
 from tests.spark.killable import TOTAL, stored
+from tests.spark.over_cluster import SPECULATION, SPECULATIVE
 
 pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
 
@@ -42,9 +44,24 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == LOCAL_CLUSTER:
         return run(LOCAL_CLUSTER, folder, python, () if os.environ.get("PYRS_CAMPAIGN") else SHORT)
     with cluster.standalone(folder, python) as url:
-        found = {"a_killed_driver": killed_and_restarted(url, folder / "stored", python)}
+        found = run(url, folder, python, ("ship", *SPECULATIVE), SPECULATION)
+        found |= {f"throughput_of_{workers}": throughput(url, folder, python, workers) for workers in (1, 2)}
+        found |= {"a_killed_driver": killed_and_restarted(url, folder / "stored", python)}
         found |= over_postgresql(url, folder, python)
+        found |= example("r2dbc_to_spark", url, python, {"out": folder / "readings"})
         return found | run(url, folder, python)  # last, because it kills a worker
+
+
+def throughput(master: str, folder: Path, python: str, workers: int) -> float:
+    """Return the seconds of the same work on a number of workers, which have one core each."""
+    settings = {
+        "spark.cores.max": workers,
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "100s",
+    }
+    seconds: float = run(master, folder, python, ("ship", "throughput"), settings)["throughput"]
+    print(f"throughput with {workers} workers: {seconds:.1f} s", file=sys.stderr)
+    return seconds
 
 
 def over_postgresql(master: str, folder: Path, python: str) -> dict[str, Any]:
@@ -54,15 +71,27 @@ def over_postgresql(master: str, folder: Path, python: str) -> dict[str, Any]:
         database = {**login, "password": server.password}
         (folder / "database.json").write_text(json.dumps(database))
         found = run(master, folder, python, ("ship", "postgresql"))
-        options = [f"--{name}={value}" for name, value in login.items()]
-        example = subprocess.run(
-            [sys.executable, str(ROOT / "examples" / "postgresql_on_executors.py"), f"--master={master}", *options],
-            env={**cluster.environment(python), "PGPASSWORD": server.password, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-    return {**found, "example": (example.stdout, example.stderr)}
+        password = {"PGPASSWORD": server.password}
+        return {**found, **example("postgresql_on_executors", master, python, login, password)}
+
+
+def example(
+    name: str,
+    master: str,
+    python: str,
+    options: Mapping[str, object],
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Run an example as examples/README.md describes; return its output and errors by its name."""
+    given = [f"--{option}={value}" for option, value in options.items()]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"{name}.py"), f"--master={master}", *given],
+        env={**cluster.environment(python), **variables, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return {name: (done.stdout, done.stderr)}
 
 
 def killed_and_restarted(master: str, folder: Path, python: str) -> tuple[int, int, list[int]]:
@@ -76,13 +105,20 @@ def killed_and_restarted(master: str, folder: Path, python: str) -> tuple[int, i
     return codes[0], codes[1], stored(folder)
 
 
-def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> Any:
+def run(
+    master: str,
+    folder: Path,
+    python: str,
+    cases: Sequence[str] = (),
+    settings: Mapping[str, object] = MappingProxyType({}),
+) -> Any:
+    given = [f"{name}={value}" for name, value in settings.items()]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.over_cluster", master, str(folder), *cases],
+        [sys.executable, "-m", "tests.spark.over_cluster", master, str(folder), *given, *cases],
         env=cluster.environment(python),
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
     )
     _, found, answer = done.stdout.rpartition("RESULTS ")
     assert found, done.stderr
@@ -90,7 +126,7 @@ def run(master: str, folder: Path, python: str, cases: Sequence[str] = ()) -> An
     return json.loads(answer)
 
 
-pytestmark = pytest.mark.timeout(1800 if os.environ.get("PYRS_CAMPAIGN") else 300)
+pytestmark = pytest.mark.timeout(3600 if os.environ.get("PYRS_CAMPAIGN") else 300)
 
 
 def cases(*named: Any) -> list[Any]:
@@ -138,6 +174,7 @@ def test_function_works(results: Any, function: str, expected: Any) -> None:
     cases(
         ("from_dataframe_with_a_killed_executor",),
         ("apply_with_a_killed_executor",),
+        ("apply_by_key_with_a_killed_executor",),
         ("from_publishers_with_a_killed_executor",),
         ("stream_from_publishers_with_a_killed_executor",),
     ),
@@ -208,6 +245,26 @@ def of_standalone(results: Any, name: str) -> Any:
 
 
 @pytest.mark.campaign
+def test_a_speculative_task_delivers_its_partition_again(results: Any) -> None:
+    count, complete, repeated = of_standalone(results, "speculative_for_each_partition")
+    assert count == 4000 and complete
+    assert 1 in repeated  # Spark may run other slow tasks twice, too
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("function", ["speculative_apply", "speculative_from_dataframe"])
+def test_a_speculative_task_loses_and_repeats_no_row(results: Any, function: str) -> None:
+    assert of_standalone(results, function) is True
+
+
+@pytest.mark.campaign
+def test_two_workers_have_the_throughput_of_two(results: Any) -> None:
+    """The work is waiting, so that the cores of this machine do not limit it."""
+    ratio = of_standalone(results, "throughput_of_1") / of_standalone(results, "throughput_of_2")
+    assert ratio >= 1.8
+
+
+@pytest.mark.campaign
 def test_executors_read_and_write_postgresql(results: Any) -> None:
     first, again, totals = of_standalone(results, "postgresql")
     assert (first, again) == (10, 10)
@@ -216,8 +273,15 @@ def test_executors_read_and_write_postgresql(results: Any) -> None:
 
 @pytest.mark.campaign
 def test_the_postgresql_example_prints_its_totals(results: Any) -> None:
-    output, errors = of_standalone(results, "example")
+    output, errors = of_standalone(results, "postgresql_on_executors")
     assert output == "100 totals written\n100 totals in the database, of 200010000 in all\n", errors
+
+
+@pytest.mark.campaign
+def test_the_r2dbc_example_stores_its_rows_with_the_executors(results: Any) -> None:
+    output, errors = of_standalone(results, "r2dbc_to_spark")
+    assert output.startswith("9000 rows in "), errors
+    assert output.endswith("".join(f"sensor-{n}: {10 + 5 * n}.0 degrees Celsius\n" for n in range(3)))
 
 
 @pytest.mark.campaign
