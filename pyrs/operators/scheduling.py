@@ -126,7 +126,17 @@ class Crossing(Coordinator[Any]):
             return self._take_from(iterator, limit)
         if self._turns:
             return 0
-        return self.attempt(partial(self._take_from, iterator), limit) or 0
+        taken = 0
+        while taken < limit:
+            # No further than to the refill: the source must receive the requests that single elements lead to.
+            wanted = min(limit - taken, max(self._prefetch.until_refill, 1))
+            count = self.attempt(partial(self._take_from, iterator), wanted) or 0
+            taken += count
+            if self._prefetch.until_refill <= 0:
+                self.wake()
+            if count < wanted:
+                break
+        return taken
 
     def _take(self, element: Any) -> bool:
         if not self._passes():

@@ -108,6 +108,12 @@ class TestPrefetching:
             publisher.next(n)
         assert publisher.requests == [first, refill]
 
+    @pytest.mark.parametrize(("low", "requests"), [(None, [4, 3, 3, 3]), (1, [4, *[1] * 10]), (4, [4, 4, 4])])
+    def test_a_list_leads_to_the_same_requests(self, low: int | None, requests: list[int]) -> None:
+        received: list[int] = []
+        assert pyrs.range(10).do_on_request(received.append).limit_rate(4, low).collect() == [*range(10)]
+        assert received == requests
+
     def test_prefetch_is_the_buffer_limit(self, source: Wrap) -> None:
         pulled: list[int] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
