@@ -44,6 +44,11 @@ def batches_of(spark: SparkSession, options: argparse.Namespace) -> pyrs.Stream[
     return ps.from_stream(sdf, "dicts", options.checkpoint, trigger, acknowledge="request")
 
 
+def say(line: str) -> None:
+    """Print a line with one write, because the queries of several clients print at the same time."""
+    print(f"{line}\n", end="", flush=True)
+
+
 def as_event(batch: ps.Batch) -> str:
     return f"id: {batch.batch_id}\ndata: {json.dumps(batch.data, default=str)}\n\n"
 
@@ -74,10 +79,10 @@ class Events:
 
     def to(self, client: int) -> pyrs.Stream[str]:
         def report(batch: ps.Batch) -> None:
-            print(f"client {client}: batch {batch.batch_id}, {len(batch.data)} rows", flush=True)
+            say(f"client {client}: batch {batch.batch_id}, {len(batch.data)} rows")
 
         def finished() -> None:
-            print(f"client {client}: its query has finished", flush=True)
+            say(f"client {client}: its query has finished")
 
         events = self.batches.do_on_next(report).finally_do(finished).map(as_event)
         flux = self.flux(self.bridge.to_jvm(events, element_type="java.lang.String", exact=True))
