@@ -25,7 +25,6 @@ from typing import NamedTuple, Protocol
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600.0
 """The deadline of a program, and of the start and the stop of the driver."""
-WORKER_TOO_LATE = "Python worker failed to connect back"
 
 
 class Completed(NamedTuple):
@@ -102,16 +101,7 @@ class Driver(Protocol):
 
 
 def completed(driver: Driver, folder: Path, program: Path, *options: object) -> Completed:
-    """Run a program in a folder and return its exit status and output.
-
-    Spark gives a Python worker ten seconds to import PySpark and connect, which cannot be configured. A busy machine
-    may need longer, so a program that failed for this reason runs once more.
-    """
-    done = _completed(driver, folder, program, *options)
-    return _completed(driver, folder, program, *options) if WORKER_TOO_LATE in done.stderr else done
-
-
-def _completed(driver: Driver, folder: Path, program: Path, *options: object) -> Completed:
+    """Run a program in a folder and return its exit status and output."""
     with driver.started(folder, program, *options) as running:
         status = running.wait()
     return Completed(status, running.stdout, running.stderr)
