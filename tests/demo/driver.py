@@ -194,9 +194,10 @@ def environment() -> dict[str, str]:
     """Return the environment of a Spark program.
 
     A JVM says on standard error that it takes ``JAVA_TOOL_OPTIONS``; a driver has the same from ``SPARK_SUBMIT_OPTS``.
+    The shared driver starts before a program can select the Python of its workers. By default it is that of the path.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
-    return {**inherited, "PYTHONPATH": str(ROOT)}
+    return {**inherited, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
 
 
 class _Answers:
