@@ -17,7 +17,7 @@ ServerT = TypeVar("ServerT", bound=BaseServer)
 def serving(server: ServerT) -> Iterator[ServerT]:
     """Serve until the block ends, and close the server."""
     with server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), name="server", daemon=True)
         thread.start()
         try:
             yield server

@@ -11,8 +11,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from socketserver import BaseServer
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from pyrs import Processor, Publisher, Subscriber, Subscription
 from pyrs.jvm import JavaObject
@@ -23,7 +22,6 @@ DECLARED = re.compile(r"^ *libraries '[^':]+:([^':]+):([^':]+)'", re.MULTILINE)
 """The name and the version of each library in ``build.gradle``."""
 DEADLINE = 20.0
 MILLISECONDS = 20_000
-Server = TypeVar("Server", bound=BaseServer)
 
 
 class Java(Protocol):
@@ -126,19 +124,6 @@ def compiled(sources: Iterable[Path], classpath: Iterable[Path], folder: Path) -
         for path in sorted(classes.rglob("*.class")):
             archive.write(path, path.relative_to(classes).as_posix())
     return jar
-
-
-@contextlib.contextmanager
-def serving(server: Server) -> Iterator[Server]:
-    """Run a server on another thread during the block."""
-    with server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.01], name="server", daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join(DEADLINE)
 
 
 class Watched(Publisher[Any]):

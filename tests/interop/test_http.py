@@ -16,7 +16,8 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
 from pyrs.testing import TestSubscriber
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched, serving
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
+from tests.serving import serving
 
 CHUNK = bytes(range(256)) * 64  # 16 KiB
 LARGE = 1280  # chunks: 20 MiB

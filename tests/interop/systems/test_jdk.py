@@ -17,9 +17,10 @@ from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import BYTE_BUDGET
 from pyrs.testing import TestSubscriber
-from tests.interop.harness import DEADLINE, Watched, serving
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.proxy import TcpProxy, proxy_to
 from tests.interop.systems.system import System
+from tests.serving import serving
 from tests.waiting import eventually
 
 SYSTEM = System(

@@ -17,8 +17,9 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
 from pyrs.testing import TestSubscriber
-from tests.interop.harness import DEADLINE, Watched, serving
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.system import System
+from tests.serving import serving
 
 SYSTEM = System(
     name="Spring WebFlux",
