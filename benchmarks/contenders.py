@@ -107,17 +107,20 @@ class Contenders:
 
         return Contender("limit", elements, run)
 
+    def _seconds_in_java(self, publisher: Any, count: int, demand: int = DEMAND) -> float:
+        """Return how long a Java Subscriber takes for all elements of a Publisher."""
+        subscriber = self._driver.java("CountingSubscriber")(demand, FOREVER)
+        start = time.perf_counter()
+        publisher.subscribe(subscriber)
+        _expect(subscriber, count)
+        return time.perf_counter() - start
+
     def stage(self, elements: int) -> Contender:
         """Apply a Python stage to a Java Publisher of longs, and subscribe a Java Subscriber to the result."""
 
         def run(count: int) -> float:
             stage = self._driver.bridge.to_jvm_stage(lambda stream: stream.map(limits.increment))
-            publisher = stage.apply(self._driver.java("Sources").longs(count))
-            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
-            start = time.perf_counter()
-            publisher.subscribe(subscriber)
-            _expect(subscriber, count)
-            return time.perf_counter() - start
+            return self._seconds_in_java(stage.apply(self._driver.java("Sources").longs(count)), count)
 
         return Contender("ours", elements, run)
 
@@ -125,12 +128,7 @@ class Contenders:
         """Subscribe a Java Subscriber to a pyrs Publisher, with requests of 256."""
 
         def run(count: int) -> float:
-            publisher = self._driver.bridge.to_jvm(source(count))
-            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
-            start = time.perf_counter()
-            publisher.subscribe(subscriber)
-            _expect(subscriber, count)
-            return time.perf_counter() - start
+            return self._seconds_in_java(self._driver.bridge.to_jvm(source(count)), count)
 
         return Contender(name, elements, run)
 
@@ -138,12 +136,7 @@ class Contenders:
         """Subscribe the same Java Subscriber to a proxy of the gateway."""
 
         def run(count: int) -> float:
-            publisher = self._driver.naive_publisher(count)
-            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
-            start = time.perf_counter()
-            publisher.subscribe(subscriber)
-            _expect(subscriber, count)
-            return time.perf_counter() - start
+            return self._seconds_in_java(self._driver.naive_publisher(count), count)
 
         return Contender("naive", elements, run)
 
@@ -197,11 +190,7 @@ class Contenders:
 
         def ours(count: int) -> float:
             publisher = self._driver.bridge.to_jvm(pyrs.from_iterable(repeat(batch, count)))
-            subscriber = self._driver.java("CountingSubscriber")(_BATCHES, FOREVER)
-            start = time.perf_counter()
-            publisher.subscribe(subscriber)
-            _expect(subscriber, count)
-            return time.perf_counter() - start
+            return self._seconds_in_java(publisher, count, _BATCHES)
 
         def limit(count: int) -> float:
             subscriber = self._driver.java("CountingSubscriber")(_BATCHES, FOREVER)
