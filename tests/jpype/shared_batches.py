@@ -18,6 +18,7 @@ import jpype
 
 from pyrs import jvm
 from pyrs.errors import ConversionError, JavaError, LinkBroken, LinkClosed
+from pyrs.testing import TestSubscriber
 from tests.interop.harness import LIBRARIES
 from tests.waiting import DEADLINE, collected, recording
 
@@ -149,18 +150,23 @@ def window_does_not_grow() -> None:
         root.close()
 
 
-@scenario
-def cancel_releases_prefetched_batches() -> None:
+def release_after(end: Callable[[Source, TestSubscriber[Any]], None]) -> None:
+    """Receive three of many batches, call ``end``, and expect that all batches are released."""
     with source() as made:
         root = made.root()
         size = made.allocated
         recorder = recording(3)
         made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
         recorder.await_count(3)
-        recorder.cancel()
+        end(made, recorder)
         del recorder
         made.released(size)
         root.close()
+
+
+@scenario
+def cancel_releases_prefetched_batches() -> None:
+    release_after(lambda made, recorder: recorder.cancel())
 
 
 @scenario
@@ -184,33 +190,21 @@ def cancel_during_on_next() -> None:
 
 @scenario
 def close_of_the_bridge() -> None:
-    with source() as made:
-        root = made.root()
-        size = made.allocated
-        recorder = recording(3)
-        made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
-        recorder.await_count(3)
+    def end(made: Source, recorder: TestSubscriber[Any]) -> None:
         assert made.bridge.close()
         recorder.await_error(LinkClosed)
         assert recorder.elements[0].column(0)[5].as_py() == 5
-        del recorder
-        made.released(size)
-        root.close()
+
+    release_after(end)
 
 
 @scenario
 def broken_link() -> None:
-    with source() as made:
-        root = made.root()
-        size = made.allocated
-        recorder = recording(3)
-        made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
-        recorder.await_count(3)
+    def end(made: Source, recorder: TestSubscriber[Any]) -> None:
         made.bridge._connection._shut()
         recorder.await_error(LinkBroken)
-        del recorder
-        made.released(size)
-        root.close()
+
+    release_after(end)
 
 
 @scenario
