@@ -12,8 +12,6 @@ from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
-__all__ = ["ActiveSource", "SubscriptionArbiter"]
-
 T = TypeVar("T")
 
 

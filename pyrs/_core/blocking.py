@@ -9,8 +9,6 @@ from collections.abc import Callable
 from threading import local
 from typing import Any, TypeVar
 
-__all__ = ["is_blocked", "while_blocked"]
-
 R = TypeVar("R")
 
 

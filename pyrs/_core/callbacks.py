@@ -12,8 +12,6 @@ from pyrs._core.validation import checked_callable, checked_integer, checked_nat
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["CallbackSubscriber"]
-
 T = TypeVar("T")
 
 

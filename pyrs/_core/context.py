@@ -29,8 +29,6 @@ from pyrs._core.downstream import SubscriberWrapper
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Publisher, Subscriber, Subscription
 
-__all__ = ["attach", "attach_safely", "bound", "bound_executor", "capture", "in_context"]
-
 T = TypeVar("T")
 Task = Callable[[], object]
 

@@ -15,8 +15,6 @@ from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs._core.serial import SerialSubscription
 from pyrs.api import Subscriber
 
-__all__ = ["Coordinator"]
-
 R = TypeVar("R")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pyrs.errors import NonPositiveRequest
 
-__all__ = ["UNBOUNDED", "add_demand", "in_words", "non_positive"]
-
 UNBOUNDED = 2**63 - 1
 """The largest demand there is (``Long.MAX_VALUE`` in Java). It means: as many as there are."""
 

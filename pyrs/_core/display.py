@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from reprlib import Repr
 from typing import Any
 
-__all__ = ["clipped", "kind_of", "listed", "name_of", "short"]
-
 _short = Repr()
 _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
 _short.maxother = _short.maxstring = 40

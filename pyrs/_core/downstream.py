@@ -16,8 +16,6 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
-__all__ = ["DownstreamSubscription", "SubscriberWrapper", "checked_subscriber", "subscriber_name"]
-
 T = TypeVar("T")
 
 _SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")

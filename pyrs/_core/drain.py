@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["DrainLoop"]
-
 A = TypeVar("A")
 R = TypeVar("R")
 

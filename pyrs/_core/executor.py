@@ -12,8 +12,6 @@ from time import monotonic
 
 from pyrs._core import hooks
 
-__all__ = ["DaemonExecutor"]
-
 Task = Callable[[], object]
 
 _EAGER_THREADS = 4

@@ -23,8 +23,6 @@ from pyrs._core import hooks
 from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_ours
 from pyrs.errors import NullSignal
 
-__all__ = ["Chain", "Gauge", "IteratorConsumer", "checked_result", "false_end", "non_null", "null_element", "pull"]
-
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 

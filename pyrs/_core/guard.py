@@ -24,8 +24,6 @@ from pyrs.errors import (
     SubscribedTwice,
 )
 
-__all__ = ["GuardedProcessor", "GuardedPublisher", "GuardedSubscriber"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -13,25 +13,6 @@ from typing import Any
 from pyrs._core.validation import checked_callable
 from pyrs.api import Subscription
 
-__all__ = [
-    "DiscardHook",
-    "Discards",
-    "ElementHook",
-    "ErrorHook",
-    "cancel_safely",
-    "discard",
-    "discard_all",
-    "discards_of",
-    "is_discarding",
-    "is_exit",
-    "observe_drops",
-    "on_error_dropped",
-    "on_next_dropped",
-    "set_discard_hook",
-    "set_element_hook",
-    "set_error_hook",
-]
-
 ErrorHook = Callable[[BaseException, str], None]
 """Called with the error and a description of the place."""
 

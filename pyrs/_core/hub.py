@@ -17,8 +17,6 @@ from pyrs._core.validation import checked_error
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["AlignedHub", "EmitResult", "Hub", "HubSubscription"]
-
 T = TypeVar("T")
 
 IDLE: Final = 0

@@ -16,8 +16,6 @@ from pyrs._core.prefetch import Prefetch
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["DirectInput", "Input", "PrefetchingInput", "QueuedInput", "TriggerInput"]
-
 T = TypeVar("T")
 
 _BATCH = 256

@@ -14,8 +14,6 @@ from pyrs._core.source import InertSubscription, SourceSubscription
 from pyrs._core.stage import Stage
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["MOST_STAGES", "IterablePublisher", "IteratorSubscription"]
-
 T = TypeVar("T")
 
 MOST_STAGES: Final = 500

@@ -15,15 +15,6 @@ from pyrs._core.fusion import pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs.api import Publisher, Subscriber, Subscription
 
-__all__ = [
-    "CountingSubscription",
-    "Instrumentation",
-    "last_operator",
-    "last_subscriber",
-    "pulled",
-    "set_instrumentation",
-]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["Operator", "OperatorSubscription", "PublisherWrapper", "Startable"]
-
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
 

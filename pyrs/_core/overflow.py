@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["Overflow", "checked_overflow"]
-
 
 class Overflow(Enum):
     """The strategies for an element that exceeds demand when the buffer is full.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Prefetch"]
-
 
 class Prefetch:
     """Requests a full buffer first, and more when three quarters of it were consumed.

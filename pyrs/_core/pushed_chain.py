@@ -16,8 +16,6 @@ from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, drop
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["PushedChainPublisher", "PushedChainSubscriber"]
-
 _Failure = tuple[BaseException, int, int | None]  # the error, the stage that raised it, and the stage to blame
 
 

@@ -11,8 +11,6 @@ from pyrs._core import hooks
 from pyrs._core.hub import EMITTING, IDLE, OK, EmitResult, Hub, HubSubscription
 from pyrs.errors import NullSignal
 
-__all__ = ["ReplayHub"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from pyrs._core.pushed_chain import PushedChainPublisher, PushedChainSubscriber
 from pyrs._core.stage import PlainRun, Stage
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["SavedRun", "resumed"]
-
 
 class SavedRun:
     """The run of one operator, whose state can be read and replaced.

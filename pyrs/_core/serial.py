@@ -12,8 +12,6 @@ from pyrs._core.downstream import DownstreamSubscription
 from pyrs._core.drain import DrainLoop
 from pyrs.api import Subscriber
 
-__all__ = ["SerialSubscription"]
-
 T = TypeVar("T")
 
 

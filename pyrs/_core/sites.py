@@ -14,18 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-__all__ = [
-    "Site",
-    "add_note",
-    "assembly_site",
-    "blame",
-    "code_of",
-    "code_of_iterator",
-    "is_coroutine_function",
-    "is_ours",
-    "raise_again",
-]
-
 _MOST_NOTES = 32
 """The maximum number of notes per error. A replayed error receives further notes from each stream."""
 

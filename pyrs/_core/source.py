@@ -9,8 +9,6 @@ from pyrs._core.context import capture
 from pyrs._core.serial import SerialSubscription
 from pyrs.api import Subscriber
 
-__all__ = ["InertSubscription", "SourceSubscription"]
-
 T = TypeVar("T")
 
 

@@ -20,28 +20,6 @@ from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.sites import Site, blame
 from pyrs.errors import NoElement, NonPositiveRequest
 
-__all__ = [
-    "DROP",
-    "END",
-    "MAP",
-    "SELECT",
-    "STEP",
-    "DroppingRun",
-    "ElementStage",
-    "FoldStage",
-    "GatherRun",
-    "PlainRun",
-    "PushedStage",
-    "SelectingRun",
-    "Stage",
-    "StageRun",
-    "TailRun",
-    "dropped",
-    "ignored",
-    "reported",
-]
-
-
 DROP: Final = object()
 """The result of an ``ElementStage``'s function for an element that does not pass."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["TRANSITIONS", "Signal", "State", "Step"]
-
 
 class State(Enum):
     """The state of a Subscription, as seen between the Publisher and its Subscriber."""

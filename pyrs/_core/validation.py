@@ -13,19 +13,6 @@ from pyrs.errors import NullSignal
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = [
-    "MISSING",
-    "checked_callable",
-    "checked_element",
-    "checked_error",
-    "checked_given",
-    "checked_integer",
-    "checked_natural",
-    "checked_number",
-    "checked_publisher",
-    "checked_seconds",
-]
-
 E = TypeVar("E")
 F = TypeVar("F")
 P = TypeVar("P")

@@ -27,8 +27,6 @@ from pyrs._top import BridgeStatus, read_all, with_rates
 from pyrs.jvm.status import status_folder
 from pyrs.jvm.streams import COLUMNS, Rates, cells
 
-__all__ = ["PageServer", "run"]
-
 _HOST = "127.0.0.1"
 _HOST_HEADER = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
 _SOCKET_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")

@@ -26,8 +26,6 @@ from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, TooManyElements
 from pyrs.operators.terminal import only_element, second_element
 
-__all__ = ["elements", "for_each", "single"]
-
 T = TypeVar("T")
 
 _PREFETCH = 256

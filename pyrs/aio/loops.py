@@ -11,8 +11,6 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.blocking import is_blocked
 
-__all__ = ["background_loop", "call_on", "check_turning", "is_here", "loop_for", "run_on"]
-
 _lock = RLock()  # reentrant: a finalizer may run under it, and need the loop
 _loop: asyncio.AbstractEventLoop | None = None
 

@@ -16,8 +16,6 @@ from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["UsingWhen"]
-
 Task = asyncio.Task[Any]
 
 

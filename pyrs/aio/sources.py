@@ -14,8 +14,6 @@ from pyrs._core.operator import Operator
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber
 
-__all__ = ["AsyncIterablePublisher", "Once"]
-
 T = TypeVar("T")
 
 _TURN = 128

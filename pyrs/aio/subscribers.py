@@ -16,8 +16,6 @@ from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["CoroutineSubscriber", "QueueingSubscriber"]
-
 
 class QueueingSubscriber(Subscriber[Any], Subscription):
     """Queues signals for a Subscriber on a loop. Rules: 2.4, 2.5, 2.6, 2.8, 2.13."""

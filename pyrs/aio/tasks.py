@@ -9,8 +9,6 @@ from typing import Any
 
 from pyrs.aio.loops import loop_for, run_on
 
-__all__ = ["start_task"]
-
 
 def start_task(
     function: Callable[[], Any],

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, Protocol
 
-__all__ = ["AsyncioWaker", "Waker", "current_waker", "is_trio"]
-
 
 class Waker(Protocol):
     """Lets one task wait until any thread wakes it."""

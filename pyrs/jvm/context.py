@@ -9,8 +9,6 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs.errors import ConversionError
 
-__all__ = ["add_carrier", "collect_entries", "context_of", "register_context"]
-
 _variables: dict[str, ContextVar[Any]] = {}
 _carriers: list[tuple[Callable[[], Mapping[str, str]], Callable[[Mapping[str, str]], object]]] = []
 

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 from pyrs.jvm.java_objects import Kind
 from pyrs.stream.stream import Maybe, Single, Stream
 
-__all__ = ["check_convertible", "convert_to"]
-
 
 class _Bridge(Protocol):
     """The part of ``Bridge`` that this module uses. Importing ``Bridge`` would be a cycle."""

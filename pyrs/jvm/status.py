@@ -25,8 +25,6 @@ from threading import BoundedSemaphore, Event, Thread
 from time import monotonic
 from typing import Any
 
-__all__ = ["MAX_FILE", "PATH", "StatusServer", "checked_folder", "status_folder"]
-
 PATH = "/streams"
 MAX_FILE = 4_096
 """The largest size of a status file."""

@@ -11,8 +11,6 @@ from pyrs._core.validation import checked_callable, checked_natural, checked_num
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = ["Backoff"]
-
 
 class Backoff:
     """Exponentially growing delays with jitter.

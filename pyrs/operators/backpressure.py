@@ -21,15 +21,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.scheduling import Crossing
 
-__all__ = [
-    "BackpressureBuffer",
-    "BackpressureDrop",
-    "BackpressureError",
-    "BackpressureReduce",
-    "Drops",
-    "LimitRate",
-]
-
 Action = Callable[[Any], object]
 
 

@@ -25,22 +25,6 @@ if TYPE_CHECKING:
 
     from pyrs.schedulers import Scheduler
 
-__all__ = [
-    "AFTER",
-    "BEFORE",
-    "INSTEAD",
-    "BufferBy",
-    "BufferCount",
-    "BufferTime",
-    "Cut",
-    "during",
-    "extent",
-    "needed",
-    "uncut",
-    "until",
-    "until_changed",
-]
-
 
 def extent(name: str, count: int | None, skip: int | None, seconds: float | None) -> str:
     """Return the user's call, such as ``window(3, seconds=0.5)``."""

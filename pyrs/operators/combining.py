@@ -16,22 +16,6 @@ from pyrs._core.validation import MISSING, checked_callable, checked_element, ch
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = [
-    "Combining",
-    "Concat",
-    "MergeComparing",
-    "SequenceEqual",
-    "StartWith",
-    "SwitchIfEmpty",
-    "Then",
-    "Zip",
-    "as_publishers",
-    "as_tuple",
-    "call_text",
-    "checked_sources",
-]
-
-
 _NAMED = 8  # the number of sources or elements that a repr shows
 
 

@@ -19,8 +19,6 @@ from pyrs._core.validation import checked_element
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["AsyncMap"]
-
 
 class _Call:
     """One element's call and its result."""

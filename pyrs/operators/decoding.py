@@ -13,8 +13,6 @@ from pyrs._core.stage import Stage, TailRun
 from pyrs._core.validation import checked_natural
 from pyrs.errors import BufferOverflow
 
-__all__ = ["Decode", "SplitLines"]
-
 
 def checked_chunk(chunk: Any) -> bytes:
     """Return a chunk as bytes.

@@ -12,8 +12,6 @@ from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
 
-__all__ = ["Expand"]
-
 
 class _ExpandRun(Coordinator[Any]):
     """Emits one stream at a time, in the drain loop.

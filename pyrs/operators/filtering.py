@@ -16,20 +16,6 @@ from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.stage import DROP, SELECT, ElementStage, GatherRun, SelectingRun, Stage, StageRun
 from pyrs._core.validation import MISSING, checked_callable, checked_natural
 
-__all__ = [
-    "Distinct",
-    "DistinctUntilChanged",
-    "Filter",
-    "IgnoreElements",
-    "OfType",
-    "Skip",
-    "SkipLast",
-    "SkipWhile",
-    "Take",
-    "TakeLast",
-    "TakeWhile",
-]
-
 
 class Filter(Stage):
     """``filter(predicate)``: the elements for which the predicate returns true."""

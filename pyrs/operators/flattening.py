@@ -20,8 +20,6 @@ from pyrs.operators.filtering import IgnoreElements
 from pyrs.operators.folding import First
 from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
 
-__all__ = ["ConcatMap", "DelayUntil", "FilterWhen", "SwitchMap"]
-
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
     """Emits inner streams sequentially. Outer elements wait in a bounded queue."""

@@ -14,20 +14,6 @@ from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun, ign
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
 
-__all__ = [
-    "Count",
-    "DefaultIfEmpty",
-    "ElementAt",
-    "First",
-    "Last",
-    "Match",
-    "OnlyElement",
-    "Reduce",
-    "ToDict",
-    "ToList",
-    "ToSet",
-]
-
 
 class ToList(FoldStage):
     """``to_list()``: all elements in a list."""

@@ -13,8 +13,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
 
-__all__ = ["Group", "GroupBy"]
-
 
 class Group(Part):
     """The elements of one key."""

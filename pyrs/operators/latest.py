@@ -15,8 +15,6 @@ from pyrs.errors import NullSignal
 from pyrs.operators.combining import Combining, as_tuple, call_text
 from pyrs.operators.until import WithOther, WithOtherRun
 
-__all__ = ["CombineLatest", "WithLatestFrom"]
-
 _MISSING: Any = object()  # no element has arrived
 _ENDED: Any = object()  # marks the end of a source in the queue
 

@@ -21,17 +21,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import call_text, checked_sources
 
-__all__ = [
-    "FlatMap",
-    "FlatMapSequential",
-    "Flattening",
-    "Merge",
-    "MergeRun",
-    "checked_inner",
-    "discard_inner",
-    "running_loop",
-]
-
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
     """Return the Publisher of a function's result.

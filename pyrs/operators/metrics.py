@@ -13,8 +13,6 @@ from pyrs._core.stage import PushedStage
 from pyrs._core.validation import checked_callable
 from pyrs.operators.observing import ObservingRun, amount
 
-__all__ = ["Measured", "Metrics"]
-
 Observer = Callable[[str, float], object]
 
 

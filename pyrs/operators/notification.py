@@ -8,8 +8,6 @@ from pyrs._core.validation import checked_given
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["Notification"]
-
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 

@@ -23,8 +23,6 @@ from pyrs.api import Publisher, Subscriber
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = ["Action", "Checkpoint", "DoOnDiscard", "DoOnNext", "Log", "ObservingRun", "amount"]
-
 
 class DoOnNext(ElementStage):
     """``do_on_next(action)``: calls the action with each element."""

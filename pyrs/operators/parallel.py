@@ -15,8 +15,6 @@ from pyrs.operators.merging import Merge, MergeRun
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PartRun
 from pyrs.schedulers.threads import default
 
-__all__ = ["Rails", "Sequential"]
-
 
 class _RailRun(PartRun):
     """The drain loop of a rail's Subscriber."""

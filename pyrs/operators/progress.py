@@ -11,8 +11,6 @@ from pyrs._core.stage import PushedStage
 from pyrs._core.validation import checked_natural
 from pyrs.operators.observing import ObservingRun
 
-__all__ = ["Progress"]
-
 
 class _Writes(Protocol):
     def write(self, text: str, /) -> object: ...

@@ -13,8 +13,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NoElement, NullSignal
 from pyrs.operators.combining import call_text, checked_sources
 
-__all__ = ["FirstWithSignal", "FirstWithValue"]
-
 
 class _RaceRun(Coordinator[Any]):
     """Requests the demand of every source until one has won, and emits the signals of that one."""

@@ -14,8 +14,6 @@ from pyrs._core.validation import checked_callable, checked_element, checked_nat
 from pyrs.api import Publisher
 from pyrs.errors import NullSignal
 
-__all__ = ["Kind", "OnErrorResume", "Repeat", "Selection", "call_with_error", "mapping", "resuming", "returning"]
-
 R = TypeVar("R")
 
 Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], object]

@@ -22,8 +22,6 @@ from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import Timer
 
-__all__ = ["RepeatWhen", "Retry", "RetryWhen"]
-
 
 class _RetryRun(SubscriptionArbiter[Any]):
     _operator: Retry

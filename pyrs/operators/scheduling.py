@@ -23,8 +23,6 @@ from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.threads import Inline
 
-__all__ = ["Crossing", "PublishOn", "SubscribeOn"]
-
 _TURN = 256
 """The number of elements emitted in one task before other tasks get the thread."""
 

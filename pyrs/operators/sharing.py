@@ -23,8 +23,6 @@ from pyrs.errors import Disconnected
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.timer import Timer
 
-__all__ = ["AutoConnect", "Connection", "Publish", "RefCount", "Replay", "Shared"]
-
 
 class _Assembled(Publisher[Any]):
     """A Publisher over another one, with the user's call."""

@@ -21,8 +21,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers.threads import default
 
-__all__ = ["Dispatcher", "Part", "PartHandle", "PartRun", "PrefetchingDispatcher", "SplitRun"]
-
 
 class PartRun(Coordinator[Any]):
     """The drain loop of a part's Subscriber."""

@@ -16,8 +16,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.notification import Notification
 
-__all__ = ["SwitchOnFirst"]
-
 
 class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
     """Requests one element, and switches to the result of the function."""

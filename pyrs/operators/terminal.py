@@ -21,8 +21,6 @@ from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation, TooManyElements
 
-__all__ = ["collect", "for_each", "single", "to_iterable"]
-
 T = TypeVar("T")
 
 

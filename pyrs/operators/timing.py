@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 
     Seconds = float | timedelta
 
-__all__ = [
-    "Debounce",
-    "Delay",
-    "DelaySubscription",
-    "Elapsed",
-    "Sample",
-    "Throttle",
-    "ThrottleLatest",
-    "Timeout",
-    "Timestamp",
-]
-
 _NOTHING = MISSING
 
 

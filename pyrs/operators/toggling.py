@@ -15,8 +15,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle
 
-__all__ = ["BufferWhen", "WindowWhen"]
-
 
 class _BufferWhenRun(Coordinator[Any]):
     """Moves the elements of the source to all open lists, in the drain loop.

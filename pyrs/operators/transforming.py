@@ -28,8 +28,6 @@ from pyrs._core.validation import MISSING, checked_callable, checked_given, chec
 from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
 
-__all__ = ["Dematerialize", "Handle", "HandleSink", "Map", "Materialize", "Scan", "WithIndex"]
-
 
 class Map(Stage):
     """``map(function)``: the results of the function."""

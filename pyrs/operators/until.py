@@ -11,8 +11,6 @@ from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["SkipUntil", "TakeUntil", "WithOther", "WithOtherRun"]
-
 
 class WithOther(Operator[Any]):
     """The base class of operators with a source and another stream."""

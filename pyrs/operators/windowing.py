@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pyrs.schedulers import Scheduler
 
-__all__ = ["WindowBy", "WindowCount", "WindowTime"]
-
 Wrap = Callable[[PartHandle], Publisher[Any]]
 
 

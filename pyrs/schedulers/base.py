@@ -10,8 +10,6 @@ from pyrs._core import hooks
 from pyrs._core.display import name_of
 from pyrs.errors import SchedulerClosed
 
-__all__ = ["Cancellable", "Scheduler", "Task", "checked_scheduler"]
-
 Task = Callable[[], object]
 """A task for a scheduler. Its result is ignored."""
 

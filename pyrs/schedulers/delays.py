@@ -14,8 +14,6 @@ from time import monotonic
 from pyrs._core import hooks
 from pyrs.schedulers.base import OwnedTask, Task, TaskHandle
 
-__all__ = ["DelayQueue", "Delayed", "TimerThread"]
-
 _FEW = 64
 """The number of cancelled entries below which the queue is not cleaned up."""
 

@@ -13,8 +13,6 @@ from typing import Any
 from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 
-__all__ = ["LoopScheduler"]
-
 _WHERE = "a task on an asyncio loop"
 
 

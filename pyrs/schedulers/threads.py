@@ -11,8 +11,6 @@ from pyrs._core.validation import checked_callable, checked_natural, checked_sec
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 from pyrs.schedulers.delays import TimerThread
 
-__all__ = ["Inline", "Pool", "SingleThread", "ThreadScheduler", "default"]
-
 _timer = TimerThread(lambda task: default().execute(task))
 
 

@@ -15,8 +15,6 @@ from pyrs.schedulers.base import OwnedTask
 if TYPE_CHECKING:
     from pyrs._core.coordinator import Coordinator
 
-__all__ = ["Timer", "waking_timer"]
-
 
 class Timer:
     """Calls an action on the scheduler when a deadline has passed.

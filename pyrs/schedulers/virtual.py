@@ -10,8 +10,6 @@ from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, closed, run_reporting
 from pyrs.schedulers.delays import Delayed, DelayQueue
 
-__all__ = ["VirtualTime"]
-
 
 class VirtualTime(Scheduler):
     """A scheduler with a manual clock; tasks run on the thread that advances it.

@@ -11,8 +11,6 @@ from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitR
 from pyrs.errors import NullSignal
 from pyrs.sinks.sink import Sink
 
-__all__ = ["AlignedSink", "DirectSink"]
-
 T = TypeVar("T")
 
 _PATIENCE: Final = 0.1

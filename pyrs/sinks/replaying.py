@@ -7,8 +7,6 @@ from typing import TypeVar
 from pyrs._core.replay import ReplayHub
 from pyrs.sinks.sink import Sink
 
-__all__ = ["ReplaySink"]
-
 T = TypeVar("T")
 
 

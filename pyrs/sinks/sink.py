@@ -12,8 +12,6 @@ from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.errors import EmitFailed
 from pyrs.stream.stream import Stream
 
-__all__ = ["FailureHandler", "Sink", "busy_looping"]
-
 T = TypeVar("T")
 
 _OTHER_NAMES = {

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from datetime import timedelta
 
-__all__ = ["SubmissionPublisher"]
-
 T = TypeVar("T")
 
 Handler = Callable[[Subscriber[Any], BaseException], object]

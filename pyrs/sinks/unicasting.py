@@ -10,8 +10,6 @@ from pyrs._core.overflow import Overflow
 from pyrs.errors import BufferOverflow
 from pyrs.sinks.sink import Sink
 
-__all__ = ["UnicastSink"]
-
 T = TypeVar("T")
 
 

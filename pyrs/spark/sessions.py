@@ -19,21 +19,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.spark.read.execution import ExecutionFailed
 
-__all__ = [
-    "JobRun",
-    "Jobs",
-    "SparkOperator",
-    "checked_dataframe",
-    "checked_session",
-    "drain_executor",
-    "in_background",
-    "inherited",
-    "is_connect",
-    "is_stopped",
-    "loopback",
-    "why_not",
-]
-
 R = TypeVar("R")
 
 _CANCEL_AGAIN_SECONDS = 0.05

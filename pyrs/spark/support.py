@@ -15,8 +15,6 @@ from pyrs.spark.source.streams import why_no_source
 if TYPE_CHECKING:
     from pyrs.jvm import Bridge
 
-__all__ = ["attach", "supports"]
-
 _FUNCTIONS = (
     "from_dataframe",
     "from_stream",

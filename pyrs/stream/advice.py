@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["missing_attribute"]
-
 _OTHER_NAMES = {
     "select": "use map()",
     "where": "use filter()",

@@ -8,8 +8,6 @@ from typing import Protocol, TypeVar
 
 from pyrs.api import Subscription
 
-__all__ = ["AsyncSubscriber"]
-
 T_contra = TypeVar("T_contra", contravariant=True)
 
 

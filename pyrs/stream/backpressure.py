@@ -12,8 +12,6 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
-__all__ = ["Backpressure"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -13,8 +13,6 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from pyrs.stream.stream import Maybe, Single, Stream
 
-__all__ = ["Combining"]
-
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")

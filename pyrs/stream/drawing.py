@@ -7,8 +7,6 @@ from html import escape
 
 from pyrs.stream.traits import Step, short_site
 
-__all__ = ["draw_svg"]
-
 _ROW = 46
 _BOX = 34
 _INDENT = 24

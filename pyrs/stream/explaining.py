@@ -11,8 +11,6 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
 from pyrs.stream.traits import Step, Trait, short_site, trait_of
 
-__all__ = ["Explanation", "Step", "explain"]
-
 _WIDEST_CALL = 60
 _STATE = re.compile(r"<(\w+\([^<>]*\)): [^<>]*>")
 """Matches the repr of a scheduler; the first group is its call, without the state."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pyrs.operators.sharing import Shared
     from pyrs.stream.stream import ConnectableStream, GroupedStream, Single, Stream
 
-__all__ = ["Family", "OfKind"]
-
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 K_co = TypeVar("K_co", covariant=True)

@@ -11,8 +11,6 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
-__all__ = ["Filtering"]
-
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 R = TypeVar("R")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pyrs.operators.notification import Notification
     from pyrs.stream.stream import Stream
 
-__all__ = ["Flattening"]
-
 T_co = TypeVar("T_co", covariant=True)
 K_co = TypeVar("K_co", covariant=True)
 R = TypeVar("R")

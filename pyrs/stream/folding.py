@@ -12,8 +12,6 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from pyrs.stream.stream import Single, Stream
 
-__all__ = ["Folding"]
-
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 V = TypeVar("V")

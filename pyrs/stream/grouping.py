@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import GroupedStream, Stream
 
-__all__ = ["Grouping"]
-
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 R = TypeVar("R")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pyrs.operators.metrics import Metrics
     from pyrs.stream.explaining import Explanation
 
-__all__ = ["Observing"]
-
 T_co = TypeVar("T_co", covariant=True)
 K_co = TypeVar("K_co", covariant=True)
 

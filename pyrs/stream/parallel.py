@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pyrs.stream.flattening import Inner
     from pyrs.stream.stream import Stream
 
-__all__ = ["ParallelStream"]
-
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 

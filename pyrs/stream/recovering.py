@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import Stream
 
-__all__ = ["Recovering"]
-
 T_co = TypeVar("T_co", covariant=True)
 K_co = TypeVar("K_co", covariant=True)
 R = TypeVar("R")

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.parallel import ParallelStream
 
-__all__ = ["Scheduling"]
-
 T_co = TypeVar("T_co", covariant=True)
 K_co = TypeVar("K_co", covariant=True)
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.awaiting import AsyncSubscriber
 
-__all__ = ["ConnectableStream", "GroupedStream", "Maybe", "Single", "Stream"]
-
 K = TypeVar("K")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")

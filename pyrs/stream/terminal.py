@@ -13,8 +13,6 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from contextlib import aclosing
 
-__all__ = ["Terminal"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Seconds = float | timedelta
 
-__all__ = ["Timing"]
-
 T_co = TypeVar("T_co", covariant=True)
 K_co = TypeVar("K_co", covariant=True)
 R = TypeVar("R")

@@ -12,8 +12,6 @@ from typing import Any, Final, NamedTuple
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.sites import Site
 
-__all__ = ["Step", "Trait", "short_site", "trait_of"]
-
 _NOTHING: Final = "nothing"
 
 

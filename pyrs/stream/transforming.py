@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pyrs.operators.transforming import HandleSink
     from pyrs.stream.stream import Single, Stream
 
-__all__ = ["Transforming"]
-
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 

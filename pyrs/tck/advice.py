@@ -8,8 +8,6 @@ from textwrap import indent
 from pyrs.rules import RULES
 from pyrs.tck.verification import Verification
 
-__all__ = ["explain", "rule_of"]
-
 _SPECIFICATION = "https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md"
 _LATE = "If the call may take that long, set TestEnvironment(hook_timeout=...)."
 # The likely cause of a violation, and what to change.

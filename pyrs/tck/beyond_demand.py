@@ -17,8 +17,6 @@ from pyrs.tck.publisher_hooks import (
 from pyrs.tck.trace import original
 from pyrs.tck.waiting import Latch, linger, started
 
-__all__ = ["BeyondDemandTests"]
-
 T = TypeVar("T")
 
 _LARGE_DEMAND = 1_500

@@ -14,8 +14,6 @@ from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.subscription_tests import Recursing
 from pyrs.tck.waiting import Latch
 
-__all__ = ["BeyondPublisherTests", "stops"]
-
 T = TypeVar("T")
 
 _LONG_RUN = 1_000_000

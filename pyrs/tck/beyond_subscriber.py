@@ -18,8 +18,6 @@ from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, Promise, started
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
-__all__ = ["BeyondBlackboxTests", "BeyondSubscriberTests", "BeyondWhiteboxTests"]
-
 T = TypeVar("T")
 
 _ELEMENTS = 10

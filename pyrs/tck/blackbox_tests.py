@@ -8,8 +8,6 @@ from pyrs.api import Subscriber
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, PassiveSubscription, SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import BlackboxProxy
 
-__all__ = ["BlackboxTests"]
-
 T = TypeVar("T")
 
 _MOST_ELEMENTS = 512  # the largest number of elements to send, for any demand

@@ -10,8 +10,6 @@ from pyrs.tck.referees import PythonReferee, Referee
 from pyrs.tck.verdicts import NOTHING_JUDGED, Status, Verdict, anything_judged
 from pyrs.tck.verification import Verification
 
-__all__ = ["as_test_case"]
-
 
 def as_test_case(verification: type[Verification], referee: Referee | None = None) -> type[unittest.TestCase]:
     """Return a TestCase with a method ``test_...`` for each test.

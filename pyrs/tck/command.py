@@ -19,8 +19,6 @@ from pyrs.tck.referees import Referee, chosen, compared
 from pyrs.tck.verdicts import Report, Status, Verdict
 from pyrs.tck.verification import Verification
 
-__all__ = ["UsageError", "as_json", "as_junit", "as_text", "find", "run"]
-
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _COLOURS = {Status.PASSED: 32, Status.FAILED: 31, Status.SKIPPED: 33, Status.UNTESTED: 90}  # of ANSI terminals

@@ -14,8 +14,6 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from pyrs.tck.trace import Trace
 
-__all__ = ["INT_MAX", "LONG_MAX", "TEST_BUFFER_SIZE", "Call", "Flop", "Skipped", "TestEnvironment", "named"]
-
 R = TypeVar("R")
 
 LONG_MAX = 2**63 - 1

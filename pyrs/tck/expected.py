@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 
-__all__ = ["BLACKBOX", "PROCESSOR", "PUBLISHER", "WHITEBOX", "Kind", "kind_of", "why_untested"]
-
 
 class Kind(Enum):
     """The meaning of a test's failure."""

@@ -12,8 +12,6 @@ from pyrs.errors import NonPositiveRequest, NullSignal
 from pyrs.tck.environment import TestEnvironment
 from pyrs.tck.waiting import started
 
-__all__ = ["HelperPublisher"]
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks
 from pyrs.tck.waiting import linger, started
 
-__all__ = ["InterleavingTests"]
-
 T = TypeVar("T")
 
 _MOST_LINES = 500

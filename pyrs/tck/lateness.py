@@ -8,8 +8,6 @@ from weakref import WeakKeyDictionary
 from pyrs.tck.environment import Call, TestEnvironment
 from pyrs.tck.verification import Verification
 
-__all__ = ["Lateness", "forget", "lateness_of"]
-
 _LATE_CALLS = 2  # consecutive tests with a late call of a method after which its timeout is shortened
 # The shortened timeout is the longer of _SHORT seconds and _TIMES the longest duration of a call that was not late.
 _SHORT = 0.2

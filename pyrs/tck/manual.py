@@ -12,8 +12,6 @@ from pyrs.tck.serial import SerialGuard
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 
-__all__ = ["Failing", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber", "Watching"]
-
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
 

@@ -8,8 +8,6 @@ from pyrs.api import Publisher
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 
-__all__ = ["MulticastTests"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pyrs.tck.verdicts import Verdict
     from pyrs.tck.verification import Verification
 
-__all__ = ["VERDICT", "VerificationClass"]
-
 # Properties of an item's reports, one for each TCK: the verdict, and the number of tests of the verification. They also
 # reach the summary from the worker processes of pytest-xdist, through the Reports of pyrs.pytest_plugin.
 VERDICT = "reactive-streams-tck "

@@ -15,8 +15,6 @@ from pyrs.tck.subscriber_verification import SubscriberWhiteboxVerification
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Promise
 
-__all__ = ["IdentityProcessorVerification"]
-
 T = TypeVar("T")
 
 _COORDINATES = (

@@ -15,8 +15,6 @@ from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verification import Verification
 
-__all__ = ["OPTIONAL_NOT_IMPLEMENTED", "PublisherHooks", "failed_publisher_test", "publisher_test"]
-
 T = TypeVar("T")
 
 U = TypeVar("U", bound=UnexpectedSubscriber[Any])

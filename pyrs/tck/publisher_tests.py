@@ -11,8 +11,6 @@ from pyrs.tck.publisher_hooks import PublisherHooks, failed_publisher_test, publ
 from pyrs.tck.verification import NULL_ERRORS
 from pyrs.tck.waiting import END_OF_STREAM
 
-__all__ = ["PublisherTests"]
-
 T = TypeVar("T")
 
 _ITERATIONS = 100

@@ -13,8 +13,6 @@ from pyrs.tck.publisher_tests import PublisherTests
 from pyrs.tck.races import RaceTests
 from pyrs.tck.subscription_tests import SubscriptionTests
 
-__all__ = ["PublisherVerification"]
-
 T = TypeVar("T")
 
 

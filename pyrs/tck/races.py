@@ -15,8 +15,6 @@ from pyrs.tck.environment import TestEnvironment, milliseconds
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 
-__all__ = ["RaceTests", "race"]
-
 T = TypeVar("T")
 
 _ROUNDS = 50

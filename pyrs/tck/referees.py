@@ -13,8 +13,6 @@ from pyrs.tck.expected import Kind
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
 from pyrs.tck.verification import Verification
 
-__all__ = ["CHOICES", "JVMS", "KNOWN_FALSE_PASSES", "PythonReferee", "Referee", "chosen", "compared", "disagreement"]
-
 CHOICES = ("python", "java", "both")
 JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a function for one)"
 

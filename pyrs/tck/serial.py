@@ -8,8 +8,6 @@ from threading import Lock, current_thread, local
 
 from pyrs.tck.environment import TestEnvironment
 
-__all__ = ["Depth", "SerialGuard"]
-
 
 class SerialGuard:
     """Records an error when calls of two threads overlap; nesting is allowed.

@@ -14,8 +14,6 @@ from pyrs.tck.manual import ManualPublisher, ManualSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
 from pyrs.tck.waiting import Latch
 
-__all__ = ["SIGNALS", "ElementSource", "PassiveSubscription", "SubscriberHooks", "tck_error"]
-
 T = TypeVar("T")
 
 SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")

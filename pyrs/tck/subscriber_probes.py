@@ -9,8 +9,6 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.tck.environment import TestEnvironment, named, same
 from pyrs.tck.waiting import Promise, Receptacle
 
-__all__ = ["BlackboxProxy", "Probe", "SubscriberPuppet", "WhiteboxProbe"]
-
 T = TypeVar("T")
 
 

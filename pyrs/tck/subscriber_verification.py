@@ -9,8 +9,6 @@ from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.expected import BLACKBOX, WHITEBOX
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
-__all__ = ["SubscriberBlackboxVerification", "SubscriberWhiteboxVerification"]
-
 T = TypeVar("T")
 
 

@@ -16,8 +16,6 @@ from pyrs.tck.serial import Depth
 from pyrs.tck.verification import NOT_AN_ARGUMENT
 from pyrs.tck.waiting import Latch
 
-__all__ = ["Recursing", "SubscriptionTests"]
-
 T = TypeVar("T")
 
 _MANY = 100

@@ -8,8 +8,6 @@ from typing import Any
 
 from pyrs.api import Subscriber, Subscription
 
-__all__ = ["RecordedSubscriber", "Trace", "original"]
-
 _LONGEST = 16  # the signals that are kept; earlier ones are counted
 _PLAIN = (int, float, str, bytes, bool, type(None))  # other types may have a slow or faulty repr
 

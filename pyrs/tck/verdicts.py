@@ -17,8 +17,6 @@ from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.lateness import Lateness, forget, lateness_of
 from pyrs.tck.verification import Verification
 
-__all__ = ["NOTHING_JUDGED", "Report", "Status", "Verdict", "anything_judged", "judge", "unexpected", "verify"]
-
 NOTHING_JUDGED = "every test was skipped, so nothing was verified"
 
 _POLL_INTERVAL = 0.02  # seconds between two checks for a late hook

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, TypeVar
 from pyrs.tck.environment import Skipped, TestEnvironment, named
 from pyrs.tck.expected import Kind, kind_of, why_untested
 
-__all__ = ["NOT_AN_ARGUMENT", "NULL_ERRORS", "Verification"]
-
 R = TypeVar("R")
 
 # The counterparts of Java's NullPointerException: TypeError (pyrs' NullSignal is one), and the AttributeError of None.

@@ -10,8 +10,6 @@ from typing import Any, Generic, TypeVar
 
 from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, named, overdue, remaining
 
-__all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle", "linger", "started"]
-
 T = TypeVar("T")
 
 

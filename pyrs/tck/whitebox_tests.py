@@ -9,8 +9,6 @@ from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, SubscriberHooks, t
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
 from pyrs.tck.waiting import Promise
 
-__all__ = ["WhiteboxStage", "WhiteboxTests"]
-
 T = TypeVar("T")
 
 

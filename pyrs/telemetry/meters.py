@@ -12,8 +12,6 @@ from weakref import WeakSet
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
 
-__all__ = ["Meters", "Totals"]
-
 _MOST_NAMES = 1_000
 _OTHERS = "other"
 _OPERATOR = re.compile(r"\w+(?=\()")

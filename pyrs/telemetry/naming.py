@@ -14,8 +14,6 @@ from pyrs.operators.metrics import Measured
 from pyrs.operators.observing import Checkpoint, Log
 from pyrs.stream.stream import Stream
 
-__all__ = ["StreamName", "name_of_stream", "operators_of"]
-
 _MOST_OPERATORS = 64
 _WORD = re.compile(r"\w+")
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from opentelemetry import context as otel_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-__all__ = ["extract", "inject", "propagate"]
-
 _propagator = TraceContextTextMapPropagator()
 _enabled = False
 

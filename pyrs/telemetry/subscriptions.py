@@ -27,8 +27,6 @@ from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.telemetry.meters import Meters
 from pyrs.telemetry.naming import StreamName, name_of_stream, operators_of
 
-__all__ = ["Observation", "Observer", "Span"]
-
 T = TypeVar("T")
 
 _MEASURE_SECONDS = 0.1

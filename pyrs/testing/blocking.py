@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from pyrs._core.display import clipped
 from pyrs._core.validation import checked_seconds
 
-__all__ = ["BlockedLoop", "detect_blocking"]
-
 _SAMPLES = 5
 """The number of samples within the reported time."""
 

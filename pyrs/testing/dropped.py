@@ -10,8 +10,6 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.display import short
 
-__all__ = ["DroppedAssertions", "watched"]
-
 
 class DroppedAssertions:
     """The elements and errors that were dropped during a verification.

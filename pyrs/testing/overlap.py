@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Thread, local
 
-__all__ = ["hold", "overlapping"]
-
 _local = local()  # .overlap: the _Overlap whose first signal this thread emits
 
 

@@ -13,8 +13,6 @@ from pyrs.api import Publisher, Subscriber, Subscription
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
-__all__ = ["PublisherProbe"]
-
 T = TypeVar("T")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from pyrs.stream.stream import Stream
 
-__all__ = ["TestPublisher"]
-
 T = TypeVar("T")
 
 

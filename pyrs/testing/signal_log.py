@@ -9,8 +9,6 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import short
 from pyrs._core.states import TRANSITIONS, Signal, State
 
-__all__ = ["SignalLog"]
-
 LOGGED = 30  # the number of signals that a summary shows; earlier ones are counted
 WITHOUT_ARGUMENT = (Signal.ON_SUBSCRIBE, Signal.ON_COMPLETE, Signal.CANCEL)  # shown without their argument
 

@@ -4,6 +4,7 @@ A step keeps no state between two verifications. It fails by raising; it raises 
 expected one.
 """
 
+# ruff: noqa: D103 - the name of a step and its method in StepVerifier say what it does
 from __future__ import annotations
 
 import re
@@ -14,8 +15,6 @@ from pyrs._core.display import name_of, short
 from pyrs._core.sites import Site
 from pyrs._core.states import Signal
 from pyrs.testing.subscription import Emission
-
-__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "ScriptStep"]
 
 
 class Await(NamedTuple):

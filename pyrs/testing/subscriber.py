@@ -17,8 +17,6 @@ from pyrs.testing.signal_log import SignalLog
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = ["TestSubscriber"]
-
 T = TypeVar("T")
 
 

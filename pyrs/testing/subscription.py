@@ -16,8 +16,6 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
-__all__ = ["Emission", "ScriptedSubscription", "Violation", "amount"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from pyrs.testing.signal_log import SignalLog
 from pyrs.testing.steps import Await, Do, Expect, Mismatch, Need, Pause, Script, ScriptStep
 from pyrs.testing.subscription import Emission
 
-__all__ = ["VerifyingSubscriber"]
-
 T = TypeVar("T")
 
 MAX_WAITING_SIGNALS = 100_000  # the verification fails if more signals wait for a step

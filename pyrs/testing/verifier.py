@@ -20,8 +20,6 @@ from pyrs.testing.dropped import DroppedAssertions, watched
 from pyrs.testing.steps import Script, ScriptStep
 from pyrs.testing.verification import VerifyingSubscriber
 
-__all__ = ["StepVerifier"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["Offsets", "checked_offset", "named_partitions"]
-
 Position = dict[str, dict[str, Any]]
 """An offset of the query: ``next`` has the end of the last micro-batch of each partition, ``first`` its beginning.
 

@@ -23,8 +23,6 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
 from pyrs.stream.stream import Single, Stream
 
-__all__ = ["AHEAD", "apply", "checked_partitions", "for_each_partition", "from_publishers", "rows_of_batch", "task_of"]
-
 _ROWS = 10_000
 AHEAD = 32
 

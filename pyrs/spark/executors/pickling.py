@@ -15,8 +15,6 @@ from pyspark.accumulators import AccumulatorParam
 from pyrs.operators.metrics import Metrics
 from pyrs.spark.sessions import is_connect
 
-__all__ = ["packed", "pickled", "unpacked"]
-
 
 def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
     """Return a value as bytes for the executors, with an accumulator for each ``Metrics`` in it.

@@ -15,8 +15,6 @@ import pyrs
 from pyrs.spark.read.partitions import reason_of
 from pyrs.spark.sessions import Jobs, checked_session, is_connect
 
-__all__ = ["requirement", "ship", "why_no_workers"]
-
 _CHECK_SECONDS = 60
 _FEWEST_TASKS, _MOST_TASKS = 8, 256
 _REQUIRED = ("pyarrow", "pandas", "pyrs")

@@ -18,8 +18,6 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import checked_session
 from pyrs.spark.source.streams import why_no_source
 
-__all__ = ["stream_from_publishers"]
-
 _PLANNER = "Spark's planner"
 _numbers = count(1)
 

@@ -26,8 +26,6 @@ from pyrs.spark.schema.arrow import Shape, with_zone
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.stream.stream import Stream
 
-__all__ = ["Delivery", "Published", "PublishedRange", "Staged"]
-
 _GATHER_SECONDS = 0.2
 """A batch is sent when its first row is this old, so that a slow stage does not hold a ``limit`` up."""
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from pyrs._core.observation import set_instrumentation
 
-__all__ = ["current_trace", "in_trace"]
-
 
 def current_trace() -> dict[str, str]:
     """Return the W3C entries of the current span; none without ``telemetry.instrument``."""

@@ -19,8 +19,6 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import checked_dataframe
 from pyrs.stream.stream import Stream
 
-__all__ = ["PROTOBUF", "apply_by_key", "why_no_state"]
-
 PROTOBUF = "google.protobuf"
 """Spark's worker imports it for its messages to the state store, but PySpark does not require it."""
 

@@ -21,8 +21,6 @@ from pyrs.publishers.basic import from_iterable
 from pyrs.spark.keyed.values import decoded, encoded
 from pyrs.stream.stream import Stream
 
-__all__ = ["KeyedStage", "Step"]
-
 _VERSION = 1
 """The version of the saved state. Change it if the variables of an operator change."""
 

@@ -17,8 +17,6 @@ from pyrs.spark.read.partitions import PartitionFailed
 from pyrs.spark.schema.arrow import Shape
 from pyrs.spark.schema.rows import RowEncoder
 
-__all__ = ["KeyedTask", "KeyedWork"]
-
 _ROWS = 1_000
 """The number of rows of a key that are converted together."""
 

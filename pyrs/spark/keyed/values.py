@@ -16,8 +16,6 @@ from pyrs._core.display import short
 from pyrs._core.validation import MISSING
 from pyrs.spark.schema.arrow import row_class
 
-__all__ = ["decoded", "encoded"]
-
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
 

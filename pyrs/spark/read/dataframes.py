@@ -19,8 +19,6 @@ from pyrs.spark.schema.arrow import Shape, distinct_fields, opened
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
 from pyrs.stream.stream import Stream
 
-__all__ = ["FrameStream", "from_dataframe"]
-
 _MEMORY = 256 << 20
 _FEWEST_JOBS, _MOST_JOBS = 4, 16  # without a window, one for each core between these
 _DECAY = 0.2  # the weight of a smaller partition in the expected size

@@ -13,8 +13,6 @@ from pyrs.publishers.creating import Emitter, created
 from pyrs.spark.sessions import checked_session, in_background, is_stopped
 from pyrs.stream.stream import Stream
 
-__all__ = ["events"]
-
 _BOUNDED = (Overflow.DROP_OLDEST, Overflow.DROP_LATEST, Overflow.LATEST, Overflow.ERROR)
 
 

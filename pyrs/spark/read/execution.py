@@ -8,8 +8,6 @@ from threading import local
 from typing import Any
 from weakref import WeakKeyDictionary
 
-__all__ = ["ExecutionFailed", "in_sql_execution", "keep_from_log"]
-
 _PARAMETERS = ("org.apache.spark.sql.execution.QueryExecution", "scala.Option", "scala.Function0")
 _log = logging.getLogger("pyrs.spark")
 _CALL_SITE = "callSite.short"

@@ -18,18 +18,6 @@ import pyarrow
 from pyrs.errors import PyrsError
 from pyrs.spark.sessions import is_connect, loopback
 
-__all__ = [
-    "ConnectReader",
-    "JvmReader",
-    "PartitionFailed",
-    "PartitionReader",
-    "PublicReader",
-    "has_fast_path",
-    "partition_failed",
-    "reader_for",
-    "reason_of",
-]
-
 _CONNECT_SECONDS = 15
 _UNKNOWN_BYTES = 1 << 60
 _TOO_LARGE = "spark.driver.maxResultSize"

@@ -27,8 +27,6 @@ from pyrs.spark.sessions import (
 )
 from pyrs.stream.stream import Stream
 
-__all__ = ["Batch", "BatchDiscarded", "batches", "from_stream"]
-
 _log = logging.getLogger("pyrs.spark")
 _REMIND_SECONDS = 60.0
 _ACKNOWLEDGE = ("explicit", "request")

@@ -11,8 +11,6 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs.operators.progress import Progress
 
-__all__ = ["Bar", "table_of"]
-
 _SECONDS = 0.5
 
 

@@ -14,19 +14,6 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
-__all__ = [
-    "SHAPES",
-    "Shape",
-    "arrow_schema",
-    "checked_shape",
-    "distinct_fields",
-    "opened",
-    "prefers_large",
-    "row_class",
-    "session_zone",
-    "with_zone",
-]
-
 _SCHEMA_OPTIONS = frozenset(signature(to_arrow_schema).parameters)
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 _SPATIAL: dict[Any, Any] = {

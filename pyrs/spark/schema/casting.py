@@ -11,8 +11,6 @@ from pyspark.sql import types as spark_types
 from pyrs._core.display import listed
 from pyrs.spark.schema.columns import Misfit, named
 
-__all__ = ["cast"]
-
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
     """Return the column in another type. Fields of structs are matched by name, and must be the same.

@@ -17,8 +17,6 @@ from pyspark.sql import types as spark_types
 
 from pyrs._core.display import short
 
-__all__ = ["Misfit", "columns", "in_line", "named"]
-
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 _TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
 _TEXTS = (str, bytes, bytearray, memoryview)

@@ -15,8 +15,6 @@ from pyrs.spark.schema.arrow import arrow_schema
 from pyrs.spark.schema.casting import cast
 from pyrs.spark.schema.columns import Misfit, columns, in_line, named
 
-__all__ = ["RowEncoder", "SchemaMisfit", "checked_schema"]
-
 _LENGTHS = re.compile(r"\b(?:var)?char\(\d+\)")
 
 

@@ -22,8 +22,6 @@ from pyrs.spark.source.elements import BatchElements, Elements
 from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 
-__all__ = ["OffsetRefused", "ReplayBuffer"]
-
 _log = logging.getLogger("pyrs.spark")
 _LOOK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
@@ -36,6 +34,8 @@ class OffsetRefused(PyrsError):
 
 
 class Offset(NamedTuple):
+    """A number of rows, counted from the beginning of an epoch."""
+
     epoch: str
     sequence: int
 

@@ -15,9 +15,6 @@ import pyarrow
 from pyrs.spark.schema.columns import in_line
 from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
 
-__all__ = ["BatchElements", "Elements", "Encoded"]
-
-
 Encoded: TypeAlias = "tuple[pyarrow.RecordBatch, int, BaseException | None]"
 """The rows of the elements that fit, the number of elements without a row, which no commit releases, and the error of
 the first element that does not fit."""

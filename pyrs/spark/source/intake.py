@@ -10,8 +10,6 @@ from pyrs._core import hooks
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import DemandExceeded, NullSignal
 
-__all__ = ["Intake"]
-
 
 class Intake(Subscriber[Any]):
     """Buffers elements until they are taken. It never requests more than it was allowed.

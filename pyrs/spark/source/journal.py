@@ -12,8 +12,6 @@ from uuid import uuid4
 
 from pyrs.errors import PyrsError
 
-__all__ = ["Journal", "JournalDamaged", "Segment"]
-
 _MAGIC = b"pyrsseg1"
 _HEAD = struct.Struct(">8s32sQQI")  # magic, epoch, start, end, number of pieces
 _PIECE = struct.Struct(">QI")  # length, checksum

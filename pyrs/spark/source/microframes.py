@@ -25,8 +25,6 @@ from pyrs.stream.stream import Single, Stream
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = ["for_each_frame"]
-
 _TAKES_ARROW = int(pyspark.__version__.partition(".")[0]) >= 4
 
 

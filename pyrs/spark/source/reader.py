@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["reader_source"]
-
 
 def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, max_rows: int) -> type[Any]:
     """Return a Data Source class for Spark to register.

@@ -13,8 +13,6 @@ from typing import Any
 
 from pyrs.spark.sessions import loopback
 
-__all__ = ["Answer", "Server"]
-
 _NONCE = 32
 _PROOF_SECONDS = 5.0
 _LOOK_SECONDS = 1.0

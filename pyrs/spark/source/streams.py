@@ -22,8 +22,6 @@ from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
 from pyrs.spark.source.server import Server
 
-__all__ = ["read_stream", "why_no_source"]
-
 _BATCHES = 8
 _numbers = count(1)
 _servers: WeakValueDictionary[Path, Server] = WeakValueDictionary()

@@ -11,8 +11,6 @@ import struct
 import threading
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["ConnectionLost", "Exchange", "Reference", "TckConnection"]
-
 _LONG = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
 

@@ -11,8 +11,6 @@ from pyrs.tck.environment import callers
 from pyrs.tck.subscriber_hooks import SubscriberHooks
 from pyrs.tck.verification import Verification
 
-__all__ = ["Hooks"]
-
 _NUMBERS = frozenset(
     {
         "max_elements_from_publisher",

@@ -7,8 +7,6 @@ from pathlib import Path
 from pyrs.jvm import downloads
 from pyrs.jvm.downloads import Jar
 
-__all__ = ["JARS", "cache_folder", "tck_jars"]
-
 JARS = (
     Jar(
         "org/reactivestreams/reactive-streams/1.0.4/reactive-streams-1.0.4.jar",

@@ -10,8 +10,6 @@ from pyrs.errors import JavaError
 from pyrs.tck._java.connection import ConnectionLost, Exchange
 from pyrs.tck.environment import LONG_MAX
 
-__all__ = ["JavaProxy", "JavaThrowable", "as_long", "proxy_of"]
-
 
 class JavaProxy:
     """The proxy of an object of the official TCK.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pyrs.jvm.gateways.base import Java
     from pyrs.jvm.gateways.control import Gateway
 
-__all__ = ["Family", "JavaFailure", "JavaReferee"]
-
 _ENTRY = "io.pyrs.tck.Referee"
 _JAR = Path(__file__).resolve().parents[2] / "jvm" / "jars" / "pyrs-tck.jar"
 

@@ -19,8 +19,6 @@ from pyrs.tck._java.proxies import JavaProxy, JavaThrowable, proxy_of
 from pyrs.tck.environment import Skipped, named, same
 from pyrs.tck.verification import NOT_AN_ARGUMENT, NULL_ERRORS
 
-__all__ = ["Scope"]
-
 _TIMEOUT = 5.0
 _COLLECT_INTERVAL = 0.02  # seconds between garbage collections in a test of §3.13
 _RAISED = 20  # the number of latest exceptions that are kept, with their frames, until the verdict

@@ -6,8 +6,6 @@ from typing import Any
 
 from pyrs.errors import JvmUnavailable
 
-__all__ = ["local_session"]
-
 
 def local_session() -> Any:
     """Return the active Spark session, or start a local one.
