@@ -22,10 +22,10 @@ __all__ = ["Rates", "StreamStatus", "Streams", "as_json", "cells", "display", "s
 
 TO_PYTHON = "to Python"
 TO_JVM = "to JVM"
-_WIDEST_NAME = 60
-_MOST_STREAMS = 1_000
-_SHORTEST_SECONDS = 0.1
-"""A rate over less time would depend on the size of single batches."""
+_MAX_NAME = 60
+_MAX_STREAMS = 1_000
+_MIN_SECONDS = 0.1
+"""The shortest time for a rate, in which the size of a single batch hardly matters."""
 
 COLUMNS = (
     "stream",
@@ -40,7 +40,7 @@ COLUMNS = (
     "assembled at",
 )
 _NUMBERS = range(3, 9)
-"""The columns that are aligned at the right."""
+"""The columns that are right-aligned."""
 
 
 class StreamStatus(NamedTuple):
@@ -80,10 +80,10 @@ class StreamStatus(NamedTuple):
 class Streams(tuple[StreamStatus, ...]):
     """The live streams of a bridge at one moment: a tuple of ``StreamStatus``.
 
-    ``str(streams)`` is a table, and a notebook shows a table, too.
+    ``str(streams)`` is a table. A notebook shows an HTML table.
 
     Attributes:
-        title: a line about the bridge.
+        title: the line above the table.
     """
 
     title: str
@@ -118,29 +118,29 @@ class Rates:
         self._before: dict[Hashable, tuple[float, int, float]] = {}
 
     def rates(self, counts: Sequence[tuple[Hashable, int, float]]) -> list[float]:
-        """Return the rate of each stream.
+        """Return the rate of each stream since the previous call, or the previous rate within 0.1 seconds.
 
         Args:
-            counts: The key, the number of elements and the age in seconds of each stream.
+            counts: the key, the number of elements and the age in seconds of each stream.
         """
         now = self.clock()
         known, rates = {}, []
         for key, elements, age in counts:
             then, before, rate = self._before.get(key, (now - age, 0, 0.0))
-            if elements < before:  # another stream with the same key, of a link that was opened again
+            if elements < before:  # a new link reuses the key
                 then, before, rate = now - age, 0, 0.0
             elapsed = now - then
-            if elapsed >= _SHORTEST_SECONDS:
+            if elapsed >= _MIN_SECONDS:
                 rate = (elements - before) / elapsed
                 then, before = now, elements
             known[key] = then, before, rate
             rates.append(rate)
-        self._before = known  # streams that ended are forgotten
+        self._before = known  # without the streams that have ended
         return rates
 
 
 def snapshot(session: Session, rates: Rates, most: int | None = None) -> list[StreamStatus]:
-    """Return the state of every live stream, or of the ``most`` oldest. Reads counters, and takes no lock."""
+    """Return the state of every live stream, or of the ``most`` oldest. Takes no lock."""
     now = rates.clock()
     found = [_status(stream, now) for stream in list(session.streams.values())[:most]]
     measured = rates.rates([((id(session), each.id), each.elements, each.seconds) for each in found])
@@ -148,13 +148,13 @@ def snapshot(session: Session, rates: Rates, most: int | None = None) -> list[St
 
 
 def as_json(name: str, state: str, session: Session) -> dict[str, Any]:
-    """Return the state of a bridge and of its oldest streams, for JSON."""
+    """Return the state of a bridge and of its oldest streams as values that JSON can encode."""
     return {
         "name": name,
         "state": state,
         "streams_live": len(session.streams),
         "dropped": session.dropped,
-        "streams": [stream._asdict() for stream in snapshot(session, Rates(), _MOST_STREAMS)],
+        "streams": [stream._asdict() for stream in snapshot(session, Rates(), _MAX_STREAMS)],
     }
 
 
@@ -172,7 +172,7 @@ def _status(stream: InboundStream | OutboundStream, now: float) -> StreamStatus:
         name, site = _peer_name(stream), stream.site
     else:
         direction = TO_JVM
-        elements, demand = stream.emitted, stream.in_flight
+        elements, demand = stream.emitted, stream.unused_credit
         in_flight = buffered = stream.buffered
         publisher = stream.publisher()
         site = _site_of(publisher) or stream.site
@@ -180,7 +180,7 @@ def _status(stream: InboundStream | OutboundStream, now: float) -> StreamStatus:
             name = _name(publisher)
         else:  # garbage-collected, or not known
             name = f"for Subscriber {stream.handle} of the JVM" if stream.handle else "a Python Publisher"
-    if demand > UNBOUNDED >> 1:  # unbounded, less the elements so far
+    if demand > UNBOUNDED >> 1:  # unbounded demand minus the elements so far
         demand = UNBOUNDED
     dropped = buffered if state == "cancelled" else 0
     seconds = max(0.0, now - stream.opened)
@@ -200,11 +200,11 @@ def _name(publisher: object) -> str:
         name = repr(publisher)
     except Exception:  # the repr of a third-party Publisher
         name = type(publisher).__name__
-    return clipped(" ".join(name.split()), _WIDEST_NAME)
+    return clipped(" ".join(name.split()), _MAX_NAME)
 
 
 def _site_of(publisher: Any) -> Site | None:
-    """Return the line that called the last operator of a Publisher."""
+    """Return the line of user code that called the last operator of a Publisher."""
     with suppress(Exception):  # raised by an attribute of a third-party Publisher
         for _ in range(8):  # bounds the depth of wrappers
             stages = getattr(publisher, "stages", None)
@@ -232,7 +232,7 @@ def cells(stream: StreamStatus) -> list[str]:
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table of ``cells``; without rows, a sentence."""
+    """Yield the lines of a table of ``cells``, or one line that says that there are no streams."""
     if not rows:
         yield "no live stream"
         return
@@ -247,8 +247,8 @@ def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def display(streams: Streams) -> None:
-    """Print the table; in a notebook display it."""
-    ipython = sys.modules.get("IPython")  # not imported: a notebook has imported it
+    """Print the table, or display it in a notebook."""
+    ipython = sys.modules.get("IPython")  # a notebook has imported it already
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is not None:
         sys.modules["IPython.display"].display(streams)

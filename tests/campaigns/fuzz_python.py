@@ -171,7 +171,7 @@ class Conversation:
         for message in self.decoder.feed(data):
             self.frames += 1
             session.receive(message)
-        session.outbox.come_by()
+        session.outbox.write_polled()
         session.sent.clear()
         if time.thread_time() - started > CPU_SECONDS:
             raise Violation(f"a read of {len(data)} bytes took more than {CPU_SECONDS:g} s of CPU time")

@@ -289,7 +289,7 @@ class Producer:
     def write(self) -> None:
         """Poll the streams, as the writer thread does."""
         self.session.outbox.ready(self.stream)
-        self.session.outbox.come_by()
+        self.session.outbox.write_polled()
 
     def control(self) -> None:
         """Send a control frame."""

@@ -67,7 +67,7 @@ class Peer:
             self.session.codec = PlainCodec()
             self.socket.sendall(frame(FrameType.PROOF, 0, proof(self.token, b"pyrs 1 listen", nonce, theirs)))
             self.ready.set()
-            threading.Thread(target=self._come_by, name="peer-writer", daemon=True).start()
+            threading.Thread(target=self._poll, name="peer-writer", daemon=True).start()
             while data := self.socket.recv(1 << 18):
                 for message in decoder.feed(data):
                     self.session.receive(message)
@@ -88,9 +88,9 @@ class Peer:
             for message in decoder.feed(data):
                 return message
 
-    def _come_by(self) -> None:
+    def _poll(self) -> None:
         while not self.ended.wait(0.005):
-            self.session.outbox.come_by()
+            self.session.outbox.write_polled()
 
     def send(self, data: bytes) -> None:
         with suppress(OSError):

@@ -434,7 +434,7 @@ class Role:
 
 
 def test_close_sends_goaway_while_another_thread_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrs.jvm.link.connection._GOODBYE_SECONDS", DEADLINE)  # slow, not stuck
+    monkeypatch.setattr("pyrs.jvm.link.connection._GOAWAY_SECONDS", DEADLINE)  # slow, not stuck
     peer = Peer()
     connection = peer.connect()
     said: SimpleQueue[int] = SimpleQueue()
@@ -474,7 +474,7 @@ def test_a_cancelled_stream_releases_references_of_a_partly_written_element() ->
         session._tasks.popleft()()
     _, more = stream.take()
     assert more, "there are more fragments"
-    carried = [weakref.ref(each) for each in stream._large_carries]
+    carried = [weakref.ref(each) for each in stream._large_references]
     assert carried and carried[0]() is not None
     session.receive(Frame(FrameType.CANCEL, 2, b""))
     session.run()
@@ -491,7 +491,7 @@ def test_an_idle_stream_releases_references_of_a_written_large_element() -> None
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
     session.run()
     stream: Any = session.streams[2]
-    assert not stream._large_carries, "held until the next element"
+    assert not stream._large_references, "held until the next element"
     assert [each.type for each in session.sent] == [FrameType.NEXT_HOME, FrameType.RELEASE]
 
 

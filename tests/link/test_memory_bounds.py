@@ -138,8 +138,8 @@ def test_a_peer_that_does_not_read_answers_ends_the_link(monkeypatch: pytest.Mon
 
 
 def test_a_peer_that_does_not_read_releases_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_MANY_RELEASED", 10)
-    monkeypatch.setattr(connection, "_MAX_RELEASED", 50)
+    monkeypatch.setattr(connection, "_MAX_PENDING_RELEASES", 10)
+    monkeypatch.setattr(connection, "_MAX_UNSENT_RELEASES", 50)
     peer = Peer()
     link = peer.connect()
     recorder = recording(1)

@@ -168,7 +168,7 @@ def test_close_returns_after_every_subscriber_was_notified(shared_jvm: Any, monk
         bridge.from_jvm(shared_jvm.parties.Range(1 << 60)).subscribe(recorder)
         recorder.await_count(1)
     tell = InboundStream.lost
-    monkeypatch.setattr(link, "_GOODBYE_SECONDS", 0.05)
+    monkeypatch.setattr(link, "_GOAWAY_SECONDS", 0.05)
 
     def tell_late(stream: InboundStream, error: BaseException) -> None:
         connection._reader.join(0.3)  # as long as close() may wait for it, it does not end

@@ -25,11 +25,11 @@ from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
 _HOUSEKEEPING_SECONDS = LIMITS["release.interval_ms"] / 1_000
-_ATTENDING_SECONDS = 0.005
-_MANY_RELEASED = LIMITS["release.pending"]
-_MAX_RELEASED = LIMITS["release.unsent"]
+_POLL_SECONDS = 0.005
+_MAX_PENDING_RELEASES = LIMITS["release.pending"]
+_MAX_UNSENT_RELEASES = LIMITS["release.unsent"]
 _HANDSHAKE_SECONDS = LIMITS["handshake.dialler_ms"] / 1_000
-_GOODBYE_SECONDS = LIMITS["close.python_ms"] / 1_000
+_GOAWAY_SECONDS = LIMITS["close.python_ms"] / 1_000
 _CONFIRM_SECONDS = LIMITS["subscribed.timeout_ms"] / 1_000
 
 _live: weakref.WeakSet[LinkConnection] = weakref.WeakSet()
@@ -38,8 +38,14 @@ _live: weakref.WeakSet[LinkConnection] = weakref.WeakSet()
 class LinkConnection:
     """One authenticated loopback connection, and the session that it carries.
 
-    ``port`` is the JVM's on 127.0.0.1, ``token`` the one-time secret. ``thread_ends`` is called at the end of each
-    worker thread, for which a gateway may hold resources.
+    Args:
+        port: the port on which the JVM listens on 127.0.0.1.
+        token: the one-time secret that both sides prove to know.
+        make_codec: returns the codec of the session.
+        max_prefetch: the maximum window of a stream.
+        max_threads: the maximum number of worker threads.
+        thread_ends: called by each worker thread at its end, to release the resources that a gateway holds for it.
+        name: part of the names of the threads.
     """
 
     def __init__(
@@ -85,7 +91,7 @@ class LinkConnection:
             raise
 
     def _abandon(self) -> None:
-        """Close a connection of which a thread may not have started."""
+        """Close the connection if one of its threads could not be started."""
         self._closing = True
         _live.discard(self)
         self._shut()
@@ -103,13 +109,13 @@ class LinkConnection:
                 # The system starts no thread, so the streams cannot continue.
                 self._goaway_text = f"no worker thread can be started: {error}"
                 self._shut()
-        task()  # it may be a drain loop, whose turn the terminal signal of its stream needs
+        task()  # on this thread: it may be a drain loop that sends the terminal signal of its stream
 
     def _send(self, data: bytes) -> None:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            # The reader notices the end of the connection too, and ends the streams.
+            # The reader detects the end of the connection as well, and ends the streams.
             self.session.outbox.close()
             _log.debug("the link's socket failed: %s", error)
             self._shut()
@@ -124,13 +130,13 @@ class LinkConnection:
         seen = 0
         pause = _HOUSEKEEPING_SECONDS
         while True:
-            # Cleared before the check: frames queued later are either seen by the check, or their thread sees the flag.
-            outbox.attended = False
+            # Cleared before the check: a thread that adds a polled source after the check wakes this thread.
+            outbox.polling = False
             if outbox.waiting or outbox.frames_out != seen:
-                pause = _ATTENDING_SECONDS
+                pause = _POLL_SECONDS
             else:
-                pause = min(pause * 2, _HOUSEKEEPING_SECONDS) if outbox.watches else _HOUSEKEEPING_SECONDS
-            outbox.attended, seen = pause < _HOUSEKEEPING_SECONDS, outbox.frames_out
+                pause = min(pause * 2, _HOUSEKEEPING_SECONDS) if outbox.has_polled else _HOUSEKEEPING_SECONDS
+            outbox.polling, seen = pause < _HOUSEKEEPING_SECONDS, outbox.frames_out
             try:
                 task = self._posted.get(timeout=pause)
             except Empty:
@@ -141,7 +147,7 @@ class LinkConnection:
                     task()
                 if session.handles.waiting:
                     outbox.write_released()
-                outbox.come_by()
+                outbox.write_polled()
             except BaseException:
                 _log.exception("the link's writer failed")
                 self._shut()
@@ -162,10 +168,10 @@ class LinkConnection:
                 self.bytes_in += size
                 for message in received(size):
                     receive(message)
-                if session.handles.waiting > _MANY_RELEASED:
+                if session.handles.waiting > _MAX_PENDING_RELEASES:
                     self._wake()
-                    if session.handles.waiting > _MAX_RELEASED:
-                        self._overflowed(f"{_MAX_RELEASED:,} handles", "release.unsent")
+                    if session.handles.waiting > _MAX_UNSENT_RELEASES:
+                        self._overflowed(f"{_MAX_UNSENT_RELEASES:,} handles", "release.unsent")
             why = session.broken(self._goaway_text or "the JVM closed the connection or has ended")
         except ProtocolError as error:
             why = session.broken(str(error))
@@ -182,11 +188,11 @@ class LinkConnection:
     def _refuse(self, error: ProtocolError) -> None:
         _log.error("%s", error)
         with suppress(OSError):
-            self._socket.settimeout(_GOODBYE_SECONDS)
+            self._socket.settimeout(_GOAWAY_SECONDS)
             self._socket.sendall(self.session.goaway(GoAway.MALFORMED, str(error)))
 
     def _goaway(self, code: int, text: str) -> None:
-        self._goaway_text = f"the JVM said goodbye: {text} (code {code})"
+        self._goaway_text = f"the JVM sent GOAWAY: {text} (code {code})"
         if code != GoAway.CLOSING:
             _log.error("%s", self._goaway_text)
 
@@ -198,24 +204,26 @@ class LinkConnection:
     # The end.
 
     def _lose(self, why: PyrsError) -> None:
-        with self._losing:  # a second caller returns after the streams have ended, since the workers end then
+        """End the streams of the session, once."""
+        with self._losing:  # a second caller waits: it ends the workers afterwards, which the streams still use
             self.session.lost(why)
 
     def _finish(self, why: PyrsError) -> None:
+        """End the streams, close the socket and stop both threads. Called when the reader ends, or could not start."""
         self._lose(why)
         self._shut()
         with suppress(OSError):
             self._socket.close()
         self._posted.put(None)
-        self.executor.shutdown(0.0)  # ends idle threads: a link that ``reconnect`` replaces is not closed otherwise
+        self.executor.shutdown(0.0)  # ends idle threads: ``close`` is not called for a link that ``reconnect`` replaces
         self._ended.put(True)
         _live.discard(self)
 
     def _shut(self) -> None:
         """Shut the connection down, which wakes the reader.
 
-        Only the reader closes the socket: it may still have to read the GOAWAY of the peer, and would report a
-        descriptor that another thread closed as the reason for the end.
+        Only the reader closes the socket, because it may still need to read the GOAWAY of the peer. If another thread
+        closed it, the reader would report the invalid descriptor as the reason.
         """
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -230,24 +238,26 @@ class LinkConnection:
             return True
         if not self._closing:
             self._closing = True
-            self._posted.put(self._say_goodbye)
-        if not self._has_ended(min(_GOODBYE_SECONDS, deadline_seconds)):
-            # The writer is blocked by a peer that does not read. This wakes it, and the reader ends the streams.
+            self._posted.put(self._close_gracefully)
+        if not self._has_ended(min(_GOAWAY_SECONDS, deadline_seconds)):
+            # The peer does not read, so the writer is blocked. A shutdown of the socket wakes both threads.
             self._shut()
         return self._has_ended(deadline_seconds) and self.executor.shutdown(deadline_seconds)
 
-    def _say_goodbye(self) -> None:
+    def _close_gracefully(self) -> None:
+        """Write the queued frames and GOAWAY, then end the streams. For the writer thread."""
         session = self.session
         if session.open:
-            # A peer that does not read must not block the close: the socket has a deadline from here on.
-            self._socket.settimeout(_GOODBYE_SECONDS)
-            session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOODBYE_SECONDS)
+            # From now on writes have a deadline, because a peer that does not read must not block the close.
+            self._socket.settimeout(_GOAWAY_SECONDS)
+            session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOAWAY_SECONDS)
             self._lose(LinkClosed("the bridge was closed"))
         self._shut()
 
     def _has_ended(self, deadline_seconds: float) -> bool:
         try:
-            # A queue instead of thread.join: an interrupt of this wait leaves no lock held.
+            # A queue instead of thread.join: an interrupt of this wait leaves no lock held. The value is put back for
+            # the next caller.
             self._ended.put(self._ended.get(timeout=deadline_seconds))
         except Empty:
             return False
@@ -268,6 +278,7 @@ class LinkConnection:
 
 
 def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
+    """Connect and authenticate; return the socket, its decoder and the frames that are already decoded."""
     deadline = monotonic() + _HANDSHAKE_SECONDS
     connection = socket.create_connection(("127.0.0.1", port), timeout=_HANDSHAKE_SECONDS)
     try:
@@ -291,7 +302,8 @@ def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Fr
 
 def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame], deadline: float) -> Frame:
     while not messages:
-        # One deadline for the whole handshake: a listener that sends single bytes would renew a timeout of each read.
+        # One deadline for the whole handshake: a timeout for each read would not limit a listener that sends single
+        # bytes.
         left = deadline - monotonic()
         if left <= 0:
             raise TimeoutError(f"the JVM did not answer within {_HANDSHAKE_SECONDS:g} seconds")

@@ -1,4 +1,4 @@
-"""Encode a Python Publisher's signals for the peer: the publisher end."""
+"""Encode the signals of a Python Publisher for the peer."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ _SLOW_SECONDS = 0.001
 
 
 def _unknown() -> object:
-    """Stand in for the weak reference to an unknown Publisher."""
+    """Return None, like a weak reference whose Publisher was collected."""
     return None
 
 
 class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     """The Subscriber that feeds the elements of a Python Publisher to the link.
 
-    Each element is encoded inside its on_next. The drain loop calls the upstream Subscription, and the thread with the
-    writer's role calls ``take``. The ``Batches`` between them hold no more elements than the credit.
+    Each element is encoded inside its ``on_next`` and buffered in ``Batches``, which hold no more elements than the
+    credit. The drain loop calls the upstream Subscription. The thread with the writer's role calls ``take``.
 
-    Rules: 1.1, 1.3, 1.7, 1.9 and 2.13 are checked, since the Publisher may be third-party code. A violation ends only
-    this stream.
+    Rules: 1.1, 1.3, 1.7, 1.9 and 2.13 are checked, because the Publisher may be third-party code. A violation ends
+    only this stream.
     """
 
     __slots__ = (
         "_batches",
         "_cancelled",
+        "_chunk",
         "_context",
         "_credits",
         "_emitted",
@@ -51,14 +52,13 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "_granted",
         "_illegal_credit",
         "_large",
-        "_large_carries",
+        "_large_references",
         "_requesting",
         "_sent_terminal",
         "_session",
         "_subscription",
         "_terminal",
         "_upstream",
-        "_wanted",
         "handle",
         "id",
         "opened",
@@ -73,7 +73,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self.id = identifier
         self.opened = 0.0
         self.handle = 0  # of the Subscriber of the peer; 0 for a stream that the peer opened
-        self.publisher: Callable[[], object] = _unknown  # a weak reference, for its name
+        self.publisher: Callable[[], object] = _unknown  # a weak reference, to show its name
         self.site: Site | None = None
         self.queued = False
         self._session = session
@@ -81,12 +81,12 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
         self._large: Fragments | GatheredFragments | None = None
-        self._large_carries: list[object] = []
+        self._large_references: list[object] = []  # of the elements in ``_large``, until it is written
         self._granted = 0
         self._emitted = 0
-        self._wanted = 1  # the elements to pull from an iterator at once
+        self._chunk = 1  # the number of elements to pull from an iterator before a write
         self._subscription: Subscription | None = None
-        self._upstream: Subscription | None = None  # the same, until its cancel has returned
+        self._upstream: Subscription | None = None  # the same Subscription, kept until its cancel has returned
         self._requesting: int | None = None
         self._illegal_credit: int | None = None
         self._terminal: bytes | None = None
@@ -133,7 +133,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         except ConversionError as error:
             self._fail(error)
             return
-        except BaseException as error:  # a null signal, or an interrupt
+        except BaseException as error:  # a NullSignal, an interrupt or an exit
             self._fail(error)
             raise
         finally:
@@ -148,17 +148,17 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._forward_pending()
         elif not self.queued:
             self._session.outbox.ready(self)
-            self._session.outbox.nudge()
+            self._session.outbox.wake_writer()
             self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         """Take up to ``limit`` elements from an iterator, each like one on_next."""
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
-            return self._taken(0, limit)
+            return self._consumed(0, limit)
         outbox, batches = self._session.outbox, self._batches
         taken = 0
-        outbox.watch(self)
+        outbox.poll(self)
         try:
             while taken < limit and not self._cancelled and self._terminal is None:
                 credit = self._granted - self._emitted
@@ -166,8 +166,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     self._fail(self._exceeded())
                     break
                 # The elements of a slow iterator are sent one by one. A fast iterator fills batches; if it stalls
-                # inside a batch, the writer thread polls for its elements.
-                wanted = min(self._wanted, limit - taken, credit)
+                # inside a batch, the polling writer thread sends the elements so far.
+                wanted = min(self._chunk, limit - taken, credit)
                 started = perf_counter()
                 count, failure = batches.fill(iterator, wanted)
                 slow = perf_counter() - started > _SLOW_SECONDS
@@ -183,17 +183,17 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     raise failure
                 if count < wanted:
                     break
-                self._wanted = 1 if slow else min(self._wanted * 4, MAX_ELEMENTS)
+                self._chunk = 1 if slow else min(self._chunk * 4, MAX_ELEMENTS)
         finally:
-            outbox.unwatch(self)
+            outbox.stop_polling(self)
             self._gate.release()
-        return self._taken(taken, limit)
+        return self._consumed(taken, limit)
 
-    def _taken(self, taken: int, limit: int) -> int:
+    def _consumed(self, taken: int, limit: int) -> int:
         """Return the result of ``consume``; cancel upstream first if the stream is over.
 
-        The drain loop may not have cancelled yet, and a source takes an incomplete count for its end otherwise. A
-        stream of a link would offer the same elements until the drain loop cancels it.
+        A source that is not cancelled takes a result below ``limit`` for the end of its iterator, and an
+        ``InboundStream`` as the source would offer the remaining elements again. The drain loop may cancel too late.
         """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
@@ -208,7 +208,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """
         given: object = error
         if not isinstance(given, BaseException):
-            self._no_error(given)
+            self._not_an_error(given)
             return
         if self._terminal is not None:
             hooks.on_error_dropped(error)  # no signal follows a terminal signal (§1.7)
@@ -216,13 +216,13 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._subscription = self._upstream = None
         self._terminate(self._session.codec.encode_error(error))
 
-    def _no_error(self, given: object) -> None:
+    def _not_an_error(self, given: object) -> None:
         if given is None:
             violation = NullSignal("on_error(None): an error is needed")
             self._fail(violation)
             raise violation
         what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
-        self._fail(TypeError(f"on_error takes an exception, the Publisher gave {what}"))
+        self._fail(TypeError(f"on_error takes an exception, but the Publisher passed {what}"))
 
     def on_complete(self) -> None:
         """End the stream."""
@@ -254,7 +254,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.outbox.flush()
 
     def _forward_pending(self) -> None:
-        """Forward new credit or a cancel to a source that emits inside request()."""
+        """Forward new credit or a cancel now if the source emits inside ``request``, which occupies the drain loop."""
         if self._requesting == threading.get_ident():
             subscription = self._subscription
             if self._cancelled:
@@ -273,7 +273,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._granted = add_demand(self._granted, total)
         return total
 
-    # Called by the reader, which only records.
+    # Called by the reader thread, which only records.
 
     def requested(self, n: int) -> None:
         """Process REQUEST."""
@@ -296,7 +296,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     # The drain loop, which calls the upstream Subscription.
 
     def _has_work(self) -> bool:
-        if self._cancelled:  # also before on_subscribe, which may never come
+        if self._cancelled:  # also before on_subscribe, which a third-party Publisher may never call
             return self._subscription is not None or self.id in self._session.streams
         if self._terminal is not None:
             return self._subscription is not None
@@ -319,7 +319,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 if n:
                     subscription.request(n)
         except BaseException as error:
-            # request must return normally (§3.16). If it raises, the stream ends.
+            # The Subscription violates §3.16: request must return normally.
             self._fail(error)
         finally:
             self._requesting = None
@@ -336,7 +336,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _cancel_upstream(self) -> None:
         subscription, self._subscription = self._subscription, None
         if self._cancelled:
-            # The writer takes back the handles of the elements that will not be written.
+            # Makes the writer release the handles of the elements that will not be written.
             self._session.outbox.ready(self)
             self._session.outbox.flush()
         self._session.ended_outbound(self)
@@ -353,9 +353,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """Return the next frame of this stream, and whether more follow."""
         if self._large:
             part: FrameBytes = self._large.__next__()
-            return part, bool(self._large or self._large_carries or self._batches or self._terminal is not None)
-        # One turn after the last fragment: until that is written, RELEASE must not overtake it.
-        self._large_carries = []
+            return part, bool(self._large or self._large_references or self._batches or self._terminal is not None)
+        # The references are held for one turn more than there are fragments: before the last fragment is written, no
+        # RELEASE may be sent for them.
+        self._large_references = []
         if self._cancelled or self._sent_terminal:
             self._batches.discard(self._session.codec.disown)
             self._session.ended_outbound(self)
@@ -376,16 +377,16 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             if size <= MAX_BODY:
                 return frame(kind, self.id, header + elements), more
             self._large = Fragments(kind, self.id, elements, header)
-            self._large_carries = batch.carried
+            self._large_references = batch.carried
             return next(self._large), bool(self._large) or more
         if terminal is None:
             return b"", False
         return self._last(terminal)
 
     def _refuse(self, batch: OutboundBatch, size: int) -> tuple[bytes, bool]:
-        """Send an error in place of an element that is too large, and drop what follows it.
+        """Send an error instead of an element that is too large, and drop the elements after it.
 
-        The Publisher may have completed already. Its terminal signal is not sent, since an element is missing.
+        The Publisher may have completed already. Its terminal signal is not sent, because an element is missing.
         """
         codec = self._session.codec
         error = ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most")
@@ -400,7 +401,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return self._last(terminal)
 
     def _last(self, terminal: bytes) -> tuple[bytes, bool]:
-        """Return the first frame of a terminal signal. Nothing is sent after it."""
+        """Return the first frame of the terminal signal, and whether more follow."""
         self._sent_terminal = True
         self._session.ended_outbound(self)
         if not terminal:
@@ -409,8 +410,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return next(self._large), bool(self._large)
 
     @property
-    def in_flight(self) -> int:
-        """The credit that the Publisher has not used yet."""
+    def unused_credit(self) -> int:
+        """The number of elements that the Publisher may still emit."""
         return max(0, self._granted - self._emitted)
 
     @property

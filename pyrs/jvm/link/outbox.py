@@ -47,10 +47,10 @@ def on_event_loop() -> bool:
 
 
 class Outbox:
-    """The queue of control frames, and of the sources that are ready in turn.
+    """The queue of control frames, and the queue of the sources that have frames.
 
-    A source holds no more than the credit of its stream. ``overflowed`` is called when more than ``link.unsent``
-    control frames wait: the peer sends frames that need an answer, and does not read.
+    A source holds no more elements than the credit of its stream. ``overflowed`` is called when more than
+    ``link.unsent`` control frames wait, because the peer sends frames that need an answer but does not read.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class Outbox:
         self._released = released
         self._control: deque[bytes] = deque()
         self._ready: deque[FrameSource] = deque()
-        self._watched: set[FrameSource] = set()
+        self._polled: set[FrameSource] = set()
         self._writing = threading.Lock()
         self.closed = False
         self.overflowed: Callable[[], object] = lambda: None
-        self.attended = False
-        """True while the writer thread polls every few milliseconds."""
+        self.polling = False
+        """True while the writer thread polls at short intervals."""
         self.bytes_out = 0
         self.frames_out = 0
 
@@ -78,29 +78,29 @@ class Outbox:
                 self.overflowed()
 
     def ready(self, source: FrameSource) -> None:
-        """Queue a source for its turn; ``flush`` or ``nudge`` sends it."""
+        """Queue a source for its turn; ``flush`` or ``wake_writer`` sends it."""
         if not source.queued and not self.closed:
             source.queued = True
             self._ready.append(source)
 
-    def watch(self, source: FrameSource) -> None:
-        """Poll a source, which cannot announce its elements if its iterator stalls."""
-        self._watched.add(source)
-        if not self.attended:
+    def poll(self, source: FrameSource) -> None:
+        """Make the writer thread poll a source, which may stall in its iterator before it calls ``ready``."""
+        self._polled.add(source)
+        if not self.polling:
             self._wake()
 
-    def unwatch(self, source: FrameSource) -> None:
+    def stop_polling(self, source: FrameSource) -> None:
         """Stop polling a source."""
-        self._watched.discard(source)
+        self._polled.discard(source)
 
     @property
-    def watches(self) -> bool:
+    def has_polled(self) -> bool:
         """True if a source is polled."""
-        return bool(self._watched)
+        return bool(self._polled)
 
-    def come_by(self) -> None:
+    def write_polled(self) -> None:
         """Write the elements of the polled sources. For the writer thread."""
-        for source in tuple(self._watched):
+        for source in tuple(self._polled):
             self.ready(source)
         self.write()
 
@@ -109,19 +109,19 @@ class Outbox:
         """True if frames are queued."""
         return bool(self._control or self._ready)
 
-    def nudge(self) -> None:
+    def wake_writer(self) -> None:
         """Wake the writer thread."""
         self._wake()
 
     def flush(self) -> None:
-        """Write the queued frames, unless another thread writes or this must not block."""
+        """Write the queued frames, or wake the writer thread if this thread must not block."""
         if may_write():
             self.write()
         else:
             self._wake()
 
     def write(self) -> None:
-        """Write until the queues are empty. Only for threads that may block."""
+        """Write until the queues are empty, unless another thread writes. Only for threads that may block."""
         writing = self._writing
         # The queues are checked again after the release of the role, for frames that were queued during the last round.
         while (self._control or self._ready) and writing.acquire(blocking=False):
@@ -131,7 +131,7 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Write the queued frames and ``data`` at the link's end. For the writer thread."""
+        """Write the queued frames, then ``data`` as the last frame. For the writer thread."""
         self.write()
         if self._writing.acquire(timeout=deadline_seconds):
             try:
@@ -140,14 +140,14 @@ class Outbox:
                 self._writing.release()
 
     def write_released(self) -> None:
-        """Write the RELEASE frames of the finalizers."""
+        """Write RELEASE frames for the handles that finalizers released."""
         data = self._released()
         if data:
             self.control(data)
         self.write()
 
     def _round(self) -> None:
-        # RELEASE goes ahead of the frames of this round: the handles that this round returns are still referenced.
+        # Control frames go first. No RELEASE among them is for a handle in this round's elements, which still hold it.
         parts: list[Buffer] = []
         control, ready = self._control, self._ready
         size = 0
@@ -165,7 +165,7 @@ class Outbox:
                 source = ready.popleft()
             except IndexError:
                 return
-            # Cleared before the source is read: an element that is added from here on queues the source again.
+            # Cleared before the source is read, so that an element that is added afterwards queues the source again.
             source.queued = False
             frame, more = source.take()
             if more:
@@ -181,14 +181,14 @@ class Outbox:
             return
         self.frames_out += len(parts)
         self.bytes_out += size
-        self._send(b"".join(parts))  # without a copy of a single part
+        self._send(b"".join(parts))  # returns a single part without a copy
 
     def close(self) -> None:
         """Drop the queued frames and accept no more."""
         self.closed = True
         self._control.clear()
         self._ready.clear()
-        self._watched.clear()
+        self._polled.clear()
 
 
 class Message:

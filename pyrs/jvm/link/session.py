@@ -312,7 +312,7 @@ class Session(StreamHost):
     def _answer_now(self, data: bytes) -> None:
         """Queue a control frame from the reader, which must not write: the peer may not read."""
         self.outbox.control(data)
-        self.outbox.nudge()
+        self.outbox.wake_writer()
 
     def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]) -> None:
         if len(self.streams) >= MAX_STREAMS:
