@@ -15,7 +15,7 @@ T = TypeVar("T")
 class SubscriberPuppet(Protocol):
     """Controls a Subscriber under test.
 
-    Implement it, and register it with the probe in on_subscribe.
+    The implementation under test provides it, and registers it with the probe in ``on_subscribe``.
     """
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Probe(Generic[T]):
     # Called by the test.
 
     def expect_next(self, expected: T) -> None:
-        """Wait for an element."""
+        """Wait for an element; record an error if it is not equal to ``expected``."""
         received = self._elements.next(
             self.env.timeout, f"{self._name} did not call register_on_next({named(expected)})"
         )
@@ -68,24 +68,24 @@ class Probe(Generic[T]):
             self.env.flop(f"{self._name} reported on_next({named(received)}) instead of on_next({named(expected)})")
 
     def expect_completion(self) -> None:
-        """Wait for on_complete."""
+        """Wait for ``on_complete``; record an error if it does not arrive."""
         self._elements.expect_completion(self.env.timeout, f"{self._name} did not call register_on_complete()")
 
     def expect_error(self, expected: BaseException) -> None:
-        """Wait for an error; it must be the same object."""
+        """Wait for ``on_error``; record an error if it does not carry the same object."""
         self._error.expect_completion(self.env.timeout, f"{self._name} did not call register_on_error({expected!r})")
         if self._error.is_completed and self._error.value is not expected:
             self.env.flop(f"{self._name} reported on_error({self._error.value!r}) instead of on_error({expected!r})")
 
     def expect_none(self) -> None:
-        """Wait for ``no_signals_timeout``; record an error if anything arrives."""
+        """Wait for ``no_signals_timeout``; record an error if an element or ``on_complete`` arrives."""
         self._elements.expect_none(self.env.no_signals_timeout, "expected no element but received")
 
 
 class WhiteboxProbe(Probe[T]):
     """Receives the reports of a Subscriber under test.
 
-    Call each ``register_`` method in the signal of that name.
+    The Subscriber calls ``register_on_next`` in ``on_next``, and the other ``register_`` methods accordingly.
     """
 
     def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
@@ -99,7 +99,7 @@ class WhiteboxProbe(Probe[T]):
 
     @property
     def puppet(self) -> SubscriberPuppet:
-        """The puppet; its methods have the deadline of hooks."""
+        """The registered puppet; each call is limited by ``hook_timeout``."""
         return _TimedPuppet(self.env, self._puppet.value)
 
     def expect_puppet(self) -> None:
@@ -121,7 +121,7 @@ class _TimedPuppet(SubscriberPuppet):
 
 
 class BlackboxProxy(Probe[T], Subscriber[T]):
-    """Forwards all signals to a Subscriber under test and records them."""
+    """Forwards all signals to a Subscriber under test, and records those after ``on_subscribe``."""
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:
         promise: Promise[Subscriber[T]] = Promise(env)
