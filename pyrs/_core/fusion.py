@@ -20,7 +20,7 @@ from operator import length_hint
 from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_ours
+from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_own_code
 from pyrs.errors import NullSignal
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class FusibleStage(Protocol):
 
     def blame(self, error: BaseException) -> None: ...
 
-    def passed_by(self, error: BaseException) -> None: ...
+    def on_chain_error(self, error: BaseException) -> None: ...
 
 
 class IteratorConsumer(ABC, Generic[T_contra]):
@@ -135,7 +135,7 @@ class Chain(Generic[T]):
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
         """Return the first ``count`` elements, with an end that is known at once."""
-        count = min(count, sys.maxsize)  # the most that these iterators can count
+        count = min(count, sys.maxsize)  # the maximum of these iterators
         ticks = repeat(True, count)
         self._gauges.append(ticks)
         # compress pulls the element before the tick, so islice prevents that one element too many is pulled.
@@ -204,7 +204,7 @@ class Chain(Generic[T]):
             parts = [(self._name, self._site), *((repr(stage), stage.site) for stage in self._stages)]
             add_note(error, "in one of " + ", ".join(f"{parts[n][0]} ({parts[n][1]})" for n in culprits))
         for stage in self._stages[max(culprits, default=0) :]:
-            stage.passed_by(error)
+            stage.on_chain_error(error)
 
     def _suspects(self, error: BaseException) -> Sequence[int]:
         """Return the places where the error may have arisen: one, if it is known.
@@ -221,7 +221,7 @@ class Chain(Generic[T]):
             known = [n for n, each in codes if each is code]
             if known:
                 return known
-            if not is_ours(code.co_filename):
+            if not is_own_code(code.co_filename):
                 break
             traceback = traceback.tb_next
         else:

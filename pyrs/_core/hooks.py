@@ -14,10 +14,10 @@ from pyrs._core.validation import checked_callable
 from pyrs.api import Subscription
 
 ErrorHook = Callable[[BaseException, str], None]
-"""Called with the error and a description of the place."""
+"""Called with the error and a description of where it was dropped."""
 
 ElementHook = Callable[[int, str], None]
-"""Called with the number of elements and a description of the place."""
+"""Called with the number of elements and a description of where they were dropped."""
 
 DiscardHook = Callable[[Any], object]
 """Called with each discarded element."""
@@ -89,9 +89,8 @@ def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
     """Set the hook for each discarded element and return the previous one; None removes it.
 
     The hook is called with every element that an operator, a sink or a bridge drops, after the functions of
-    ``do_on_discard``, on the thread that drops it. An exception is reported to the dropped-errors hook. A chain of
-    synchronous operators over an iterable reads the hook when it is subscribed to; all others when they drop an
-    element.
+    ``do_on_discard``, on the thread that drops it. An exception is reported to the dropped-errors hook. Set the hook
+    before ``subscribe``: operators may check at that time whether there is one.
 
     Raises:
         TypeError: ``hook`` is not callable.
@@ -113,8 +112,8 @@ def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
 def discards_of(subscriber: object) -> Discards:
     """Return the functions of ``do_on_discard`` downstream of an operator with this Subscriber.
 
-    A third-party Subscriber has none. This reads an attribute, not a context variable: an inner stream belongs to the
-    operator that subscribes to it, on any thread.
+    A third-party Subscriber has none. The functions are an attribute of the Subscriber and not a context variable, so
+    that an inner stream has those of the operator that subscribes to it, on any thread.
     """
     try:
         discards = getattr(subscriber, "discards", None)
@@ -141,9 +140,9 @@ def discard(discards: Discards, element: Any) -> None:
 
 
 def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any]) -> None:
-    """Empty a buffer and discard its elements, a list from its end.
+    """Empty a buffer and discard its elements; a list is emptied from its end.
 
-    Another thread may append or remove elements at the same time: each one is discarded once.
+    Another thread may append or remove elements at the same time. No element is discarded twice.
     """
     if not is_discarding(discards):
         elements.clear()
@@ -169,7 +168,7 @@ def on_error_dropped(error: BaseException, where: str = "") -> None:
 def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False) -> None:
     """Report elements that no Subscriber receives; never raise an Exception.
 
-    If the Subscriber has cancelled, the default hook writes a debug record.
+    After a cancel, the default hook writes its record at level DEBUG.
     """
     if count <= 0:
         return
@@ -199,7 +198,7 @@ def observe_drops(observer: Callable[[int, str], object] | None) -> None:
 def cancel_safely(subscription: Subscription | None) -> None:
     """Cancel a Subscription, if there is one, and report an Exception that it raises.
 
-    Rule 3.15 binds the foreign Subscription. A cancel that passes through ours must return normally all the same.
+    A third-party Subscription may violate §3.15, but the Subscriptions of pyrs that forward the cancel must not.
     """
     if subscription is not None:
         try:

@@ -317,7 +317,8 @@ class AlignedHub(Hub[T]):
     Elements that cannot be signalled at once are held, up to the capacity.
 
     Args:
-        capacity: the most elements held; None if elements are pushed serially and only as requested from the source.
+        capacity: the maximum number of buffered elements; None if elements are pushed serially and only as requested
+            from the source.
     """
 
     def __init__(self, capacity: int | None) -> None:

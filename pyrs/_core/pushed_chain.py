@@ -1,4 +1,4 @@
-"""A chain of synchronous stages as one Subscriber, which keeps the rules for them."""
+"""A chain of synchronous stages as one Subscriber, which enforces the rules for all of them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class PushedChainPublisher(Publisher[Any]):
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         downstream = checked_subscriber(subscriber)
-        # A chain takes an iterator only to pass one on: a loop over on_next would not see the state of the source.
-        passes = isinstance(downstream, IteratorConsumer) and not downstream.steady_only
-        attach(self.source, (ConsumingChainSubscriber if passes else PushedChainSubscriber)(downstream, self.stages))
+        # The chain takes an iterator only if its Subscriber does. Otherwise the source calls on_next in its own loop,
+        # which also checks the source's state after each element.
+        consumes = isinstance(downstream, IteratorConsumer) and not downstream.steady_only
+        attach(self.source, (ConsumingChainSubscriber if consumes else PushedChainSubscriber)(downstream, self.stages))
 
     def __repr__(self) -> str:
         return ".".join([repr(self.source), *map(repr, self.stages)])
@@ -41,9 +42,9 @@ class PushedChainPublisher(Publisher[Any]):
 class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     """The Subscriber of the source and the Subscription for downstream in one object.
 
-    The source signals serially (§1.3) and answers an illegal request (§3.9), or a stage that emits after the source
-    has ended does. Demand is kept element by element (§1.1). Each stage that runs user code is guarded: what it raises
-    cancels upstream and fails downstream of that stage.
+    The source signals serially (§1.3) and answers an illegal request (§3.9); a stage that emits after the source has
+    ended answers it itself. Each stage keeps demand exact (§1.1): it requests another element for each that it drops.
+    An exception of a stage cancels upstream of that stage and fails downstream of it.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 4.1, 4.2, and those of ``DownstreamSubscription``.
     """
@@ -51,8 +52,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         super().__init__(subscriber, None)
         self._open = True  # upstream neither cancelled nor terminated
-        self._cancelled = 0  # how many stages, from the first, received a cancel
-        self._finished = -1  # the place of the last stage that ended the stream by itself
+        self._cancelled = 0  # the number of stages, from the first, that received a cancel
+        self._finished = -1  # the place of the last stage that called ``finish``
         self._subscribed = False
         self._upstream: Subscription | None = None
         self._exit: tuple[BaseException, int] | None = None  # an interrupt or exit, and the stage that forwarded it
@@ -64,7 +65,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._link()
 
     def _link(self) -> None:
-        """Connect the runs: signals towards the Subscriber, demand the other way."""
+        """Connect the runs: signals go downstream, demand goes upstream."""
         runs = self._runs
         discarding = hooks.is_discarding(self.discards)
         for run in runs:
@@ -74,7 +75,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         plain = [run.plain() for run in runs]
         complete: Callable[[], None] = self._deliver_complete
         fail: Callable[[BaseException], None] = self._deliver_error
-        following = len(runs)  # the first stage of the segment behind this run
+        following = len(runs)  # the stage at which the segment after this run stops
         for place in reversed(range(len(runs))):
             run = runs[place]
             run.complete, run.fail, run.finish = complete, fail, partial(self._finish_from, place)
@@ -97,9 +98,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _segment(
         self, plain: Sequence[tuple[int, Callable[[Any], Any]] | None], start: int, stop: int, *, first: bool = False
     ) -> Callable[[Any], None]:
-        """Return a function that passes an element through the plain stages.
+        """Return a function that passes an element through a segment: the plain stages from ``start`` to ``stop``.
 
-        Behind them comes the run at ``stop``, or the Subscriber. One frame serves a whole segment.
+        The result goes to the run at ``stop``, or to the Subscriber. A segment costs one Python frame per element.
         """
         runs = self._runs
         steps = [(place, *each) for place, each in enumerate(plain[start:stop], start) if each]
@@ -158,7 +159,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> _Failure | None:
-        """Return the failure of an element that is None, or that is the first one and a coroutine."""
+        """Return a failure if the element is None, or if the first mapped element is a coroutine."""
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -169,7 +170,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             return error, self._emitting, mapping
         return None
 
-    # From upstream.
+    # Called by upstream.
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:
@@ -187,12 +188,12 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 run.on_subscribe()
         except BaseException as error:
             refused = error
-            self._cancel_upstream(place)  # before anything is requested of it
-        self._introduce()  # 1.9, also where only an error follows
+            self._cancel_upstream(place)  # before the Subscriber can request
+        self._introduce()  # 1.9: also before an error
         if refused is not None:
             self._stage_raised(refused, place)
             return
-        # The last one first: a terminal signal that a stage begins with reaches stages that have begun.
+        # From the last to the first, because begin() may send a terminal signal to the stages after it.
         for place in reversed(range(len(self._runs))):
             if self._subscriber is None or place < self._cancelled:
                 return  # a stage ended the stream, or the Subscriber cancelled
@@ -220,7 +221,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._upstream = None  # 2.4
             self._complete_runs()
 
-    # From downstream.
+    # Called by downstream.
 
     def _on_request(self, n: int) -> None:
         try:
@@ -237,17 +238,17 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._forget()
         self._cancel_upstream(len(self._runs))
 
-    # From the stages.
+    # Called by the stages.
 
     def _request_upstream(self, n: int) -> None:
         upstream = self._upstream
-        if upstream is not None:  # else the stage that emits after the end answers n <= 0 (3.9)
-            upstream.request(min(n, UNBOUNDED))  # 3.17: a long of a foreign Subscription holds no more
+        if upstream is not None:
+            upstream.request(min(n, UNBOUNDED))  # 3.17: the maximum of a third-party Subscription
 
     def _finish_from(self, place: int) -> None:
         """End the stream from a stage: cancel upstream of it, complete downstream."""
         if place <= self._finished:
-            return  # a later stage ended the stream while it handled an element, or as it began
+            return  # a later stage has ended the stream already
         self._finished = place
         self._cancel_upstream(place)  # 2.6
         self._runs[place].complete()
@@ -271,7 +272,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         finally:
             self._release()
 
-    # The engine.
+    # Lifecycle.
 
     @property
     def _call(self) -> str:
@@ -335,13 +336,13 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             BaseException: the error itself, if it is an interrupt or an exit.
         """
         is_exit = hooks.is_exit(error)
-        # An exit propagates through the segments before the stage that forwarded it. They must not forward it again if
-        # a later stage holds it back behind elements that were not demanded.
+        # An exit that a stage forwards as on_error is also raised, through the segments of earlier stages. They must
+        # not forward it again while a later stage delays the on_error until its buffered elements are demanded.
         exit_, last = self._exit or (None, 0)
         if not is_exit or (self._live and (error is not exit_ or place > last)):
             if is_exit:
                 self._exit = error, place
-            if not is_exit or not hasattr(error, "__notes__"):  # else on_cancel of a stage before this one raised it
+            if not is_exit or not hasattr(error, "__notes__"):  # otherwise on_cancel of an earlier stage raised it
                 self._stages[place if blamed is None else blamed].blame(error)
             self._cancel_upstream(place)
             self._runs[place].fail(error)
@@ -357,9 +358,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
 
 
 class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
-    """A chain whose Subscriber takes an iterator too.
+    """A chain that takes an iterator, because its Subscriber takes one.
 
-    A source with a list of elements, such as a stream of a JVM, calls it once for the list.
+    A source with a list of elements, such as a stream from a JVM, then makes one call for the whole list.
     """
 
     steady_only = True
@@ -367,20 +368,20 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         super().__init__(subscriber, stages)
         self._taken = 0  # the elements that the last call of ``consume`` took
-        self._ending: Callable[[], None] | None = None  # the terminal signal to send when it returns
+        self._deferred: Callable[[], None] | None = None  # sends the terminal signal after the call
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         subscriber: Any = self._subscriber
         if subscriber is not None and len(self._steps) == 1:
-            passed = self._through(iterator, limit)
+            processed = self._process(iterator, limit)
             try:
-                subscriber.consume(passed, limit)
+                subscriber.consume(processed, limit)
             finally:
-                passed.close()
-                # A terminal signal must not overtake the elements that the Subscriber took in one go.
-                ending, self._ending = self._ending, None
-                if ending is not None:
-                    ending()
+                processed.close()
+                # A terminal signal must not overtake the elements that the Subscriber takes from the iterator.
+                deferred, self._deferred = self._deferred, None
+                if deferred is not None:
+                    deferred()
             return self._taken
         taken = 0
         for taken, element in enumerate(islice(iterator, limit), 1):  # noqa: B007 - returned
@@ -389,8 +390,8 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
                 break
         return taken
 
-    def _through(self, iterator: Iterator[Any], limit: int) -> Generator[Any, None, None]:
-        """Pass elements through the only segment, as the function of ``_segment`` does."""
+    def _process(self, iterator: Iterator[Any], limit: int) -> Generator[Any, None, None]:
+        """Yield the elements that the only segment emits; the same steps as in ``_segment``."""
         steps, runs, discards = self._steps[0], self._runs, self.discards
         taken = 0
         try:
@@ -414,7 +415,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
                             if result is DROP:
                                 break
                             if result is END:
-                                self._ending = runs[place].finish
+                                self._deferred = runs[place].finish
                                 return
                             element = result
                     else:
@@ -424,17 +425,17 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
                         runs[place].skip()
                         continue
                 except BaseException as error:
-                    self._ending = partial(self._stage_raised, error, place)
+                    self._deferred = partial(self._stage_raised, error, place)
                     hooks.discard(discards, element)
                     return
                 if element is None or self._mapping is not None:
                     failure = self._check(element)
                     if failure is not None:
-                        self._ending = partial(self._stage_raised, *failure)
+                        self._deferred = partial(self._stage_raised, *failure)
                         if element is not None:
                             hooks.discard(discards, element)
                         return
-                if self._subscriber is None:  # a function cancelled
+                if self._subscriber is None:  # a function of a stage cancelled
                     hooks.discard(discards, element)
                     return
                 yield element

@@ -31,7 +31,7 @@ class ReplayHub(Hub[T]):
     history, or that is held when the hub is abandoned, is discarded if no Subscriber has received it.
 
     Args:
-        limit: the most elements of the history, None for all.
+        limit: the maximum number of elements in the history; None for all.
         seconds: how long an element belongs to the history, None for ever.
         now: the clock for that.
         capacity: how many elements more may be held for slow Subscribers; None as in ``AlignedHub``.

@@ -1,8 +1,8 @@
-"""The state of a stream between two elements, so that another process can continue it.
+"""Save the state of a stream between two elements, and restore it in another process.
 
 An operator whose state can be saved lists the variables that hold it in ``saved``: attributes of its run or, if the
-run is a plain function, variables of that function. The run itself needs no further code, and nothing is recorded
-while elements flow.
+run is a plain function, variables of that function's closure. They are read only when the state is saved, so saving
+costs nothing per element.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SavedRun:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing but the saved state is left of the elements so far."""
+        """Return whether the variables are the whole state: no element is buffered elsewhere or being processed."""
         return not isinstance(self._run, OperatorSubscription) or self._run.is_idle()
 
     def state(self) -> list[Any]:
@@ -65,7 +65,7 @@ def _cell(run: PlainRun, name: str) -> CellType:
 
 
 class _Resumed(Publisher[Any]):
-    """One Publisher of a chain. It restores the state of a subscription before its first signal."""
+    """A Publisher of a chain, which restores the state of each run before its first signal."""
 
     carries_context = True
 
@@ -79,18 +79,18 @@ class _Resumed(Publisher[Any]):
         publisher = self._publisher
         if isinstance(publisher, PushedChainPublisher):
             chain = PushedChainSubscriber(subscriber, publisher.stages)
-            self._keep(zip(publisher.stages, chain._runs, strict=True))
+            self._add_runs(zip(publisher.stages, chain._runs, strict=True))
             self._source.subscribe(chain)
             return
         operator = copy(publisher)
         operator.source = self._source
         run = operator.run(subscriber)
-        self._keep([(operator, run)])
+        self._add_runs([(operator, run)])
         run.start()
 
-    def _keep(self, pairs: Any) -> None:
-        kept = [SavedRun(operator, run) for operator, run in pairs]
-        for run in reversed(kept):
+    def _add_runs(self, pairs: Any) -> None:
+        added = [SavedRun(operator, run) for operator, run in pairs]
+        for run in reversed(added):
             if self._states:
                 run.restore(self._states.pop())
             self._runs.append(run)
@@ -102,11 +102,11 @@ def resumed(
     """Return a Publisher that continues a chain of operators from a saved state.
 
     Args:
-        chain: the Publishers, the first one next to the source. Each is a ``PushedChainPublisher`` or an ``Operator``,
+        chain: the Publishers in the order of the elements. Each is a ``PushedChainPublisher`` or an ``Operator``,
             and has only operators whose ``saved`` is not None.
-        source: emits the further elements.
+        source: emits the elements after the saved state.
         runs: receives the runs at ``subscribe``, the last operator first.
-        states: the states of the runs in the order of the operators; empty for new ones.
+        states: the states of the runs in the order of the operators; empty to start without a state.
     """
     remaining = list(states)
     publisher = source

@@ -1,4 +1,4 @@
-"""Record where operators are assembled, and add the places to their errors.
+"""Record where operators are assembled, and add these lines to their errors.
 
 Each operator records the line of user code that called it: a few stack frames are inspected when a stream is built, and
 none per element. An error of an operator gets a note with the operator's call and that line, which Python prints below
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-_MOST_NOTES = 32
+_MAX_NOTES = 32
 """The maximum number of notes per error. A replayed error receives further notes from each stream."""
 
-_MOST_RAISES: Final = 8
-"""The number of raises of an error after which its traceback is reset."""
+_MAX_RAISES: Final = 8
+"""The number of times that an error is raised before its traceback is reset."""
 
 
 class Site(NamedTuple):
@@ -36,7 +36,7 @@ def assembly_site() -> Site | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_PACKAGE):  # is_ours inlined: this runs for each operator of each stream
+        if not file.startswith(_PACKAGE):  # is_own_code inlined: this runs for each operator of each stream
             return Site(file, frame.f_lineno)
         frame = frame.f_back
     return None
@@ -46,13 +46,13 @@ _COROUTINE = 0x80 | 0x100  # inspect.CO_COROUTINE, inspect.CO_ITERABLE_COROUTINE
 _PACKAGE = join(dirname(dirname(assembly_site.__code__.co_filename)), "")  # __file__ may be spelled differently
 
 
-def is_ours(file: str) -> bool:
+def is_own_code(file: str) -> bool:
     """Return whether a code object's file belongs to this package."""
     return file.startswith(_PACKAGE)
 
 
 def blame(error: BaseException, call: str, site: Site | None) -> None:
-    """Note on the error the operator call in which it was raised, and its site."""
+    """Add a note with the operator call that raised the error, and its line."""
     add_note(error, f"in {call}" + (f", assembled at {site}" if site else ""))
 
 
@@ -80,7 +80,7 @@ def is_coroutine_function(function: object) -> bool:
 
 
 def _is_marked(function: object) -> bool:
-    """Return whether the function is marked, as by ``inspect.markcoroutinefunction``."""
+    """Return whether ``inspect.markcoroutinefunction`` or ``asyncio`` marked the function."""
     for _ in range(8):
         for name in ("_is_coroutine_marker", "_is_coroutine"):
             if type(getattr(function, name, None)) is object:  # the marker; a mock has every attribute
@@ -103,25 +103,25 @@ def code_of_iterator(iterator: object) -> CodeType | None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note to the error, once.
+    """Add a note to the error, unless it has the same note.
 
     Python 3.10 stores notes but does not print them.
     """
     try:
         notes = getattr(error, "__notes__", ())
-        if note not in notes and len(notes) < _MOST_NOTES:
+        if note not in notes and len(notes) < _MAX_NOTES:
             # Not error.add_note: Python 3.10 has none, and a frozen exception rejects attributes.
             BaseException.__setattr__(error, "__notes__", [*notes, note])
-    except Exception:  # a foreign exception may reject the note, which is optional
+    except Exception:  # a third-party exception may reject attributes; the note is optional
         pass
 
 
 def raise_again(error: BaseException) -> NoReturn:
-    """Raise an error that was emitted.
+    """Raise an error that was received in ``on_error``.
 
-    A cached or replayed error may be emitted any number of times. Each raise prepends frames to its traceback, which
-    keep their locals alive. So the traceback is reset after several raises, but not at once: the frames of nested
-    streams help to debug.
+    A cached or replayed error may be raised any number of times. Each raise adds frames to its traceback, which keep
+    their local variables alive. So the traceback is reset after several raises, but not after the first one, because
+    the frames of nested streams help to debug.
     """
     original_traceback = entry = error.__traceback__
     raises = 0
@@ -131,7 +131,7 @@ def raise_again(error: BaseException) -> NoReturn:
             original_traceback = entry.tb_next
         entry = entry.tb_next
     try:
-        raise error if raises < _MOST_RAISES else error.with_traceback(original_traceback)
+        raise error if raises < _MAX_RAISES else error.with_traceback(original_traceback)
     finally:
         # Breaks the reference cycle of the error, its traceback and this frame.
         del error, original_traceback

@@ -76,8 +76,8 @@ class Stage(ABC):
         """Note on the error that it arose here."""
         blame(error, repr(self), self.site)
 
-    def passed_by(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
-        """React to an error of the iterator chain, as ``StageRun.on_error`` does."""
+    def on_chain_error(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
+        """React to an error of a fused chain, as ``StageRun.on_error`` does in a pushed chain."""
 
 
 class StageRun(ABC):

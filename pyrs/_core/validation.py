@@ -30,8 +30,8 @@ MISSING: Final[Any] = _Missing()
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
     """Return the function, or raise a TypeError if it cannot be called.
 
-    A coroutine function is rejected too, unless its result is awaited: its coroutine would never run, and is truthy and
-    unique as a key.
+    A coroutine function is rejected as well, unless ``awaited`` says that its result is awaited. Otherwise its
+    coroutines would never run; a predicate would always be true, and each key different.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")
@@ -76,7 +76,7 @@ def checked_natural(n: int, parameter: str, least: int = 0) -> int:
 
 
 def checked_number(value: object, parameter: str, what: str = "a number") -> float:
-    """Return a real number as a float, infinity if it is too large.
+    """Return a real number as a float; infinity if it is too large.
 
     Decimals, Fractions and numpy scalars are numbers; strings are not, and raise a TypeError.
     """
@@ -112,7 +112,7 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
 
 
 def checked_publisher(publisher: P, parameter: str) -> P:
-    """Return the publisher, or raise a TypeError if it is none."""
+    """Return the publisher, or raise a TypeError if it is not a Publisher."""
     if isinstance(publisher, type):
         raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
     if not callable(getattr(publisher, "subscribe", None)):
@@ -122,7 +122,7 @@ def checked_publisher(publisher: P, parameter: str) -> P:
 
 
 def checked_element(element: E | None, what: str) -> E:
-    """Return an element that ``what`` produced, or raise a NullSignal if it is None."""
+    """Return an element, or raise a NullSignal that names its origin ``what`` if it is None."""
     if element is None:
         raise NullSignal(f"None is not an element: {what} returned None")
     return element

@@ -19,7 +19,8 @@ Observer = Callable[[str, float], object]
 class Metrics:
     """Counters of subscriptions, demand and signals, for ``Stream.metrics``.
 
-    It adds up all subscriptions of all streams that use it. It can be read at any time, from any thread.
+    A Metrics object counts the subscriptions of all streams that use it. Its counters can be read at any time, from any
+    thread.
 
     Args:
         name: the name of the counters.
@@ -51,7 +52,7 @@ class Metrics:
         self.name = name
         self._observer = observer if observer is None else checked_callable(observer, "observer")
         self._clock = checked_callable(clock, "clock")
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._counts = dict.fromkeys(("subscribed", "requested", "elements", "completed", "failed", "cancelled"), 0)
         self._demand = 0
         self._first: float | None = None
@@ -100,7 +101,7 @@ class Metrics:
 
     @property
     def first_element_seconds(self) -> float | None:
-        """Return the time from the latest subscription to its first element, or None."""
+        """Return the latest measured time from ``on_subscribe`` to a first element, or None."""
         return self._first
 
     def __repr__(self) -> str:
@@ -120,7 +121,7 @@ class Metrics:
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         return f"<table><caption>{escape(self.name)}</caption>{cells}</table>"
 
-    def _grow(self, counter: str, by: int = 1, demand: int = 0) -> None:
+    def _add(self, counter: str, by: int = 1, demand: int = 0) -> None:
         with self._lock:
             self._counts[counter] += by
             self._demand += demand
@@ -143,17 +144,17 @@ class _MeasuredRun(ObservingRun):
         self._metrics = stage.metrics
         self._first = True
         self._began = 0.0
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
-        self._demand = 0  # this subscription's part of the demand; under the lock
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
+        self._demand = 0  # the unmet demand of this subscription; written under the lock
         self._over = False
 
     def on_subscribe(self) -> None:
         self._began = self._metrics._clock()
-        self._metrics._grow("subscribed")
+        self._metrics._add("subscribed")
 
     def request(self, n: int) -> None:
         if n > 0:
-            self._metrics._grow("requested", n, self._change(n))
+            self._metrics._add("requested", n, self._change(n))
         self.request_upstream(n)
 
     def on_next(self, element: Any) -> None:
@@ -162,18 +163,18 @@ class _MeasuredRun(ObservingRun):
             self._first = False
             metrics._first = seconds = metrics._clock() - self._began
             metrics._notify("first_element_seconds", seconds)
-        metrics._grow("elements", 1, self._change(-1))
+        metrics._add("elements", 1, self._change(-1))
         self.emit(element)
 
     def ended(self, how: str, error: BaseException | None) -> None:
         with self._lock:
             self._over, left = True, self._demand
         counter = {"on_complete": "completed", "on_error": "failed", "cancel": "cancelled"}[how]
-        self._metrics._grow(counter, 1, -left)
+        self._metrics._add(counter, 1, -left)
         self._metrics._notify("seconds", self._metrics._clock() - self._began)
 
     def _change(self, by: int) -> int:
-        """Change the demand and return the counted change; 0 after termination."""
+        """Change the unmet demand and return the change; 0 after termination."""
         with self._lock:
             if self._over:
                 return 0

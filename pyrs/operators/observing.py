@@ -35,11 +35,11 @@ class DoOnNext(ElementStage):
     def begin(self) -> Callable[[Any], Any]:
         action = self.action
 
-        def look(element: Any) -> Any:
+        def observe(element: Any) -> Any:
             action(element)
             return element
 
-        return look
+        return observe
 
     def __repr__(self) -> str:
         return f"do_on_next({name_of(self.action)})"
@@ -51,30 +51,31 @@ class ObservingRun(StageRun):
     sees_elements = False
 
     def __init__(self) -> None:
-        self._ended = Lock()  # never blocks: a cancel and a terminal signal may be concurrent
+        self._handled = Lock()  # never released: of a concurrent cancel and terminal signal, the first one acquires it
 
     def on_next(self, element: Any) -> None:
         self.emit(element)
 
     def on_complete(self) -> None:
-        if self._ended.acquire(blocking=False):
+        if self._handled.acquire(blocking=False):
             self.ended("on_complete", None)
         self.complete()
 
     def on_error(self, error: BaseException) -> None:
-        if self._ended.acquire(blocking=False):
+        if self._handled.acquire(blocking=False):
             self.ended("on_error", error)
         self.fail(error)
 
     def on_cancel(self) -> None:
-        if self._ended.acquire(blocking=False):
+        if self._handled.acquire(blocking=False):
             self.ended("cancel", None)
 
     @abstractmethod
     def ended(self, how: str, error: BaseException | None) -> None:
-        """Handle the signal before it is forwarded.
+        """Handle the first terminal signal or cancel before it is forwarded.
 
-        An exception fails the stream at ``on_complete``. At ``on_error`` and ``cancel`` it must not raise an Exception.
+        An exception at ``on_complete`` fails the stream. An implementation must not raise an Exception at ``on_error``
+        and ``cancel``.
 
         Args:
             how: ``on_complete``, ``on_error`` or ``cancel``.
@@ -83,7 +84,7 @@ class ObservingRun(StageRun):
 
 
 class _ActionRun(ObservingRun):
-    """Calls the action at the events of the stage."""
+    """Calls the action at those of ``on_complete``, ``on_error`` and ``cancel`` that its stage lists."""
 
     def __init__(self, stage: Action) -> None:
         super().__init__()
@@ -91,7 +92,7 @@ class _ActionRun(ObservingRun):
         self._context = capture()
 
     def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
-        """Call the action in the context of ``subscribe``: a request or a cancel may come from another."""
+        """Call the action in the context of ``subscribe``; a request or a cancel may come from another context."""
         bound(partial(self.stage.attempt, *arguments, failure=failure), self._context)()
 
     def ended(self, how: str, error: BaseException | None) -> None:
@@ -132,7 +133,7 @@ class _FinallyRun(_ActionRun):
         """Do nothing: ``release`` calls the action after upstream was cancelled."""
 
     def release(self) -> None:
-        if self._ended.acquire(blocking=False):
+        if self._handled.acquire(blocking=False):
             self.attempt()
 
 
@@ -148,12 +149,12 @@ _EVENTS = {
 
 
 class _DiscardingSubscriber(SubscriberWrapper[Any]):
-    """Carries the function to the operators upstream."""
+    """Makes the function known to the operators upstream, by its attribute ``discards``."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: DoOnDiscard) -> None:
         super().__init__(subscriber)
         self.discards = (operator.receive, *self.discards)
-        self.on_next = subscriber.on_next  # type: ignore[method-assign]  # saves a frame for each element
+        self.on_next = subscriber.on_next  # type: ignore[method-assign]  # saves a Python frame per element
 
 
 class _DiscardingConsumer(_DiscardingSubscriber, IteratorConsumer[Any]):
@@ -182,7 +183,7 @@ class DoOnDiscard(Operator[Any]):
 
 
 class _Receiver:
-    """Calls the function. Holds no source, because a bridge keeps it until the elements in flight have arrived."""
+    """Calls the function. Does not refer to the operator: a bridge keeps it until the elements in flight arrive."""
 
     def __init__(self, operator: DoOnDiscard, function: Callable[[Any], object]) -> None:
         self._function = function
@@ -211,9 +212,9 @@ class Action(PushedStage):
         return f"{self.method}({name_of(self.action)})"
 
     def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
-        """Call the action, and report its exception to the hook.
+        """Call the action, and report its exception to the dropped-errors hook.
 
-        The exception is also added as a note to the failure that the stream is about to forward.
+        The exception is also added as a note to ``failure``, the error that the stream is about to forward.
         """
         try:
             self.action(*arguments)
@@ -236,7 +237,7 @@ class _CheckpointRun(StageRun):
         self.emit(element)
 
     def on_error(self, error: BaseException) -> None:
-        self._stage.passed_by(error)
+        self._stage.on_chain_error(error)
         self.fail(error)
 
 
@@ -254,7 +255,7 @@ class Checkpoint(Stage):
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return iterator
 
-    def passed_by(self, error: BaseException) -> None:
+    def on_chain_error(self, error: BaseException) -> None:
         name = "a checkpoint" if self.name is None else f"checkpoint {self.name!r}"
         add_note(error, f"passed {name} at {self.site}")
 
@@ -268,7 +269,7 @@ class Log(PushedStage):
     def __init__(self, name: str | None, logger: Logger | None, level: int, shown: str) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, not {type(name).__name__}")
-        called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # accepts a LoggerAdapter too
+        called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # a LoggerAdapter has both
         if logger is not None and (isinstance(logger, type) or not all(map(callable, called))):
             raise TypeError(f"logger must be a logging.Logger, not {type(logger).__name__}")
         self.name = name

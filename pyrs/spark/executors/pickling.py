@@ -102,7 +102,7 @@ class _Counts(AccumulatorParam[Any]):  # type: ignore[misc]
         for name, count in value2.items():
             value1[name] = value1.get(name, 0) + count
             if self._metrics is not None and count:
-                self._metrics._grow(name, count)
+                self._metrics._add(name, count)
         return value1  # type: ignore[no-any-return]
 
 
