@@ -94,7 +94,7 @@ class Driver:
 
 @pytest.fixture
 def driver(_prompt: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Driver]]:
-    monkeypatch.setattr("pyrs.spark.source.server._LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("pyrs.spark.source.server._CHECK_SECONDS", 0.02)
     made: list[Driver] = []
 
     def make(*arguments: Any, **options: Any) -> Driver:

@@ -60,7 +60,7 @@ class Offsets:
         partitions: the partitions by name.
         latest: returns the end of a partition.
         start: the first offset of each partition, or a function of a partition.
-        limit: the most that an offset advances in a micro-batch, a function of partition, start and end, or None.
+        limit: the maximum advance of an offset in a micro-batch, a function of partition, start and end, or None.
 
     Attributes:
         latest: the ends of the partitions at the last call of ``after``; None before it.

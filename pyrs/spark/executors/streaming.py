@@ -72,7 +72,7 @@ def stream_from_publishers(
         latest: called with a partition; returns the offset after its last element. It must not decrease.
         start: the first offset of each partition, or a function of a partition. ``latest`` itself starts with the
             elements that are added after the start of the query.
-        limit: the most that an offset advances in a micro-batch, if offsets are numbers; or a function of a partition,
+        limit: the maximum advance of an offset in a micro-batch, if offsets are numbers; or a function of a partition,
             a start and an end that returns an offset after the start, at most the end. ``trigger(once=True)`` ignores
             it.
         prefetch: the number of elements that are requested ahead.

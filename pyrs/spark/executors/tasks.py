@@ -27,10 +27,10 @@ from pyrs.spark.schema.rows import RowEncoder
 from pyrs.stream.stream import Stream
 
 _GATHER_SECONDS = 0.2
-"""A batch is sent when its first row is this old, so that a slow stage does not hold a ``limit`` up."""
+"""The maximum age of the first row of a batch, so that a slow stage does not delay a ``limit``."""
 
-_AHEAD = 32  # elements, which may be batches if the stage makes batches of rows
-_LOOK_SECONDS = 0.5
+_AHEAD = 32  # elements to request ahead; an element of the stage may be a whole batch
+_CHECK_SECONDS = 0.5
 
 
 class Staged(NamedTuple):
@@ -42,7 +42,7 @@ class Staged(NamedTuple):
         shape: the type of its input elements.
         encoder: encodes its output elements.
         zone: the session's time zone, in which pandas shows times.
-        rows: the most rows of an output batch.
+        rows: the maximum number of rows in an output batch.
     """
 
     stage: Callable[..., Any]
@@ -87,7 +87,7 @@ class Published(NamedTuple):
         values: the pickled argument of the factory for each partition.
         encoder: encodes the elements.
         zone: the session's time zone, in which pandas shows times.
-        rows: the most rows of an output batch.
+        rows: the maximum number of rows in an output batch.
         prefetch: the number of elements that are requested ahead.
     """
 
@@ -101,7 +101,7 @@ class Published(NamedTuple):
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the batches of the Publishers whose numbers are in the input.
 
-        A task has one number, unless the user has coalesced partitions.
+        The input of a task is one number, or several after ``coalesce``.
 
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
@@ -121,7 +121,7 @@ class PublishedRange(NamedTuple):
         factory: returns the Publisher of a range.
         encoder: encodes the elements.
         zone: the session's time zone, in which pandas shows times.
-        rows: the most rows of an output batch.
+        rows: the maximum number of rows in an output batch.
         prefetch: the number of elements that are requested ahead.
     """
 
@@ -132,7 +132,11 @@ class PublishedRange(NamedTuple):
     prefetch: int
 
     def run(self, partition: int, part: tuple[Any, Any, Any]) -> Iterator[Any]:
-        """Yield the batches of a range, given as a partition of the user, a start and an end.
+        """Yield the batches of a range.
+
+        Args:
+            partition: the index of the partition, for the error.
+            part: the arguments of the factory: the user's partition, the start and the end.
 
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
@@ -146,7 +150,7 @@ class PublishedRange(NamedTuple):
 
 
 def _send(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
-    """Yield the batches of a stream and send each to Spark at once. Cancel the stream when the task ends."""
+    """Yield the batches of a stream, and flush the worker's output after each. Cancel the stream with the task."""
     output = _output_of_worker()
     flush = getattr(output, "flush", lambda: None)
     with _cancel_with_task(stream, output) as cancellable:
@@ -161,17 +165,17 @@ def _encode(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, row
     due = 0.0
     with closing(stream.to_iterable(prefetch=ahead)) as elements:  # type: ignore[type-var]
         for element in elements:
-            whole = _whole(element, encoder.arrow, zone)
-            if whole is None:
+            batch = _as_batch(element, encoder.arrow, zone)
+            if batch is None:
                 if not gathered:
                     due = monotonic() + _GATHER_SECONDS
                 gathered.append(element)
-            if gathered and (whole is not None or len(gathered) == rows or monotonic() > due):
+            if gathered and (batch is not None or len(gathered) == rows or monotonic() > due):
                 yield encoder.batch(gathered, number)
                 number += len(gathered)
                 gathered = []
-            if whole is not None:
-                yield encoder.fitted(whole, number)
+            if batch is not None:
+                yield encoder.fitted(batch, number)
                 number += 1
     if gathered:
         yield encoder.batch(gathered, number)
@@ -195,8 +199,8 @@ def _output_of_worker() -> Any:
 def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]:
     """Cancel a stream when Spark needs no more rows, for example after a ``limit``.
 
-    Spark then closes its connection to the worker, which would detect it only when it writes the next batch. A pulled
-    stream needs no such watch, because it runs only when Spark takes a row.
+    Spark then closes its connection to the worker. Without this, the worker would detect that only when it writes the
+    next batch. A pulled stream is not watched, because it runs only when Spark takes a row.
     """
     events = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
     if isinstance(stream.source, IterablePublisher) or not hasattr(select, "poll"):
@@ -209,14 +213,14 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
         yield stream
         return
 
-    def wait() -> bool:
+    def wait_for_close() -> bool:
         while not over.is_set():
-            if poll.poll(_LOOK_SECONDS * 1000):
+            if poll.poll(_CHECK_SECONDS * 1000):
                 break
-        return True
+        return True  # any element ends take_until
 
     try:
-        yield stream.take_until(from_callable(wait).subscribe_on(default_scheduler()))
+        yield stream.take_until(from_callable(wait_for_close).subscribe_on(default_scheduler()))
     finally:
         over.set()
 
@@ -224,13 +228,13 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
 def _failed(partition: int, error: BaseException, detail: str = "") -> PartitionFailed:
     """Return the error of a partition, with the traceback of its cause.
 
-    Spark's workers drop the cause where ``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled`` is set, which
-    is the default, and with it the line of the user's that raised.
+    By default (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an
+    error, and so the line of user code that raised it.
     """
     return PartitionFailed(partition, f"{detail}{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
-def _whole(element: Any, into: pyarrow.Schema, zone: str) -> Any:
+def _as_batch(element: Any, into: pyarrow.Schema, zone: str) -> Any:
     """Return the element as a RecordBatch if it is a batch, None if it is a row."""
     if isinstance(element, pyarrow.RecordBatch):
         return element
@@ -264,7 +268,7 @@ class Delivery(NamedTuple):
         """Subscribe a new Subscriber to the partition, and yield one row with the number of its elements.
 
         Raises:
-            PartitionFailed: the Subscriber or the factory raised; that is the cause.
+            PartitionFailed: the Subscriber or the factory raised, or the stream failed; that error is the cause.
         """
         try:
             subscriber = self.factory()
@@ -284,7 +288,7 @@ def _stream(shape: Shape, partition: int, batches: Iterable[Any]) -> Stream[Any]
 
 
 class _Once(Iterable[Any]):
-    """Allows one iteration, because a partition arrives over a socket."""
+    """An iterable that can be iterated once, because the rows of a partition arrive over a socket."""
 
     def __init__(self, iterator: Iterator[Any]) -> None:
         self._iterator: Iterator[Any] | None = iterator
@@ -348,7 +352,7 @@ class _Watched(Subscription):
 
 
 class _WatchedCoroutines(_Watched):
-    """Records the same for a Subscriber with at least one coroutine function."""
+    """A ``_Watched`` for a Subscriber some of whose methods are coroutine functions."""
 
     async def on_subscribe(self, subscription: Subscription, /) -> None:
         await super().on_subscribe(subscription)

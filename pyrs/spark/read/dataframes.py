@@ -20,14 +20,14 @@ from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_con
 from pyrs.stream.stream import Stream
 
 _MEMORY = 256 << 20
-_FEWEST_JOBS, _MOST_JOBS = 4, 16  # without a window, one for each core between these
+_MIN_JOBS, _MAX_JOBS = 4, 16  # the bounds of the default window, which is the number of cores
 _DECAY = 0.2  # the weight of a smaller partition in the expected size
-# The most that a job of several partitions is expected to return, and to take.
-_JOB_PARTITIONS = 64
-_JOB_BYTES = 1 << 20
-_JOB_SECONDS = 0.5
-_HELD_BATCHES = 8  # of a reader that streams
-_LOOK_SECONDS = 0.1
+# The limits of a job of several partitions: their number, and its expected result and duration.
+_MAX_JOB_PARTITIONS = 64
+_MAX_JOB_BYTES = 1 << 20
+_MAX_JOB_SECONDS = 0.5
+_MAX_HELD_BATCHES = 8  # of a reader that streams all partitions
+_CHECK_SECONDS = 0.1
 
 
 def from_dataframe(
@@ -41,25 +41,25 @@ def from_dataframe(
         job of partition 2      =====         after partition 0 was emitted
         --------------------0-0-0-1-1-1-2-2-|
 
-    Cold: each Subscriber plans the query and runs its own jobs. Nothing runs before the first request. The first
-    requested element starts the job of one partition, the second another, until ``window`` partitions are computed or
-    held. A partition that was emitted is replaced by the next one while there is demand. So a paused Subscriber starts
-    no job.
+    Cold: each Subscriber plans the query and runs its own jobs. Nothing runs before the first request. Each requested
+    element starts the job of another partition, until ``window`` partitions are being computed or are buffered. After a
+    partition is emitted, the next one starts if there is demand. So a paused Subscriber starts no job.
 
     Without a ``window`` there is at most one job for each core, from 4 to 16. A job reads several partitions, at most
-    64, if those before were small and fast (together 1 MiB and 0.5 seconds), and if all of them are demanded.
+    64, if all of them are demanded and the previous partitions were small and fast: together at most 1 MiB and 0.5
+    seconds.
 
-    A job starts if the held batches and the partitions of all running jobs are expected to fit in ``memory``, or if no
-    other job runs. The expected size of a partition is Spark's estimate at first, and then follows the observed sizes:
-    a larger partition raises it at once, smaller ones lower it gradually. So the stream holds at most about ``memory``
-    and one partition, as Arrow. A partition larger than ``memory`` is read alone: the driver's JVM holds all of it, and
-    Python at most ``memory``.
+    A job starts if the buffered batches and the partitions of all running jobs are expected to fit in ``memory``, or if
+    no other job runs. The expected size of a partition is Spark's estimate at first, and then follows the observed
+    sizes: a larger partition raises it at once, smaller ones lower it gradually. So the stream holds at most about
+    ``memory`` and one partition, as Arrow. A partition larger than ``memory`` is read alone: the driver's JVM holds all
+    of it, and Python at most ``memory``.
 
-    The rows are those of ``df.collect()``, under the same session settings. Threads of pyrs signal the Subscriber, not
-    the thread that subscribes or requests, so an asyncio loop is not blocked.
+    The rows are those of ``df.collect()``, under the same session settings. The Subscriber is signalled on threads of
+    pyrs, never on the thread that subscribes or requests, so an asyncio loop is not blocked.
 
-    A cancel, or the end of an iteration, cancels the jobs by their tag, and no other job of the session. The jobs
-    have the local properties, such as the scheduler pool, of the thread that subscribed.
+    A cancel, or the end of an iteration, cancels the jobs of this stream by their tag; other jobs of the session
+    continue. The jobs have the local properties, such as the scheduler pool, of the thread that subscribed.
 
     A DataFrame of Spark Connect is read from Connect's own Arrow stream, in order: ``window`` and ``ordered`` have no
     effect, and the server computes all partitions while the Subscriber is paused.
@@ -75,7 +75,8 @@ def from_dataframe(
     Args:
         df: the DataFrame.
         as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
-        window: the most partitions that are computed or held, one in each job; None for one job for each core.
+        window: the maximum number of partitions that are being computed or are buffered, one in each job; None for one
+            job for each core.
         ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
             computed, and a slow partition does not delay the others.
         memory: the approximate maximum of bytes of Arrow that the stream holds, see above; 256 MiB by default.
@@ -83,11 +84,11 @@ def from_dataframe(
     Raises:
         TypeError: ``df`` is not a DataFrame, a column has a type that Arrow cannot carry, ``as_`` is not a string, or
             ``window`` or ``memory`` is not an integer.
-        ValueError: df is streaming, as_ has another value, window or memory is less than 1, as_ is ``"dicts"`` and two
-            columns have the same name, or a struct has two fields of one name and as_ is neither ``"rows"`` nor
-            ``"tuples"``.
+        ValueError: ``df`` is streaming, ``as_`` has another value, ``window`` or ``memory`` is less than 1, ``as_`` is
+            ``"dicts"`` and two columns have the same name, or a struct has two fields of the same name and ``as_`` is
+            neither ``"rows"`` nor ``"tuples"``.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        ImportError: as_ is ``"pandas"``, which is not installed.
+        ImportError: ``as_`` is ``"pandas"``, which is not installed.
 
     A partition that cannot be computed fails the stream with ``PartitionFailed``, which names the partition; if
     ordered, after the elements before it. So does a partition that exceeds ``spark.driver.maxResultSize``. A query that
@@ -105,20 +106,20 @@ def from_dataframe(
     checked_dataframe(df, streaming=False)
     shape, schema = opened(df, as_)
     most = window if window is None else checked_natural(window, "window", 1)
-    frames = _Frames(df, shape, schema, most, bool(ordered), checked_natural(memory, "memory", 1))
-    return FrameStream(frames.operator())
+    arguments = _Arguments(df, shape, schema, most, bool(ordered), checked_natural(memory, "memory", 1))
+    return FrameStream(arguments.operator())
 
 
 def _size_of(batch: Any) -> int:
-    """Return the bytes of a batch.
+    """Return the size of a batch in bytes.
 
-    ``nbytes`` would crash: it reads the first offset of each list column, and Spark 4.0 sends none for an empty one.
+    ``nbytes`` would crash: it reads the first offset of each list column, and an empty column of Spark 4.0 has none.
     """
     return batch.get_total_buffer_size()  # type: ignore[no-any-return]
 
 
 class FrameStream(Stream[Any]):
-    """A stream of ``from_dataframe``: its progress counts partitions, and a notebook shows it as a table."""
+    """The stream of ``from_dataframe``. Its progress counts partitions; a notebook shows it as a table."""
 
     __slots__ = ()
 
@@ -132,43 +133,45 @@ class FrameStream(Stream[Any]):
             from_dataframe(df).progress()
             38%|███▊      | 3/8 partitions [00:01<00:02, 31,250 rows]
 
-        As ``Stream.progress``: a ``tqdm`` bar if that is installed, also in a notebook, otherwise at most one line
-        each half second. A row counts when it is signalled, a partition with its last row. Demand is unchanged. An
-        error of the display goes to the hook for dropped errors, and the stream continues.
+        The display is that of ``Stream.progress``: a ``tqdm`` bar if that is installed, also in a notebook, otherwise
+        at most one line each half second. A row counts when it is signalled, a partition with its last row. Demand is
+        unchanged. An error of the display is reported to the dropped-errors hook, and the stream continues.
 
-        After another operator, or with a ``total``, elements are counted.
+        After another operator, or with a ``total``, elements are counted instead of partitions.
 
         Args:
-            total: the number of elements: these are counted then, and not partitions.
-            description: the beginning of the line.
+            total: the number of elements; None to count partitions.
+            description: the text at the beginning of the line.
             file: the file to write to; None for stderr.
 
         Raises:
             TypeError: an argument is of the wrong type.
-            ValueError: total is negative.
+            ValueError: ``total`` is negative.
         """
         if total is not None:
             return super().progress(total, description, file=file)
-        return FrameStream(self.source.arguments._replace(shows=Progress(None, description, file)).operator())
+        return FrameStream(self.source.arguments._replace(progress=Progress(None, description, file)).operator())
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows. It runs no job."""
-        frames = self.source.arguments
-        order = "in order" if frames.ordered else "in any order"
-        most = "one job per core" if frames.window is None else f"{frames.window} partitions"
-        what = f"A stream of {frames.shape.name}, at most {most} at a time, {order}."
-        columns = [(field.name, field.dataType.simpleString()) for field in frames.df.schema]
+        arguments = self.source.arguments
+        order = "in order" if arguments.ordered else "in any order"
+        most = "one job per core" if arguments.window is None else f"{arguments.window} partitions"
+        what = f"A stream of {arguments.shape.name}, at most {most} at a time, {order}."
+        columns = [(field.name, field.dataType.simpleString()) for field in arguments.df.schema]
         return table_of(self.source.call, what, columns)
 
 
-class _Frames(NamedTuple):
+class _Arguments(NamedTuple):
+    """The arguments of ``from_dataframe`` and ``progress``."""
+
     df: Any
     shape: Shape
     schema: Any
     window: int | None
     ordered: bool
     memory: int
-    shows: Progress | None = None
+    progress: Progress | None = None
 
     def operator(self) -> SparkOperator[Any]:
         how = f"as_={self.shape.name!r}" + ("" if self.window is None else f", window={self.window}")
@@ -176,11 +179,11 @@ class _Frames(NamedTuple):
             "" if self.memory == _MEMORY else f", memory={self.memory}"
         )
         names = ", ".join(self.df.columns[:4]) + (", ..." if len(self.df.columns) > 4 else "")
-        return SparkOperator(f"from_dataframe(DataFrame[{names}], {how})", self, _FramesRun)
+        return SparkOperator(f"from_dataframe(DataFrame[{names}], {how})", self, _DataFrameRun)
 
 
 class _Job:
-    """The batches of the partitions of one job. A reading thread appends them; the drain loop takes them out."""
+    """The batches of one job. A reading thread appends them, and the drain loop removes them."""
 
     __slots__ = ("batches", "done", "error", "partitions", "received", "seconds")
 
@@ -188,36 +191,36 @@ class _Job:
         self.partitions = partitions
         self.batches: deque[Any] = deque()
         self.error: BaseException | None = None
-        self.received = 0  # bytes; written by the reading thread
+        self.received = 0  # in bytes; written by the reading thread
         self.seconds = 0.0
-        self.done = False  # written last
+        self.done = False  # set last, by the reading thread
 
 
-class _FramesRun(JobRun[Any]):
+class _DataFrameRun(JobRun[Any]):
     """The jobs of one Subscriber: threads read partitions, and the drain loop emits their elements on demand."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: SparkOperator[Any]) -> None:
-        frames: _Frames = operator.arguments
-        super().__init__(subscriber, operator, frames.df.sparkSession)
-        self._frames = frames
+        arguments: _Arguments = operator.arguments
+        super().__init__(subscriber, operator, arguments.df.sparkSession)
+        self._arguments = arguments
         self._reader: PartitionReader | None = None
         self._planned = False
-        self._count = 0  # of all partitions
-        self._most_jobs = frames.window or _FEWEST_JOBS
-        self._next = 0
-        self._taken = 0
-        self._slots: deque[_Job] = deque()  # computed or held; used by the drain loop only
-        self._bytes = 0  # of the batches that were taken
-        self._held = 0  # bytes of the batches that were not taken; under its lock
+        self._count = 0  # the number of partitions
+        self._most_jobs = arguments.window or _MIN_JOBS
+        self._next = 0  # the partition that the next job starts with
+        self._taken = 0  # the number of partitions whose batches were all taken
+        self._slots: deque[_Job] = deque()  # running or with batches; used by the drain loop only
+        self._bytes = 0  # the size of all batches that the drain loop has taken
+        self._held = 0  # the size of the batches that it has not taken; written under the lock
         self._held_lock = Lock()
-        self._expected: float | None = None  # bytes of a partition
-        self._is_estimate = True  # whether the expected size is Spark's estimate
-        self._seconds = 0.0  # of the jobs that were taken
-        self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
-        self._remaining = 0
-        self._rows_of_each = 1  # element of that batch
+        self._expected: float | None = None  # the expected size of a partition, in bytes
+        self._is_estimate = True  # whether that is Spark's estimate
+        self._seconds = 0.0  # the total duration of the jobs of these partitions
+        self._elements: Iterator[Any] | None = None  # of the batch that is being emitted
+        self._remaining = 0  # the number of elements of that batch that were not emitted
+        self._rows_per_element = 1  # of that batch
         self._batch_taken = Event()
-        self._bar = None if frames.shows is None else Bar(frames.shows)
+        self._bar = None if arguments.progress is None else Bar(arguments.progress)
         self._read_all = False
 
     def _advance(self) -> None:
@@ -225,18 +228,18 @@ class _FramesRun(JobRun[Any]):
             demand = self._demand()
             if demand:
                 self._start_more()
-            if self._rows is None:
+            if self._elements is None:
                 if not self._take_next():
                     return
             elif not demand:
                 return
             else:
-                emitted = self._emit_through(self._rows, min(demand, self._remaining), steady=True)
+                emitted = self._emit_through(self._elements, min(demand, self._remaining), steady=True)
                 self._remaining -= emitted
                 if self._bar is not None:
-                    self._bar.rows(emitted * self._rows_of_each)
+                    self._bar.rows(emitted * self._rows_per_element)
                 if not self._remaining:
-                    self._rows = None
+                    self._elements = None
 
     def _start_more(self) -> None:
         reader = self._reader
@@ -257,7 +260,7 @@ class _FramesRun(JobRun[Any]):
             self._jobs.submit(partial(self._read, reader, job))
 
     def _has_memory(self) -> bool:
-        """Return whether one more partition is expected to fit in memory, or no other is held."""
+        """Return whether the next partition is expected to fit in memory. True if there is no other job."""
         if not self._slots:
             return True
         size = self._expected or 0.0
@@ -265,10 +268,10 @@ class _FramesRun(JobRun[Any]):
         for job in self._slots:
             if not job.done:
                 reserved += max(0.0, size * len(job.partitions) - job.received)
-        return reserved <= self._frames.memory
+        return reserved <= self._arguments.memory
 
     def _observe(self, job: _Job) -> None:
-        """Adapt the expected size to a job: raise it at once, lower it gradually."""
+        """Adapt the expected size to a finished job: raise it at once, lower it gradually."""
         size = job.received / len(job.partitions)
         if self._is_estimate or self._expected is None or size > self._expected:
             self._expected = size
@@ -277,19 +280,19 @@ class _FramesRun(JobRun[Any]):
         self._is_estimate = False
 
     def _partitions_of_a_job(self) -> int:
-        """Return how many partitions the next job reads: several if all are demanded, and those before were small."""
+        """Return the number of partitions of the next job: several if all are demanded and earlier ones were small."""
         taken = self._taken
-        if self._frames.window is not None or not taken:
+        if self._arguments.window is not None or not taken:
             return 1
         demanded = self._demand() * taken / max(self._emitted, 1) - (self._next - taken)
-        most_bytes = min(_JOB_BYTES, self._frames.memory)
-        small = min(most_bytes * taken / max(self._bytes, 1), _JOB_SECONDS * taken / max(self._seconds, 1e-6))
-        return max(1, int(min(demanded, small, _JOB_PARTITIONS)))
+        most_bytes = min(_MAX_JOB_BYTES, self._arguments.memory)
+        small = min(most_bytes * taken / max(self._bytes, 1), _MAX_JOB_SECONDS * taken / max(self._seconds, 1e-6))
+        return max(1, int(min(demanded, small, _MAX_JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
         """Take the next batch, release a finished job, or complete the stream. Return False to wait."""
         slots = self._slots
-        if self._frames.ordered:
+        if self._arguments.ordered:
             job = slots[0] if slots else None
         else:
             job = next((each for each in slots if each.done or each.batches), None)
@@ -298,7 +301,7 @@ class _FramesRun(JobRun[Any]):
                 self._read_all = True
                 self._complete()
             return False
-        done = job.done  # read before the batches: all of them were appended before it was set
+        done = job.done  # read first: when it is set, all batches have been appended
         if job.batches:
             batch = job.batches.popleft()
             size = _size_of(batch)
@@ -306,8 +309,8 @@ class _FramesRun(JobRun[Any]):
                 self._held -= size
             self._batch_taken.set()
             self._bytes += size
-            self._rows, self._remaining = self._frames.shape.of_batch(batch)
-            self._rows_of_each = batch.num_rows // self._remaining
+            self._elements, self._remaining = self._arguments.shape.of_batch(batch)
+            self._rows_per_element = batch.num_rows // self._remaining
             return True
         if not done:
             return False
@@ -323,11 +326,11 @@ class _FramesRun(JobRun[Any]):
         return True
 
     def _run_query(self) -> None:
-        """Plan the query, in a SQL execution that lasts until the stream ends. On a thread of its own."""
+        """Plan the query in a SQL execution that lasts until the stream ends. Occupies its thread until then."""
         site = self._operator.site
         title = "from_dataframe" if site is None else f"from_dataframe at {site}"  # as Spark names its own actions
         try:
-            reader = reader_for(distinct_fields(self._frames.df), self._frames.schema)
+            reader = reader_for(distinct_fields(self._arguments.df), self._arguments.schema)
             if is_connect(reader.df):
                 self._plan(reader)
                 return
@@ -339,11 +342,11 @@ class _FramesRun(JobRun[Any]):
                 self.post(self._fail, error)
 
     def _plan(self, reader: PartitionReader) -> None:
-        self._jobs.inherit()  # the settings, and the execution that the jobs belong to
+        self._jobs.inherit()  # makes the jobs belong to this SQL execution, with the settings of this thread
         self._count = reader.open()
         self._expected = reader.expected_bytes()
-        if self._frames.window is None:
-            self._most_jobs = min(max(_FEWEST_JOBS, reader.cores()), _MOST_JOBS)
+        if self._arguments.window is None:
+            self._most_jobs = min(max(_MIN_JOBS, reader.cores()), _MAX_JOBS)
         self._reader = reader
         self.wake()
         self._jobs.wait_until_over()
@@ -363,7 +366,7 @@ class _FramesRun(JobRun[Any]):
             while self._is_full(reader, job) and self._live:
                 self._batch_taken.clear()
                 if self._is_full(reader, job):
-                    self._batch_taken.wait(_LOOK_SECONDS)
+                    self._batch_taken.wait(_CHECK_SECONDS)
 
         began = monotonic()
         failed = job.partitions[0]
@@ -373,7 +376,7 @@ class _FramesRun(JobRun[Any]):
             except Exception:
                 if len(job.partitions) == 1 or delivered or self._is_over():
                     raise
-                # One of them fails. The rows of the partitions before it belong to the stream.
+                # Read one by one, to emit the partitions before the failed one and to name it in the error.
                 for failed in job.partitions:
                     reader.read(range(failed, failed + 1), deliver, self._is_over)
         except Exception as error:
@@ -387,10 +390,12 @@ class _FramesRun(JobRun[Any]):
     def _is_full(self, reader: PartitionReader, job: _Job) -> bool:
         """Return whether a reading thread must wait.
 
-        A thread whose job holds no batch continues, because its partition may be the next one to emit.
+        A thread whose job has no buffered batch continues, because its partition may be the next one to emit.
         """
         batches = len(job.batches)
-        return bool(batches) and (self._held > self._frames.memory or (reader.streams and batches >= _HELD_BATCHES))
+        return bool(batches) and (
+            self._held > self._arguments.memory or (reader.streams and batches >= _MAX_HELD_BATCHES)
+        )
 
     def _is_over(self) -> bool:
         return not self._live
@@ -402,4 +407,4 @@ class _FramesRun(JobRun[Any]):
         if self._bar is not None:
             self._bar.close()
         self._slots.clear()
-        self._rows = None
+        self._elements = None

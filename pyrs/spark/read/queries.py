@@ -31,7 +31,7 @@ _log = logging.getLogger("pyrs.spark")
 _REMIND_SECONDS = 60.0
 _ACKNOWLEDGE = ("explicit", "request")
 
-_LOOK_SECONDS = 0.1
+_CHECK_SECONDS = 0.1
 _TRIGGERS = ("processingTime", "availableNow", "once")
 
 
@@ -350,7 +350,7 @@ class _QueryRun(Coordinator[Batch]):
             with self._changed:
                 if ready():
                     return
-                self._changed.wait(_LOOK_SECONDS)
+                self._changed.wait(_CHECK_SECONDS)
             if not ready() and not self._is_active():
                 raise _Stopped
             if unacknowledged is not None and self._live and self._offered is None and monotonic() > remind_at:

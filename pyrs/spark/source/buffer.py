@@ -23,7 +23,7 @@ from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 
 _log = logging.getLogger("pyrs.spark")
-_LOOK_SECONDS = 0.1
+_CHECK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
 _TASK_ROWS = 10_000  # per task; the overhead of a task exceeds the work of fewer
 _TASK_BYTES = 16 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
@@ -50,8 +50,8 @@ class ReplayBuffer:
     Args:
         publisher: its elements are the rows.
         encoder: encodes them in Arrow.
-        max_rows: the most rows of a batch.
-        capacity: the most elements that are held.
+        max_rows: the maximum number of rows in a batch.
+        capacity: the maximum number of buffered elements.
         on_restart: ``"fail"``, ``"new-epoch"`` or a function.
         journal: keeps the segments on disk, None to keep them in memory only.
         parallelism: the number of tasks for a large batch.
@@ -166,7 +166,7 @@ class ReplayBuffer:
                     self._allow(1)
                 if not finish or over or end > position:
                     break
-                intake.wait(_LOOK_SECONDS)  # also after a batch without rows
+                intake.wait(_CHECK_SECONDS)  # also after a batch without rows
                 if not wanted():
                     raise ConnectionError("the query no longer waits for an answer")
         error = self._error or intake.error  # read first: earlier elements are in the intake by then
@@ -198,7 +198,7 @@ class ReplayBuffer:
                     raise OffsetRefused(f"the publisher ended at {self._end}, in the middle of a batch up to {last}")
                 if intake.is_spent:  # the batch was planned with a larger capacity
                     self._allow(self._elements.needed_for(last - self._end))
-                intake.wait(_LOOK_SECONDS)
+                intake.wait(_CHECK_SECONDS)
                 if not wanted():
                     raise ConnectionError("the query no longer waits for an answer")
         segments = [each for each in self._segments if first <= each.start and each.end <= last]
@@ -279,7 +279,7 @@ class ReplayBuffer:
         """Make a segment of the received elements, and return the end of the last segment.
 
         Args:
-            most: the most rows of the segment.
+            most: the maximum number of rows in the segment.
             position: the first row of the batch that it belongs to; None for the first row of the segment.
         """
         while self._encoded - self._end < most and self._encode():

@@ -58,7 +58,7 @@ def for_each_frame(
         schema: of the rows, a ``StructType`` or text such as ``"id long, name string"``.
         fn: called with each DataFrame, on a thread of pyrs. Its jobs carry a tag, and the local properties (such as a
             scheduler pool) of the thread that subscribed. If it raises, upstream is cancelled, and the result fails.
-        max_rows: the most rows of a frame.
+        max_rows: the maximum number of rows in a frame.
         max_wait: the longest time that a row waits for others while ``fn`` does not run: seconds or a timedelta.
         spark: the session, by default the active one.
 

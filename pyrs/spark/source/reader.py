@@ -1,7 +1,7 @@
-"""A Data Source for Spark's Python workers, whose reader requests all answers from the driver's process.
+"""A Python Data Source whose reader forwards the requests of Spark's planner to the driver's process.
 
-It travels by value, so neither the planner nor the executors need this package. The nested classes use the standard
-library, pyspark and pyarrow, imported in the methods that use them, and no name outside of their function.
+The class is pickled by value, so neither the planner nor the executors need this package. Therefore the nested classes
+use only names of their function, and import the standard library, pyspark and pyarrow in the methods that need them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
         schema: the ``StructType`` of the rows.
         host: the loopback address on which the driver's process listens.
         port: the port on which it listens.
-        token: the secret that both sides prove to know.
-        max_rows: the most rows of a batch.
+        token: the secret; each side proves that it knows it.
+        max_rows: the maximum number of rows in a batch.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
@@ -35,13 +35,13 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             self._token = token
             self._connection: Any = None
             self._position: Any = None
-            self._finish = False
+            self._available_now = False
 
         def __getstate__(self) -> dict[str, Any]:
             return {}  # an executor needs no state
 
         def initialOffset(self) -> Any:  # noqa: N802
-            self._position = self._answer("initial")
+            self._position = self._request_json("initial")
             return self._position
 
         def getDefaultReadLimit(self) -> Any:  # noqa: N802
@@ -49,17 +49,17 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
 
         def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
             # Spark before 4.2 does not pass the start of the batch. It is the end of the previous batch.
-            self._position = self._answer("latest", start=start or self._position, finish=self._finish)
+            self._position = self._request_json("latest", start=start or self._position, finish=self._available_now)
             return self._position
 
         def reportLatestOffset(self) -> Any:  # noqa: N802
-            return self._answer("report")
+            return self._request_json("report")
 
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._finish = True
+            self._available_now = True
 
         def partitions(self, start: Any, end: Any) -> Any:
-            return [InputPartition(data) for data in self._ask("plan", start=start, end=end)]
+            return [InputPartition(data) for data in self._request("plan", start=start, end=end)]
 
         def read(self, partition: Any) -> Any:
             import pyarrow
@@ -68,25 +68,25 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
                 yield from batches
 
         def commit(self, end: Any) -> None:
-            self._answer("commit", end=end)
+            self._request_json("commit", end=end)
 
         def stop(self) -> None:
             if self._connection is not None:
                 self._connection.close()
 
-        def _answer(self, what: str, **offsets: Any) -> Any:
+        def _request_json(self, what: str, **offsets: Any) -> Any:
             import json
 
-            return json.loads(self._ask(what, **offsets)[0])
+            return json.loads(self._request(what, **offsets)[0])
 
-        def _ask(self, what: str, **offsets: Any) -> list[bytes]:
+        def _request(self, what: str, **offsets: Any) -> list[bytes]:
             import json
             import struct
 
             if self._connection is None:
-                self._connected()
-            question = json.dumps({"what": what, **offsets}).encode()
-            self._connection.sendall(struct.pack(">I", len(question)) + question)
+                self._connect()
+            request = json.dumps({"what": what, **offsets}).encode()
+            self._connection.sendall(struct.pack(">I", len(request)) + request)
             failed, count = struct.unpack(">BI", self._exactly(5))
             pieces = []
             for _ in range(count):
@@ -96,11 +96,11 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
                 raise RuntimeError(pieces[0].decode())
             return pieces
 
-        def _connected(self) -> None:
+        def _connect(self) -> None:
             import socket
             import time
 
-            for _ in range(20):  # the server drops the oldest unproven connection if foreign clients open many
+            for _ in range(20):  # the server closes the oldest unauthenticated connection if there are many
                 try:
                     self._connection = socket.create_connection((host, port), 10)
                     self._prove()
@@ -134,7 +134,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             while rest:
                 count = self._connection.recv_into(rest)
                 if not count:
-                    reason = "another query reads there now (or this one twice), or its session was stopped"
+                    reason = "another query or another run of this one reads the stream now, or its session was stopped"
                     raise ConnectionError(f"the process that read_stream was called in does not answer: {reason}")
                 rest = rest[count:]
             return bytes(data)
@@ -156,7 +156,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
 
     class Registered(Source):
         def __new__(cls, options: Any) -> Any:
-            # An instance of the other class, which travels without the token.
+            # Not an instance of this class, which refers to the token: Spark pickles the class as well.
             return Source(token)
 
     return Registered

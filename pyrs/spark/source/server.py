@@ -1,4 +1,4 @@
-"""The server that answers Spark's planner, on the loopback; both sides prove that they know a token."""
+"""The loopback server that answers Spark's planner; each side proves that it knows a token."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pyrs.spark.sessions import loopback
 
 _NONCE = 32
 _PROOF_SECONDS = 5.0
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _PAUSE_SECONDS = 0.02
 _UNPROVEN = 8
-_LONGEST_QUESTION = 1 << 16
-_QUESTION = struct.Struct(">I")
+_MAX_REQUEST = 1 << 16
+_REQUEST = struct.Struct(">I")
 _ANSWER = struct.Struct(">BI")
 _PIECE = struct.Struct(">Q")
 
 Answer = Callable[[dict[str, Any], Callable[[], bool]], Sequence[Any]]
-"""Called with a question, and with a function that returns whether it still waits; returns the answer in pieces."""
+"""Called with a request, and a function that returns whether the planner still waits; returns the answer in pieces."""
 
 
 class Server:
@@ -33,9 +33,9 @@ class Server:
     A restarted query has a new planner, and the old one may live for some time.
 
     Args:
-        answer: returns the answer to a question; its exception is an answer, too. Calls do not overlap.
-        ahead: called while no question waits; returns whether it has more to do. Does not overlap with ``answer``.
-        alive: called each second; the server closes when it returns False.
+        answer: returns the answer to a request; its exception is sent as the answer. Calls do not overlap.
+        ahead: called while no request waits; returns whether it has more to do. Does not overlap with ``answer``.
+        alive: called once a second; the server closes when it returns False.
         closed: called when the server has closed.
 
     Attributes:
@@ -63,7 +63,7 @@ class Server:
         self.host = loopback()
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         self._listener = socket.create_server((self.host, 0), family=family)
-        self._listener.settimeout(_LOOK_SECONDS)
+        self._listener.settimeout(_CHECK_SECONDS)
         self.port: int = self._listener.getsockname()[1]
         self._thread = Thread(target=self._listen, name="pyrs-spark-source", daemon=True)
         self._thread.start()
@@ -131,14 +131,14 @@ class Server:
         return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + theirs + ours, "sha256"))
 
     def _exchange(self, connection: socket.socket) -> bool:
-        """Answer one question. Return False if the question is invalid."""
-        (length,) = _QUESTION.unpack(self._asked(connection))
-        if length > _LONGEST_QUESTION:
+        """Answer one request. Return False if the request is invalid."""
+        (length,) = _REQUEST.unpack(self._request_header(connection))
+        if length > _MAX_REQUEST:
             return False
-        question = json.loads(_exactly(connection, length))
+        request = json.loads(_exactly(connection, length))
         failed, pieces = 0, []
         try:
-            pieces = list(self._answer(question, lambda: self._is_current(connection) and not _is_gone(connection)))
+            pieces = list(self._answer(request, lambda: self._is_current(connection) and not _is_gone(connection)))
         except Exception as error:
             failed, pieces = 1, [f"{type(error).__name__}: {error}".encode()]
         connection.sendall(_ANSWER.pack(failed, len(pieces)))
@@ -147,8 +147,8 @@ class Server:
             connection.sendall(piece)
         return True
 
-    def _asked(self, connection: socket.socket) -> bytes:
-        """Return the length prefix of the next question. Prepare answers until it arrives."""
+    def _request_header(self, connection: socket.socket) -> bytes:
+        """Return the length prefix of the next request. Prepare answers until it arrives."""
         more = True
         while True:
             connection.settimeout(0 if more else _PAUSE_SECONDS)
@@ -160,7 +160,7 @@ class Server:
             connection.settimeout(None)
             if not first:
                 raise ConnectionError("closed")
-            return first + _exactly(connection, _QUESTION.size - 1)
+            return first + _exactly(connection, _REQUEST.size - 1)
 
 
 def _is_gone(connection: socket.socket) -> bool:

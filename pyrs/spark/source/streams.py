@@ -84,9 +84,9 @@ def read_stream(
         spark: a classic session.
         publisher: any Publisher, also one of the JVM from ``attach(spark).from_jvm``.
         schema: a ``StructType``, or text such as ``"id long, name string"``.
-        max_rows: the most rows of a batch. The rows travel within the tasks, in memory.
-        capacity: the most elements that are held, twice ``max_rows`` by default. Spark commits a batch when it plans
-            the next one, so it must be greater than ``max_rows``, or at least 2 if elements are batches.
+        max_rows: the maximum number of rows in a batch. The rows travel within the tasks, in memory.
+        capacity: the maximum number of buffered elements, twice ``max_rows`` by default. Spark commits a batch when it
+            plans the next one, so it must be greater than ``max_rows``, or at least 2 if elements are batches.
         on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
         journal: a folder on a local disk, used by this stream only.
         as_: the type of the elements: ``"rows"`` or ``"arrow"``.
