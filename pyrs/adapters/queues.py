@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import queue as threads
+import queue as queues
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from contextlib import aclosing, closing
 from typing import Any, Protocol, TypeVar, overload
@@ -31,10 +31,10 @@ T_contra = TypeVar("T_contra", contravariant=True)
 _WAIT_SECONDS = 0.1
 """The interval at which a thread that waits for a queue checks for a cancel."""
 
-# The errors of a queue that was shut down, from Python 3.13.
+# The errors that the methods of a shut-down queue raise, from Python 3.13.
 _SHUT_DOWN: tuple[type[Exception], ...] = tuple(
     getattr(module, name)
-    for module, name in ((threads, "ShutDown"), (asyncio, "QueueShutDown"))
+    for module, name in ((queues, "ShutDown"), (asyncio, "QueueShutDown"))
     if hasattr(module, name)
 )
 
@@ -62,8 +62,8 @@ def from_queue(
         from_queue(queue, end=end)
         ---1-------2----------|
 
-    Demand is exact: an element is taken from the queue only when it is demanded, and so is ``end``. Several Subscribers
-    compete for the elements. A queue that was shut down (Python 3.13) completes the stream when it is empty.
+    Demand is exact: an element, or ``end``, is taken from the queue only when an element is demanded. Several
+    Subscribers compete for the elements. A shut-down queue (Python 3.13) completes the stream when it is empty.
 
     For a queue of threads or processes, a thread of the scheduler waits while there is demand, and emits there; it
     detects a cancel within 0.1 seconds. For an asyncio queue, a task on its loop waits; a cancel cancels the task. An
@@ -114,14 +114,15 @@ def to_queue(
         to_queue(stream, queue, end=end)
         put(1)  put(2)  put(end)
 
-    With an asyncio queue, returns an awaitable. Requests one element at a time, the next when the previous one is in
-    the queue: a queue with a ``maxsize`` slows the stream, one without **grows**. A queue of threads or processes is
+    With an asyncio queue, returns an awaitable. Requests the next element when the previous one is in the queue: a
+    queue with a ``maxsize`` slows the stream, one without **grows**. A queue of threads or processes is
     filled on the calling thread, which blocks while the queue is full; do not do that on an asyncio loop.
 
     Args:
         stream: any Publisher.
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
-        end: the object to put after completion or failure, so that readers do not wait forever; not after a cancel.
+        end: the object to put after completion or failure, so that readers do not wait forever. It is not put if the
+            await is cancelled.
         timeout: the maximum number of seconds to wait for capacity, or for an element. Not for an asyncio queue.
 
     Raises:
@@ -142,29 +143,30 @@ def to_queue(
     if isinstance(queue, asyncio.Queue):
         if timeout is not None:
             raise TypeError("to_queue: timeout requires a queue of threads; use asyncio.wait_for around the await")
-        return _fill_awaiting(source, queue, end)
+        return _fill_asyncio(source, queue, end)
     _checked_queue(queue, "put")
     _fill(source, queue, end, None if timeout is None else checked_seconds(timeout, "timeout"))
     return None
 
 
 def _checked_queue(queue: Any, method: str) -> None:
-    for name in (method, f"{method}_nowait"):  # multiprocessing.SimpleQueue has neither and no timed wait
+    for name in (method, f"{method}_nowait"):  # multiprocessing.SimpleQueue has no _nowait methods and no timed wait
         if not callable(getattr(queue, name, None)):
             raise TypeError(
                 f"queue must be a queue of threads, processes or asyncio: {type(queue).__name__} has no {name}()"
             )
 
 
-def _is(element: object, end: object) -> bool:
-    return element is end or (type(element) is type(end) and element == end)  # a pickled end is equal, not identical
+def _is_end(element: object, end: object) -> bool:
+    # An ``end`` that was pickled, by a queue of processes, is equal but not identical.
+    return element is end or (type(element) is type(end) and element == end)
 
 
 # From a queue of threads or processes
 
 
 class _QueueRun(Coordinator[Any]):
-    """One Subscriber of a queue: its drain loop waits on the scheduler's thread."""
+    """One subscription: the drain loop waits for the queue, on a thread of the scheduler."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _QueuePublisher) -> None:
         super().__init__(subscriber, operator, bound_executor(current(operator.scheduler), capture()))
@@ -181,10 +183,10 @@ class _QueueRun(Coordinator[Any]):
         while self._demand() > 0 and not self._interrupted:
             try:
                 element = self._queue.get(timeout=_WAIT_SECONDS)
-                ended = _is(element, self._end)
+                ended = _is_end(element, self._end)
                 if not ended:
                     checked_element(element, "the queue")
-            except threads.Empty:
+            except queues.Empty:
                 continue
             except _SHUT_DOWN:
                 ended = True
@@ -226,7 +228,7 @@ class _AsyncQueueElements(AsyncIterable[T]):
                 element = await self._queue.get()
             except _SHUT_DOWN:
                 return
-            if _is(element, self._end):
+            if _is_end(element, self._end):
                 return
             yield element
 
@@ -238,14 +240,14 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
     def put(item: object) -> None:
         try:
             queue.put(item, timeout=timeout)
-        except threads.Full:
+        except queues.Full:
             raise TimeoutError(f"the queue was full for {timeout} seconds") from None
 
-    with closing(terminal.to_iterable(source, 1, timeout)) as arriving:  # type: ignore[type-var]  # both are generators
+    with closing(terminal.to_iterable(source, 1, timeout)) as incoming:  # type: ignore[type-var]  # both are generators
         while True:
             try:
-                element = next(arriving)
-            except Exception as error:  # of the stream; after an error of put() the end could not be put either
+                element = next(incoming)
+            except Exception as error:  # an error of the stream; after an error of put(), end could not be put either
                 if end is not MISSING:
                     put(end)
                 if isinstance(error, StopIteration):
@@ -254,11 +256,11 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
             put(element)
 
 
-async def _fill_awaiting(source: Publisher[Any], queue: asyncio.Queue[Any], end: object) -> None:
-    async with aclosing(elements(source, 1)) as arriving:
+async def _fill_asyncio(source: Publisher[Any], queue: asyncio.Queue[Any], end: object) -> None:
+    async with aclosing(elements(source, 1)) as incoming:
         while True:
             try:
-                element = await anext(arriving)
+                element = await anext(incoming)
             except Exception as error:
                 if end is not MISSING:
                     await queue.put(end)

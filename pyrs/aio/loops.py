@@ -11,7 +11,7 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.blocking import is_blocked
 
-_lock = RLock()  # reentrant: a finalizer may run under it, and need the loop
+_lock = RLock()  # reentrant: a finalizer may need the loop while the lock is held
 _loop: asyncio.AbstractEventLoop | None = None
 
 
@@ -31,7 +31,7 @@ def background_loop() -> asyncio.AbstractEventLoop:
         loop, ready = asyncio.new_event_loop(), Event()
         loop.call_soon(ready.set)
         _loop = loop
-    # Not under the lock: the new thread may run a finalizer that needs the loop. The loop accepts calls before it runs.
+    # Not under the lock: the new thread may run a finalizer that needs the lock. The loop accepts calls before it runs.
     Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
     if not ready.wait(30):
         raise RuntimeError("the background loop did not start within 30 seconds")
@@ -48,13 +48,13 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.AbstractEventLoop:
-    """Return the given loop, else this thread's running loop, else the background's.
+    """Return the given loop, else this thread's running loop, else the background loop.
 
-    While this thread blocks on a stream, as ``collect`` does, its loop is stalled: the background loop is used instead.
+    While this thread blocks on a stream, as in ``collect``, its loop is stalled: the background loop is used instead.
 
     Raises:
         TypeError: ``given`` is not an event loop.
-        RuntimeError: the stream needs the loop that it blocks.
+        RuntimeError: ``given`` is the stalled loop.
     """
     if given is not None and not isinstance(given, asyncio.AbstractEventLoop):
         raise TypeError(f"loop must be an asyncio event loop, not {type(given).__name__}")
@@ -62,18 +62,21 @@ def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.Abstract
     if here is None or not is_blocked():
         return given or here or background_loop()
     chosen = given or background_loop()
-    check_turning(chosen)
+    check_not_blocked(chosen)
     return chosen
 
 
-def check_turning(loop: asyncio.AbstractEventLoop) -> None:
-    """Reject a loop that is blocked by the stream that needs it.
+def check_not_blocked(loop: asyncio.AbstractEventLoop) -> None:
+    """Reject a loop whose thread blocks on the stream that needs the loop.
 
     Raises:
-        RuntimeError: the loop is blocked by this stream.
+        RuntimeError: this thread runs the loop and blocks on a stream.
     """
     if is_blocked() and is_here(loop):
-        raise RuntimeError("this would block the loop that it needs: await the stream there, such as its to_list()")
+        raise RuntimeError(
+            "this call would block the event loop that the stream needs: await the stream instead, for example "
+            "await stream.to_list()"
+        )
 
 
 def is_here(loop: asyncio.AbstractEventLoop) -> bool:
@@ -97,8 +100,8 @@ def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: 
 def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
     """Call the function on the loop, in a copy of the context.
 
-    The call is immediate if the loop runs here. An immediate call creates its task at once: ``asyncio.run`` then
-    cancels the task even if it finishes in this iteration of the loop.
+    On the loop's own thread the function is called before this returns. If it creates a task, the task exists at once,
+    so ``asyncio.run`` cancels it even if its main coroutine returns in this iteration of the loop.
 
     Raises:
         RuntimeError: the loop is closed.

@@ -1,4 +1,4 @@
-"""using_when: a stream within an asynchronous context manager."""
+"""Implement using_when: a stream within an asynchronous context manager."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._loop = loop_for()
         self._manager: AbstractAsyncContextManager[Any] | None = None
-        self._entering: Task | None = None  # on the loop
-        self._inside: list[AbstractAsyncContextManager[Any]] = []  # the manager, from its entry to its exit
+        self._entering: Task | None = None  # used on the loop's thread only
+        # The manager, after its entry and before its exit. A list, because its pop() is atomic.
+        self._inside: list[AbstractAsyncContextManager[Any]] = []
 
     def _begin(self) -> None:
         manager = self._operator.resource()
@@ -77,9 +78,9 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         self._exit(error, partial(self._exited_after, error))
 
     def _exit(self, error: BaseException | None, done: Callable[[Task], object]) -> None:
-        """Exit the context manager, unless it was exited."""
+        """Exit the context manager, if it was entered and not exited yet."""
         try:
-            manager = self._inside.pop()  # atomic: of a terminal signal and a cancel, only one exits the manager
+            manager = self._inside.pop()  # of a concurrent terminal signal and cancel, one exits the manager
         except IndexError:
             return
         details = (None, None, None) if error is None else (type(error), error, error.__traceback__)
@@ -101,7 +102,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
     def _exited_quietly(self, task: Task) -> None:
         error = _error_of(task, self._operator.call)
         if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, f"leaving the resource of {self._operator.call}")
+            hooks.on_error_dropped(error, f"raised by the exit of the resource of {self._operator.call}")
 
     def _release(self) -> None:
         self._exit(None, self._exited_quietly)
@@ -119,7 +120,7 @@ async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _error_of(task: Task, call: str) -> BaseException | None:
     """Return the error of a finished task."""
-    # Not a CancelledError, which would look like the consumer's own.
+    # A CancelledError would look like a cancellation of the consumer's task.
     return RuntimeError(f"a task of {call} was cancelled") if task.cancelled() else task.exception()
 
 

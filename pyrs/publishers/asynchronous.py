@@ -29,7 +29,8 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
 
     Cold: each Subscriber iterates the iterable; Subscribers of an iterator or generator share its remaining elements. A
     task on the loop awaits each element on demand and emits it there. A cancel cancels the task: the iterator receives
-    CancelledError where it waits. The iterator is closed at the end, unless it was passed in.
+    CancelledError where it waits. At the end, ``aclose`` of the iterator is awaited, unless ``iterable`` itself is the
+    iterator.
 
     Args:
         iterable: the asynchronous iterable.
@@ -51,7 +52,7 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
         raise TypeError(f"iterable must be an asynchronous iterable, not {type(iterable).__name__}")
     from pyrs.aio.sources import AsyncIterablePublisher  # asyncio is a slow import
 
-    return Stream(AsyncIterablePublisher(iterable, f"from_async_iterable({short(iterable)})", _checked(loop)))
+    return Stream(AsyncIterablePublisher(iterable, f"from_async_iterable({short(iterable)})", _checked_loop(loop)))
 
 
 def from_awaitable(
@@ -68,7 +69,7 @@ def from_awaitable(
         loop: the loop that awaits; None for the loop that is running at ``subscribe``, else a background loop.
 
     Raises:
-        TypeError: ``awaitable`` is neither, or ``loop`` is not an event loop.
+        TypeError: ``awaitable`` is neither awaitable nor callable, or ``loop`` is not an event loop.
 
     Examples:
         >>> async def answer():
@@ -77,21 +78,22 @@ def from_awaitable(
         42
     """
     method = getattr(type(awaitable), "__await__", None)
-    if not callable(awaitable) and (method is None or method is vars(Stream)["__await__"]):  # of a Stream, it raises
+    # Stream.__await__ only raises an error. Maybe and Single override it.
+    if not callable(awaitable) and (method is None or method is vars(Stream)["__await__"]):
         raise TypeError(
             f"awaitable must be an awaitable or a function that returns one, not {type(awaitable).__name__}"
         )
     from pyrs.aio.sources import AsyncIterablePublisher, Once
 
     name = name_of(awaitable) if callable(awaitable) else short(awaitable)
-    return Single(AsyncIterablePublisher(Once(awaitable), f"from_awaitable({name})", _checked(loop), only=True))
+    return Single(AsyncIterablePublisher(Once(awaitable), f"from_awaitable({name})", _checked_loop(loop), only=True))
 
 
 def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, cancel: bool = False) -> Single[T]:
     """Return a stream of the result of a future.
 
-    The result is emitted on demand; an error is emitted as soon as it is set. Every Subscriber receives the same
-    result, on the thread that completes the future or that requests; that of an asyncio future on its loop.
+    The result is emitted on demand, an error as soon as it is set. Every Subscriber receives the same result. The
+    signals of an asyncio future are sent on its loop, others on the thread that completes the future or requests.
 
     Args:
         future: a future of ``concurrent.futures`` or of asyncio.
@@ -120,10 +122,10 @@ def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Call
         subscribe -> await enter ---1---2---| -> await exit
 
     For each Subscriber, ``resource`` is called and its asynchronous context manager is entered by a task, on the loop
-    that is running at ``subscribe``, else on a background loop. It is exited exactly once. The terminal signal waits
-    for the exit; a cancel does not. It receives the error of a failed stream, and cannot suppress it. If the exit of a
-    completed stream raises, the stream fails with that error; otherwise the error is reported to the dropped-errors
-    hook. A cancel before the resource is entered cancels that task. Forwards demand unchanged.
+    that is running at ``subscribe``, else on a background loop. An entered manager is exited exactly once. The terminal
+    signal waits for the exit; a cancel does not. The exit receives the error of a failed stream, and cannot suppress
+    it. If the exit raises, a completed stream fails with that error; after a failure or a cancel the error is reported
+    to the dropped-errors hook. A cancel before the manager is entered cancels the task. Forwards demand unchanged.
 
     Args:
         resource: returns the asynchronous context manager; see ``contextlib.asynccontextmanager``.
@@ -150,7 +152,7 @@ def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Call
     return Stream(UsingWhen(resource, use))
 
 
-def _checked(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop | None:
+def _checked_loop(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop | None:
     if loop is not None:
         from pyrs.aio.loops import loop_for
 
@@ -168,11 +170,11 @@ class _FutureRun(Coordinator[Any]):
 
     def _begin(self) -> None:
         if self._loop is not None and self._loop.is_closed() and not self._future.done():
-            raise RuntimeError(f"the loop of {self._operator.call} is closed: it will never be done")
+            raise RuntimeError(f"{self._operator.call}: the loop of the future is closed, so it cannot complete")
         if self._loop is not None and not self._future.done():
-            from pyrs.aio.loops import check_turning
+            from pyrs.aio.loops import check_not_blocked
 
-            check_turning(self._loop)
+            check_not_blocked(self._loop)
         self._on_loop(self._listen)
 
     def _requested_more(self, n: int) -> None:
@@ -211,8 +213,8 @@ class _FutureRun(Coordinator[Any]):
         elif self._demand():
             try:
                 element = checked_element(future.result(), "the future")
-            except TypeError as none:
-                self._raised(none)
+            except TypeError as null_signal:
+                self._raised(null_signal)
                 return
             self._emit(element)
             self._complete()

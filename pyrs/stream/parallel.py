@@ -26,22 +26,22 @@ Transform = Callable[[Any], Any]
 
 
 class ParallelStream(Generic[T_co]):
-    """Rails that process the elements of a stream concurrently. ``Stream.parallel`` returns it.
+    """Rails that process the elements of a stream concurrently. ``Stream.parallel`` returns them.
 
-    Each method applies an operator to each rail. ``run_on`` moves the rails to the threads of a scheduler;
-    ``sequential`` merges them to a Stream. Nothing runs before that Stream is subscribed to.
+    Each method applies an operator to each rail. ``run_on`` moves the rails to the threads of a scheduler, and
+    ``sequential`` merges them into a Stream. Nothing runs before that Stream is subscribed to.
     """
 
     def __init__(
         self,
         rails: Rails,
-        over: Callable[[Publisher[Any]], Stream[Any]],
+        wrap: Callable[[Publisher[Any]], Stream[Any]],
         transforms: tuple[Transform, ...] = (),
         calls: tuple[str, ...] = (),
         thread: str = "",
     ) -> None:
         self._rails = rails
-        self._over = over
+        self._wrap = wrap  # returns a Stream of a Publisher
         self._transforms = transforms
         self._calls = calls
         self._thread = thread
@@ -53,11 +53,11 @@ class ParallelStream(Generic[T_co]):
         """Run the following operators of each rail on the scheduler.
 
         Requests ``prefetch`` elements for each rail, buffers them in a queue, and replenishes at 75 %. The rails run
-        concurrently if the scheduler has several threads, such as a pool. A rail is requested from on the scheduler,
-        too: a pulled source, such as an iterable, runs there, on one thread at a time.
+        concurrently if the scheduler has several threads, such as a pool. Requests of a rail run on the scheduler, too,
+        and so does a pulled source such as an iterable, on one thread at a time.
 
         Args:
-            scheduler: runs the signals of the rails, those of one rail sequentially. The caller closes it.
+            scheduler: runs the signals of the rails; the signals of one rail run sequentially. The caller closes it.
             prefetch: the maximum number of buffered elements for each rail.
 
         Raises:
@@ -143,8 +143,8 @@ class ParallelStream(Generic[T_co]):
     def reduce(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> ParallelStream[Any]:
         """Reduce the elements of each rail to one value.
 
-        An empty rail emits ``initial``, or nothing without it. The number of elements of a rail depends on the timing:
-        ``function`` must be associative and commutative. Reduce the values of the rails after ``sequential``.
+        An empty rail emits ``initial``, or nothing without it. The elements of a rail depend on timing, so ``function``
+        must be associative and commutative. Reduce the values of the rails again after ``sequential``.
 
         Args:
             function: called with the current value and the element; returns the next value.
@@ -171,9 +171,9 @@ class ParallelStream(Generic[T_co]):
     def transform_rails(self, function: Callable[[Stream[T_co]], Publisher[R]]) -> ParallelStream[R]:
         """Replace each rail by the stream that the function returns for it.
 
-        The function is called once for each rail of each subscription, and applies any operators of a Stream. The
-        elements are dispatched when each rail has a Subscriber. The result may complete before the rail: its elements
-        go to the other rails, and when no rail is left, the source is cancelled.
+        The function is called once for each rail of each subscription, and may apply any operators of a Stream.
+        Elements are dispatched when each rail has a Subscriber. If the returned stream completes before its rail, the
+        remaining elements of that rail go to the other rails; when all have completed, the source is cancelled.
 
         Args:
             function: called with a rail; returns a Publisher, which usually subscribes to the rail once.
@@ -186,14 +186,15 @@ class ParallelStream(Generic[T_co]):
             >>> pyrs.range(9).parallel(2).transform_rails(lambda rail: rail.take(2)).sequential().collect()
             [0, 1, 2, 3]
         """
-        return self._added(checked_callable(function, "function"), f"transform_rails({name_of(function)})")
+        return self._transformed(checked_callable(function, "function"), f"transform_rails({name_of(function)})")
 
     def sequential(self, prefetch: int = 32) -> Stream[T_co]:
-        """Merge the rails to a Stream, without an order.
+        """Merge the rails into a Stream, in no particular order.
 
         Requests ``prefetch`` elements of each rail, buffers them, and replenishes at 75 %. A slow Subscriber slows the
         rails. The first error, of the source or of a rail, follows the elements of its rail. It cancels the source and
-        all other rails and fails the stream; the buffered elements of the others reach ``do_on_discard``.
+        all other rails and fails the stream; the buffered elements of the other rails reach
+        ``do_on_discard``.
 
         Args:
             prefetch: the maximum number of buffered elements for each rail.
@@ -207,30 +208,30 @@ class ParallelStream(Generic[T_co]):
             >>> pyrs.range(3).parallel(2).sequential().collect()
             [0, 1, 2]
         """
-        transform = partial(_transformed, self._over, self._transforms)
-        return self._over(operators.parallel.Sequential(self._rails, self._calls, transform, prefetch, self._thread))
+        transform = partial(_apply, self._wrap, self._transforms)
+        return self._wrap(operators.parallel.Sequential(self._rails, self._calls, transform, prefetch, self._thread))
 
     def _with(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
-        """Return the rails with an operator, whose errors name the line of user code that calls this."""
-        function(self._over(self._rails))  # validates the arguments now; the result is not subscribed to
-        return self._added(partial(_sited, function, assembly_site()), call, thread)
+        """Return the rails with another operator, whose errors name the line of user code that calls this."""
+        function(self._wrap(self._rails))  # validates the arguments now; the result is not subscribed to
+        return self._transformed(partial(_at_site, function, assembly_site()), call, thread)
 
-    def _added(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
+    def _transformed(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
         threads = ", ".join(filter(None, (self._thread, thread)))
-        return ParallelStream(self._rails, self._over, (*self._transforms, function), (*self._calls, call), threads)
+        return ParallelStream(self._rails, self._wrap, (*self._transforms, function), (*self._calls, call), threads)
 
 
-def _transformed(
-    over: Callable[[Publisher[Any]], Stream[Any]], transforms: tuple[Transform, ...], rail: Stream[Any]
+def _apply(
+    wrap: Callable[[Publisher[Any]], Stream[Any]], transforms: tuple[Transform, ...], rail: Stream[Any]
 ) -> Stream[Any]:
-    """Return the rail with its operators."""
+    """Apply the operators to a rail."""
     for transform in transforms:
-        rail = over(checked_publisher(transform(rail), "the result"))
+        rail = wrap(checked_publisher(transform(rail), "the result"))
     return rail
 
 
-def _sited(function: Transform, site: Site | None, rail: Stream[Any]) -> Stream[Any]:
-    """Apply operators to a rail, and attribute them to the line that called ``ParallelStream``."""
+def _at_site(function: Transform, site: Site | None, rail: Stream[Any]) -> Stream[Any]:
+    """Apply operators to a rail, and set their site to the line that called the method of ``ParallelStream``."""
     before = set(map(id, _operators_of(rail)))
     result: Stream[Any] = function(rail)
     for each in _operators_of(result):

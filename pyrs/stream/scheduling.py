@@ -19,7 +19,7 @@ class Scheduling(Family[T_co]):
     """Operators that change the threads on which signals or requests run."""
 
     def publish_on(self: OfKind[K_co], scheduler: Scheduler, prefetch: int = 256) -> K_co:
-        """Emit all signals downstream of this operator on the scheduler.
+        """Emit all signals on the scheduler.
 
             ---1---2---3---|     on the source's thread
             publish_on(schedulers.single())
@@ -27,14 +27,15 @@ class Scheduling(Family[T_co]):
 
         Requests ``prefetch`` elements, buffers them in a queue, and replenishes from the scheduler's thread at 75 %: a
         slow Subscriber slows the source, and nothing is dropped. Order is preserved; a terminal signal follows the
-        buffered elements. The scheduler's thread is yielded to other tasks after every 256 elements.
+        buffered elements. After every 256 elements other tasks of the scheduler get the thread.
 
         A pulled source, such as an iterable, runs on the thread that requests: the first ``prefetch`` elements are
         pulled on the subscribing thread and later ones on the scheduler, where each element is emitted at once. Use
         ``subscribe_on`` to run all of it on the scheduler. ``on_subscribe`` runs on the subscribing thread.
 
-        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it, and drops
-        its buffer with a report. A closed asyncio loop discards its tasks, and the stream emits no further signal.
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it. Its
+        buffered elements are reported to the dropped-elements hook. A closed asyncio loop discards its tasks, and the
+        stream emits no further signal.
 
         Args:
             scheduler: runs ``on_next``, ``on_error`` and ``on_complete``, one at a time. The caller closes it.
@@ -67,11 +68,11 @@ class Scheduling(Family[T_co]):
 
         A pulled source and every function upstream of this operator run on the scheduler, and signals are emitted
         there. A source with its own thread still emits on that thread; use ``publish_on`` to move its signals. Forwards
-        demand unchanged; buffers and drops nothing. A request inside ``on_next`` of a source that runs on the scheduler
-        needs no further task. ``on_subscribe`` runs on the subscribing thread, and a cancel on the thread that cancels.
+        demand unchanged; buffers and drops nothing. A request inside ``on_next`` on the scheduler is served by the
+        running task. ``on_subscribe`` runs on the subscribing thread, and a cancel on the thread that cancels.
 
-        With a source that is not pulled, such as ``create``, the scheduler runs ``subscribe``. While it runs, demand is
-        forwarded from the requesting thread, so that the function of ``create`` may emit for any length of time.
+        If the source is not pulled, demand is forwarded on the requesting thread while ``subscribe`` runs, so that the
+        function of ``create`` may emit for any length of time.
 
         A pulled source occupies the scheduler until the demand is met: do not run a long one on an asyncio loop.
 
@@ -103,10 +104,10 @@ class Scheduling(Family[T_co]):
             parallel(2).run_on(pool).map(slow).sequential()
             ------1--2----4--3-|
 
-        An element goes to the next rail, in turn, that has outstanding demand: a slow rail receives fewer elements.
-        Requests what the rails request, so ``run_on`` and ``sequential`` bound it to their ``prefetch`` for each rail,
-        and buffers nothing. If a rail completes early, the elements that were requested for it wait for the other
-        rails. The order across the rails is lost; ``flat_map_sequential`` preserves it.
+        The rails with outstanding demand receive elements in turn, so a slow rail receives fewer. Requests the sum of
+        the demand of the rails, which ``run_on`` and ``sequential`` limit to their ``prefetch`` for each rail. Buffers
+        nothing, except that the elements requested for a rail that completes early wait for demand of the others. The
+        order across the rails is lost; ``flat_map_sequential`` preserves it.
 
         **Python runs one thread at a time under the GIL.** Rails on a pool help for blocking I/O, for functions that
         release the GIL, and on free-threaded builds. They do not speed up computations in Python on other builds. For

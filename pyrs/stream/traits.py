@@ -1,7 +1,7 @@
-"""Define the demand, buffers and threads of operators, which ``Stream.explain`` shows.
+"""Describe the demand, buffers and threads of operators, for ``Stream.explain``.
 
 A test compares the entries with the registry of operators (``tests/operator_registry``). A name in braces is replaced
-by that attribute of the operator's object, so that the text shows the effective number.
+by the value of that attribute of the operator's object, such as the actual ``prefetch``.
 """
 
 from __future__ import annotations
@@ -58,35 +58,35 @@ class Step(NamedTuple):
         return self.holds != _NOTHING
 
 
-_REPLACES = "exact, one more for each dropped element"
-_ALL = "everything, with the first demand"
-_NEXT = "exact; the remaining demand goes to the next"
+_DROPPING = "exact, one more for each dropped element"
+_EVERYTHING = "everything, with the first demand"
+_SEQUENTIAL = "exact; the remaining demand goes to the next source"
 
-# The keys are names of classes, or names of operators that share a class with others.
+# By the name of the class, or the name of the operator if several operators share a class.
 _TRAITS: Final = {
     "Decode": Trait("exact, one more for each chunk without a complete character", "an incomplete character"),
     "SplitLines": Trait("exact: a chunk when no line is left; everything, if that is demanded", "{lines}"),
     "AsyncMap": Trait("ahead: {concurrency}", "{concurrency}", "an asyncio loop", bounded=True),
     "Scan": Trait("exact; an initial value uses one", "one value"),
-    "Handle": Trait(_REPLACES),
+    "Handle": Trait(_DROPPING),
     "Materialize": Trait("exact", "one notification"),
-    "Filter": Trait(_REPLACES),
-    "OfType": Trait(_REPLACES),
-    "Distinct": Trait(_REPLACES, "grows: each key"),
-    "DistinctUntilChanged": Trait(_REPLACES, "one key"),
+    "Filter": Trait(_DROPPING),
+    "OfType": Trait(_DROPPING),
+    "Distinct": Trait(_DROPPING, "grows: each key"),
+    "DistinctUntilChanged": Trait(_DROPPING, "one key"),
     "Skip": Trait("exact, and {count} more the first time"),
     "SkipLast": Trait("exact, and {count} more the first time", "{count}"),
-    "SkipWhile": Trait(_REPLACES),
+    "SkipWhile": Trait(_DROPPING),
     "Take": Trait("exact, never more than {count}", bounded=True),
-    "TakeLast": Trait(_ALL, "{count}"),
-    "IgnoreElements": Trait(_ALL),
-    "ToList": Trait(_ALL, "grows: all elements"),
-    "ToSet": Trait(_ALL, "grows: all elements"),
-    "ToDict": Trait(_ALL, "grows: all keys"),
-    "Count": Trait(_ALL),
-    "Match": Trait(_ALL),
-    "Reduce": Trait(_ALL, "one value"),
-    "Last": Trait(_ALL, "one value"),
+    "TakeLast": Trait(_EVERYTHING, "{count}"),
+    "IgnoreElements": Trait(_EVERYTHING),
+    "ToList": Trait(_EVERYTHING, "grows: all elements"),
+    "ToSet": Trait(_EVERYTHING, "grows: all elements"),
+    "ToDict": Trait(_EVERYTHING, "grows: all keys"),
+    "Count": Trait(_EVERYTHING),
+    "Match": Trait(_EVERYTHING),
+    "Reduce": Trait(_EVERYTHING, "one value"),
+    "Last": Trait(_EVERYTHING, "one value"),
     "First": Trait("exact: one", bounded=True),
     "ElementAt": Trait("{index} + 1, with the first demand", bounded=True),
     "OnlyElement": Trait("two, with the first demand", "one value", bounded=True),
@@ -95,16 +95,16 @@ _TRAITS: Final = {
     "MergeComparing": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
     "FirstWithSignal": Trait("exact, of each until one has won"),
     "FirstWithValue": Trait("exact, of each until one has won"),
-    "Concat": Trait(_NEXT),
-    "SwitchIfEmpty": Trait(_NEXT),
+    "Concat": Trait(_SEQUENTIAL),
+    "SwitchIfEmpty": Trait(_SEQUENTIAL),
     "Then": Trait("everything, with the first demand; exact of the other"),
     "StartWith": Trait("exact, once its own elements are consumed", "its own elements"),
     "Zip": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
     "SequenceEqual": Trait("ahead: {prefetch} of each", "{prefetch} of each", bounded=True),
     "CombineLatest": Trait("ahead: {prefetch} of each", "{prefetch} of each, and the latest", bounded=True),
-    "WithLatestFrom": Trait(f"{_REPLACES}; everything of the other", "one of the other"),
+    "WithLatestFrom": Trait(f"{_DROPPING}; everything of the other", "one of the other"),
     "TakeUntil": Trait("exact; one of the other"),
-    "SkipUntil": Trait(f"{_REPLACES}; one of the other"),
+    "SkipUntil": Trait(f"{_DROPPING}; one of the other"),
     "FlatMap": Trait(
         "ahead: {concurrency}, and {prefetch} of each inner stream", "{concurrency} * {prefetch}", bounded=True
     ),
@@ -129,7 +129,7 @@ _TRAITS: Final = {
     "WindowBy": Trait("ahead: {prefetch}", "{prefetch}, in all windows together", bounded=True),
     "GroupBy": Trait("ahead: {prefetch}", "{prefetch}, in all groups together", bounded=True),
     "Sample": Trait("everything", "one", "{scheduler}"),
-    "Throttle": Trait(_REPLACES),
+    "Throttle": Trait(_DROPPING),
     "ThrottleLatest": Trait("everything", "one", "{scheduler}"),
     "Debounce": Trait("everything", "one", "{scheduler}"),
     "Delay": Trait("exact, at most {prefetch} at a time", "{prefetch}", "{scheduler}", bounded=True),
@@ -150,7 +150,7 @@ _TRAITS: Final = {
     "BackpressureError": Trait("everything"),
     "Publish": Trait("ahead: {prefetch}", "{prefetch}", bounded=True),
     "Replay": Trait("ahead: {prefetch} of the slowest", "{history}", bounded=True),
-    "replay": Trait("everything", "grows: all elements"),  # Replay without a limit
+    "Replay without a limit": Trait("everything", "grows: all elements"),
     "AutoConnect": Trait("of the shared stream"),
     "RefCount": Trait("of the shared stream"),
     # Sources
@@ -169,7 +169,7 @@ _TRAITS: Final = {
 
 
 class _Attributes(dict[str, Any]):
-    """Look up the names in braces: attributes of the operator's object."""
+    """The values of the names in braces: attributes of the operator's object, or derived from them."""
 
     def __init__(self, subject: object) -> None:
         super().__init__()
@@ -191,13 +191,13 @@ class _Attributes(dict[str, Any]):
 
 
 def scheduler_name(scheduler: object) -> str:
-    """Return the scheduler without its state, such as ``single('io')``."""
+    """Return the repr of a scheduler without its state, such as ``single('io')``."""
     shown = repr(scheduler)
     return shown.strip("<>").partition(": ")[0] if shown.startswith("<") else shown
 
 
 def short_site(site: Site | None) -> str:
-    """Return the site with the path relative to the working directory, if it is inside."""
+    """Return the site; its path is relative if the file is inside the working directory."""
     if site is None:
         return ""
     try:
@@ -216,7 +216,7 @@ def trait_of(subject: object, name: str) -> Trait:
     """
     kind = type(subject).__name__
     if kind == "Replay" and getattr(subject, "limit", None) is None:
-        kind = "replay"
+        kind = "Replay without a limit"
     known = _TRAITS.get(name if kind == "OnErrorResume" else kind)
     if known is None:
         ahead = getattr(subject, "prefetch", None)

@@ -56,7 +56,7 @@ COMBINING = [
             ),
             "switch_if_empty": Sample(lambda s: pyrs.empty().switch_if_empty(s)),
         },
-        demand="exact; the remaining demand goes to the next",
+        demand="exact; the remaining demand goes to the next source",
         slow="slows",
         holds="nothing",
     ),
