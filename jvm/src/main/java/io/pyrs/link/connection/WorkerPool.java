@@ -2,10 +2,13 @@ package io.pyrs.link.connection;
 
 import io.pyrs.Log;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 
 /**
  * The pool of named daemon threads that run user code.
@@ -13,7 +16,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>A few threads suffice as long as no task blocks. If tasks wait and no thread takes one for 10 ms, all threads are
  * blocked in user code, and the pool grows up to its bound, doubling the number of new threads each time. A slow
  * Subscriber therefore does not delay other streams. At the bound the pool warns once, and tasks wait. Idle threads end
- * after 10 s.
+ * after 10 s. If the system has no more threads, tasks wait for those that exist; without any, the caller runs the task.
  */
 public final class WorkerPool implements Executor {
     private static final long STUCK_MILLIS = 10;
@@ -23,6 +26,7 @@ public final class WorkerPool implements Executor {
     private final ClassLoader loader;
     private final int maxThreads;
     private final int core;
+    private final Consumer<Thread> starter;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
     private final Condition stuck = lock.newCondition();
@@ -36,7 +40,12 @@ public final class WorkerPool implements Executor {
     private boolean closed;
 
     public WorkerPool(String name, ClassLoader loader, int maxThreads) {
+        this(name, loader, maxThreads, Thread::start);
+    }
+
+    WorkerPool(String name, ClassLoader loader, int maxThreads, Consumer<Thread> starter) {
         this.name = name;
+        this.starter = starter;
         this.loader = loader;
         this.maxThreads = maxThreads;
         this.core = Math.min(maxThreads, Math.max(4, 2 * Runtime.getRuntime().availableProcessors()));
@@ -45,6 +54,8 @@ public final class WorkerPool implements Executor {
     /** Schedules a task without blocking. Called by the reader and by user threads. */
     @Override
     public void execute(Runnable task) {
+        Thread worker = null;
+        boolean startsMonitor = false;
         lock.lock();
         try {
             tasks.add(task);
@@ -52,12 +63,19 @@ public final class WorkerPool implements Executor {
             if (tasks.size() <= idle) {
                 work.signal();
             } else if (threads < core) {
-                startThread();
-            } else if (threads < maxThreads) {
-                startMonitor();
+                worker = newWorker();
+            } else if (threads < maxThreads && !monitoring) {
+                monitoring = true;
+                startsMonitor = true;
             }
         } finally {
             lock.unlock();
+        }
+        // Outside the lock, since the start of a thread may fail.
+        if (worker != null) {
+            start(worker);
+        } else if (startsMonitor) {
+            startMonitor();
         }
     }
 
@@ -81,15 +99,35 @@ public final class WorkerPool implements Executor {
         }
     }
 
-    private void startThread() {
+    private Thread newWorker() {
         threads++;
-        thread(this::serve, "pyrs-" + name + "-worker-" + ++created).start();
+        return thread(this::serve, "pyrs-" + name + "-worker-" + ++created);
+    }
+
+    /** Starts a worker. If the system has no more threads, tasks wait for another worker, or run here without any. */
+    private void start(Thread worker) {
+        try {
+            starter.accept(worker);
+        } catch (Throwable error) {
+            Log.warning("a thread of the bridge could not be started", error);
+            lock.lock();
+            threads--;
+            lock.unlock();
+            Runnable task;
+            while ((task = nextWithoutWorkers()) != null) {
+                run(task);
+            }
+        }
     }
 
     private void startMonitor() {
-        if (!monitoring) {
-            monitoring = true;
-            thread(this::monitor, "pyrs-" + name + "-monitor").start();
+        try {
+            starter.accept(thread(this::monitor, "pyrs-" + name + "-monitor"));
+        } catch (Throwable error) {
+            Log.warning("a thread of the bridge could not be started", error);
+            lock.lock();
+            monitoring = false;
+            lock.unlock();
         }
     }
 
@@ -103,14 +141,27 @@ public final class WorkerPool implements Executor {
     private void serve() {
         Runnable task;
         while ((task = next()) != null) {
-            try {
-                task.run();
-            } catch (Throwable error) {
-                Log.warning("a task of the link failed", error);
-            }
+            run(task);
             // A user callback may have set the interrupt flag or another class loader.
             Thread.interrupted();
             Thread.currentThread().setContextClassLoader(loader);
+        }
+    }
+
+    private static void run(Runnable task) {
+        try {
+            task.run();
+        } catch (Throwable error) {
+            Log.warning("a task of the link failed", error);
+        }
+    }
+
+    private Runnable nextWithoutWorkers() {
+        lock.lock();
+        try {
+            return threads == 0 ? tasks.poll() : null;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -140,38 +191,52 @@ public final class WorkerPool implements Executor {
 
     /** Starts more threads while tasks wait and no thread takes one. */
     private void monitor() {
-        lock.lock();
         try {
             int more = 1;
-            while (!tasks.isEmpty()) {
-                long before = taken;
-                stuck.awaitNanos(TimeUnit.MILLISECONDS.toNanos(STUCK_MILLIS));
-                if (taken != before || tasks.isEmpty()) {
-                    more = 1;
-                    continue;
-                }
-                for (int i = 0; i < Math.min(more, tasks.size()) && threads < maxThreads; i++) {
-                    startThread();
-                }
-                more *= 2;
-                if (threads >= maxThreads) {
-                    warnOnce();
-                    return;
-                }
+            List<Thread> workers;
+            while ((workers = workersForStuckTasks(more)) != null) {
+                workers.forEach(this::start);
+                more = workers.isEmpty() ? 1 : 2 * more;
             }
         } catch (InterruptedException interrupted) {
             Log.debug("the monitor of the worker pool was interrupted", interrupted);
+        }
+        if (isExhausted()) {
+            Log.warning("all " + maxThreads
+                    + " threads of the bridge are blocked in callbacks: other streams wait until one returns");
+        }
+    }
+
+    /** Waits for 10 ms. Returns the workers to start, none while tasks are taken, or null for the end of the monitor. */
+    private List<Thread> workersForStuckTasks(int most) throws InterruptedException {
+        lock.lock();
+        boolean continues = false;
+        try {
+            long before = taken;
+            if (!tasks.isEmpty()) {
+                stuck.awaitNanos(TimeUnit.MILLISECONDS.toNanos(STUCK_MILLIS));
+            }
+            List<Thread> workers = new ArrayList<>();
+            for (int i = 0; taken == before && i < Math.min(most, tasks.size()) && threads < maxThreads; i++) {
+                workers.add(newWorker());
+            }
+            continues = !tasks.isEmpty() && (taken != before || !workers.isEmpty());
+            return continues ? workers : null;
         } finally {
-            monitoring = false;
+            monitoring = continues;
             lock.unlock();
         }
     }
 
-    private void warnOnce() {
-        if (!warned) {
-            warned = true;
-            Log.warning("all " + maxThreads
-                    + " threads of the bridge are blocked in callbacks: other streams wait until one returns");
+    /** Returns true once, if tasks wait although the pool has all its threads. */
+    private boolean isExhausted() {
+        lock.lock();
+        try {
+            boolean exhausted = !warned && !tasks.isEmpty() && threads >= maxThreads;
+            warned |= exhausted;
+            return exhausted;
+        } finally {
+            lock.unlock();
         }
     }
 }

@@ -1,9 +1,16 @@
 package io.pyrs.link.connection;
 
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertFalse;
+import static org.testng.Assert.assertSame;
 import static org.testng.Assert.assertTrue;
 
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.testng.annotations.Test;
 
 public class WorkerPoolTest {
@@ -31,5 +38,66 @@ public class WorkerPoolTest {
         pool.close();
         assertTrue(ran.await(SECONDS, TimeUnit.SECONDS));
         release.countDown();
+    }
+
+    @Test(timeOut = 90_000)
+    public void taskRunsOnItsCallerIfNoThreadCanBeStarted() {
+        WorkerPool pool = pool(thread -> {
+            throw new OutOfMemoryError("unable to create native thread");
+        });
+        AtomicReference<Thread> ranOn = new AtomicReference<>();
+        pool.execute(() -> ranOn.set(Thread.currentThread()));
+        assertSame(ranOn.get(), Thread.currentThread());
+        assertEquals(pool.threads(), 0);
+    }
+
+    @Test(timeOut = 90_000)
+    public void taskWaitsForAnotherWorkerIfItsThreadCannotBeStarted() throws Exception {
+        AtomicInteger starts = new AtomicInteger();
+        WorkerPool pool = pool(thread -> {
+            if (starts.getAndIncrement() > 0) {
+                throw new OutOfMemoryError("unable to create native thread");
+            }
+            thread.start();
+        });
+        CountDownLatch release = new CountDownLatch(1);
+        CompletableFuture<Thread> first = new CompletableFuture<>();
+        CompletableFuture<Thread> second = new CompletableFuture<>();
+        pool.execute(() -> {
+            first.complete(Thread.currentThread());
+            try {
+                release.await();
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        first.get(SECONDS, TimeUnit.SECONDS);
+        pool.execute(() -> second.complete(Thread.currentThread()));
+        assertEquals(pool.threads(), 1);
+        release.countDown();
+        assertSame(second.get(SECONDS, TimeUnit.SECONDS), first.get());
+    }
+
+    @Test(timeOut = 90_000)
+    public void threadsAreStartedOutsideTheLock() throws Exception {
+        AtomicReference<WorkerPool> pool = new AtomicReference<>();
+        CountDownLatch ran = new CountDownLatch(1);
+        pool.set(pool(thread -> {
+            Thread other = new Thread(() -> pool.get().threads());
+            other.start();
+            try {
+                other.join(TimeUnit.SECONDS.toMillis(SECONDS));
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+            assertFalse(other.isAlive());
+            thread.start();
+        }));
+        pool.get().execute(ran::countDown);
+        assertTrue(ran.await(SECONDS, TimeUnit.SECONDS));
+    }
+
+    private WorkerPool pool(Consumer<Thread> starter) {
+        return new WorkerPool("starting", getClass().getClassLoader(), 4, starter);
     }
 }
