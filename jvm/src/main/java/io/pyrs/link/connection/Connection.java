@@ -101,17 +101,23 @@ public final class Connection {
         listener.start();
     }
 
-    private final class Opening implements Listener.Outcome {
+    final class Opening implements Listener.Outcome {
         @Override
         public void connected(Socket socket, FrameDecoder decoder, List<Frame> early) {
             try {
                 InputStream in = socket.getInputStream();
-                sink = new SocketSink(socket);
+                SocketSink opened = new SocketSink(socket);
+                sink = opened;
+                if (finished.get()) {
+                    // close() ran after the proof was sent, and found no socket to close.
+                    opened.close();
+                    return;
+                }
                 outbox.open();
                 writer = thread(Connection.this::write, "writer");
                 writer.start();
                 thread(() -> read(in, decoder, early), "reader").start();
-            } catch (IOException broken) {
+            } catch (IOException | OutOfMemoryError broken) { // the latter if the system has no more threads
                 finish(new LinkBrokenException("the link to Python could not be opened: " + broken.getMessage()));
             }
         }

@@ -8,12 +8,16 @@ import io.pyrs.LinkBrokenException;
 import io.pyrs.LinkClosedException;
 import io.pyrs.ObjectKind;
 import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameDecoder;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
 import io.pyrs.link.session.RecordingSubscriber;
 import io.pyrs.link.session.Session;
 import io.pyrs.link.session.StreamOptions;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -36,11 +40,10 @@ public class ConnectionTest {
     private Connection connection;
     private FakePython python;
 
-    @BeforeMethod
-    public void open() throws IOException {
-        connection = new Connection(
+    private static Connection create() throws IOException {
+        return new Connection(
                 "test",
-                TOKEN,
+                TOKEN.clone(),
                 reference -> reference,
                 ConnectionTest.class.getClassLoader(),
                 4096,
@@ -48,6 +51,11 @@ public class ConnectionTest {
                 2_000,
                 () -> {},
                 () -> {});
+    }
+
+    @BeforeMethod
+    public void open() throws IOException {
+        connection = create();
         connection.start();
         python = new FakePython(connection.port(), TOKEN);
         assertTrue(python.isProven());
@@ -72,6 +80,19 @@ public class ConnectionTest {
             python.next(FrameType.REQUEST);
         }
         return recording;
+    }
+
+    @Test(timeOut = 120_000)
+    public void closeThatPrecedesTheEndOfTheHandshakeClosesTheSocket() throws Exception {
+        Connection closed = create();
+        Connection.Opening opening = closed.new Opening();
+        closed.close();
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                Socket peer = new Socket(server.getInetAddress(), server.getLocalPort())) {
+            peer.setSoTimeout(60_000);
+            opening.connected(server.accept(), new FrameDecoder(Frames.MAX_LENGTH), List.of());
+            assertEquals(peer.getInputStream().read(), -1);
+        }
     }
 
     @Test(timeOut = 120_000)
