@@ -147,11 +147,26 @@ _OTHER_NAMES = {
     "of": "use just()",
     "from_": "use from_iterable()",
     "throw": "use error()",
+    "Scheduler": "use schedulers.Scheduler",
     "Flux": "use Stream, and functions such as from_iterable()",
     "Mono": "use Maybe or Single, and functions such as from_callable()",
     "Observable": "use Stream, and functions such as from_iterable()",
     "Subject": "use pyrs.sinks, such as sinks.multicast()",
+    **dict.fromkeys(("from_list", "from_array", "iterable"), "use from_iterable()"),
+    **dict.fromkeys(("launch", "connect"), "import pyrs.jvm, and use it from there"),
+    **dict.fromkeys(("from_dataframe", "from_stream", "read_stream"), "import pyrs.spark, and use it from there"),
 }
+
+
+def _advice(name: str) -> str:
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    if name in _OTHER_NAMES:
+        return f": {_OTHER_NAMES[name]}"
+    if snake in __all__:
+        return f": use {snake}()"
+    if not snake.startswith("_") and hasattr(Stream, snake):
+        return f": operators are methods of a Stream, such as stream.{snake}()"
+    return ""
 
 
 if not TYPE_CHECKING:  # a type checker would accept every attribute
@@ -163,8 +178,7 @@ if not TYPE_CHECKING:  # a type checker would accept every attribute
         if module is None:
             if name in _LAZY_MODULES:
                 return import_module(f"{__name__}.{name}")
-            advice = f": {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_advice(name)}")
         value = getattr(import_module(module), name)
         globals()[name] = value  # later accesses bypass this function
         return value

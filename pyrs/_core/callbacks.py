@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
@@ -107,6 +107,13 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._end()
         if subscription is not None:
             subscription.cancel()
+
+    @property
+    def dispose(self) -> NoReturn:
+        """Reject the name of RxPY and of Reactor, and name the method."""
+        raise AttributeError("a Subscription has no dispose(): use cancel()", name="dispose", obj=self)
+
+    unsubscribe = dispose
 
     def __repr__(self) -> str:
         subscription = self._subscription

@@ -38,7 +38,7 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
     if not awaited and is_coroutine_function(function):
         raise TypeError(
             f"{parameter} must be a plain function: nothing awaits a coroutine here; "
-            "map, flat_map and for_each take coroutine functions"
+            "map, flat_map and for_each take coroutine functions, and from_awaitable is their source"
         )
     return function
 

@@ -21,6 +21,7 @@ from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
+from pyrs.schedulers.base import not_a_scheduler
 from pyrs.schedulers.threads import Inline
 
 _TURN = 256
@@ -29,7 +30,7 @@ _TURN = 256
 
 def _checked(scheduler: Scheduler) -> Scheduler:
     if not isinstance(scheduler, Scheduler):
-        raise TypeError(f"scheduler must be a Scheduler, not {type(scheduler).__name__}")
+        raise not_a_scheduler(scheduler)
     return scheduler
 
 

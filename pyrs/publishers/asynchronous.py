@@ -49,7 +49,8 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
         ['TO', 'BE']
     """
     if not hasattr(type(iterable), "__aiter__"):
-        raise TypeError(f"iterable must be an asynchronous iterable, not {type(iterable).__name__}")
+        advice = ": call it" if callable(iterable) else ": use from_iterable" if hasattr(iterable, "__iter__") else ""
+        raise TypeError(f"iterable must be an asynchronous iterable, not {type(iterable).__name__}{advice}")
     from pyrs.aio.sources import AsyncIterablePublisher  # asyncio is a slow import
 
     return Stream(AsyncIterablePublisher(iterable, f"from_async_iterable({short(iterable)})", _checked_loop(loop)))

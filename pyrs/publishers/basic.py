@@ -52,6 +52,8 @@ def _advice_for(source: object) -> str:
         return ": use from_async_iterable"
     if hasattr(type(source), "__await__"):
         return ": use from_awaitable"
+    if callable(source):
+        return ": call it, or use defer or from_callable"
     return ""
 
 

@@ -16,7 +16,7 @@ from pyrs._core.display import name_of
 from pyrs._core.drain import DrainLoop
 from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
-from pyrs._core.sites import is_coroutine_function
+from pyrs._core.sites import code_of, is_coroutine_function
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
@@ -28,6 +28,8 @@ __all__ = ["Emitter", "create", "created"]
 
 T = TypeVar("T")
 
+_GENERATOR = 0x20 | 0x200
+"""The flags of the code of a generator function and of an asynchronous one; ``inspect`` is a slow import."""
 _OTHER_NAMES = {
     **dict.fromkeys(("on_next", "emit", "push", "put", "send"), "use next()"),
     **dict.fromkeys(("on_error", "fail", "throw"), "use error()"),
@@ -69,7 +71,8 @@ def create(
         capacity: the maximum number of elements buffered beyond demand, for the bounded strategies.
 
     Raises:
-        TypeError: ``function`` is not callable, ``overflow`` is no strategy, or ``capacity`` is not an integer.
+        TypeError: ``function`` is not callable or is a generator function, ``overflow`` is no strategy, or ``capacity``
+            is not an integer.
         ValueError: ``overflow`` is not one of the names, or ``capacity`` is less than 1.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.9.
@@ -82,6 +85,12 @@ def create(
         >>> create(listen).map(str.upper).collect()
         ['TO', 'BE']
     """
+    code = code_of(function)
+    if code is not None and code.co_flags & _GENERATOR:
+        raise TypeError(
+            "function must call emitter.next(element), and must not yield: nothing iterates a generator here; "
+            "from_iterable and from_async_iterable are the sources of generators"
+        )
     return created(
         checked_callable(function, "function", awaited=True), f"create({name_of(function)}", overflow, capacity
     )

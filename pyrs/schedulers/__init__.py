@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 from pyrs.errors import SchedulerClosed
-from pyrs.schedulers.base import Cancellable, Scheduler, checked_scheduler
+from pyrs.schedulers.base import Cancellable, Scheduler, checked_scheduler, not_a_scheduler
 from pyrs.schedulers.threads import Inline, Pool, SingleThread, default
 from pyrs.schedulers.virtual import VirtualTime
 
@@ -42,6 +42,15 @@ __all__ = [
 ]
 
 S = TypeVar("S", bound=Scheduler)
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("io", "computation", "elastic", "boundedElastic", "bounded_elastic"), "use default() or pool()"),
+    **dict.fromkeys(("parallel", "thread_pool", "ThreadPoolScheduler", "from_executor"), "use pool(max_threads)"),
+    **dict.fromkeys(("immediate", "trampoline", "ImmediateScheduler", "CurrentThreadScheduler"), "use inline()"),
+    **dict.fromkeys(("new_thread", "NewThreadScheduler", "EventLoopScheduler"), "use single()"),
+    **dict.fromkeys(("from_loop", "AsyncIOScheduler"), "use asyncio(loop)"),
+    **dict.fromkeys(("virtual", "virtual_time", "VirtualTimeScheduler", "TestScheduler"), "use VirtualTime()"),
+}
 
 _used: ContextVar[Scheduler | None] = ContextVar("pyrs_scheduler", default=None)
 
@@ -144,12 +153,19 @@ def use(scheduler: S) -> Iterator[S]:
         True
     """
     if not isinstance(scheduler, Scheduler):
-        raise TypeError(f"scheduler must be a Scheduler, not {type(scheduler).__name__}")
+        raise not_a_scheduler(scheduler)
     token = _used.set(scheduler)
     try:
         yield scheduler
     finally:
         _used.reset(token)
+
+
+if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+    def __getattr__(name: str) -> object:
+        advice = f": {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
 
 
 def _checked_name(name: str) -> str:

@@ -135,5 +135,17 @@ def checked_scheduler(scheduler: Scheduler | None, parameter: str = "scheduler")
         TypeError: ``scheduler`` is neither a Scheduler nor None.
     """
     if scheduler is not None and not isinstance(scheduler, Scheduler):
-        raise TypeError(f"{parameter} must be a Scheduler, not {type(scheduler).__name__}")
+        raise not_a_scheduler(scheduler, parameter)
     return scheduler
+
+
+def not_a_scheduler(value: object, parameter: str = "scheduler") -> TypeError:
+    """Return the error of an argument that is not a Scheduler, with the function that makes one."""
+    advice = ""
+    if callable(value) and str(getattr(value, "__module__", "")).startswith("pyrs.schedulers"):
+        advice = f": call it, {name_of(value)}()"
+    elif hasattr(value, "call_soon_threadsafe"):
+        advice = ": use schedulers.asyncio(loop)"
+    elif callable(getattr(value, "submit", None)):
+        advice = ": use schedulers.pool(max_threads)"
+    return TypeError(f"{parameter} must be a Scheduler, not {type(value).__name__}{advice}")

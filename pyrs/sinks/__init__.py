@@ -50,6 +50,21 @@ __all__ = [
 ]
 
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("Subject", "many", "Many", "Multicast", "share"), "use multicast() or multicast_best_effort()"),
+    **dict.fromkeys(("ReplaySubject", "Replay"), "use replay(limit)"),
+    **dict.fromkeys(("BehaviorSubject", "latest"), "use replay(1)"),
+    **dict.fromkeys(("AsyncSubject", "one"), "use replay(1), and last() of its stream"),
+    **dict.fromkeys(("Unicast", "queue"), "use unicast()"),
+}
+
+if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+    def __getattr__(name: str) -> object:
+        advice = f": {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
+
+
 def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink[Any]:
     """Return a sink for one Subscriber, which may subscribe at any time.
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Generic, NoReturn, TypeVar
 
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.hub import EmitResult, Hub
 from pyrs._core.validation import checked_callable, checked_seconds
+from pyrs.api import Subscriber
 from pyrs.errors import EmitFailed
 from pyrs.stream.stream import Stream
 
@@ -67,6 +69,17 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             NullSignal: ``element`` is None.
         """
+
+    def subscribe(self, subscriber: Subscriber[T] | None = None, /, **callables: object) -> None:
+        """Subscribe a Subscriber. ``sink.stream.subscribe`` takes callables.
+
+        Raises:
+            NullSignal: ``subscriber`` is None (§1.9).
+            TypeError: callables are given, or ``subscriber`` is not a Subscriber.
+        """
+        if callables:
+            raise TypeError(f"a sink takes a Subscriber: use sink.stream.subscribe({next(iter(callables))}=...)")
+        super().subscribe(checked_subscriber(subscriber))
 
     @property
     def stream(self) -> Stream[T]:

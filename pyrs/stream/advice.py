@@ -40,6 +40,22 @@ _OTHER_NAMES = {
     "catch": "use on_error_resume()",
     "on_error_continue": "use on_error_resume() inside flat_map()",
     "flatten": "use flat_map(lambda inner: inner)",
+    **dict.fromkeys(("foreach", "each"), "use for_each()"),
+    **dict.fromkeys(("map_async", "async_map", "par_map"), "use map(coroutine_function, concurrency=n)"),
+    **dict.fromkeys(("batch", "chunk", "chunked", "chunks", "grouped", "sliding"), "use buffer(count)"),
+    **dict.fromkeys(("head", "limit", "islice"), "use take()"),
+    **dict.fromkeys(("drop", "offset"), "use skip()"),
+    **dict.fromkeys(("sort", "sorted", "sort_by", "order_by"), "use to_list().map(sorted)"),
+    **dict.fromkeys(("max", "min"), "use reduce(max) or reduce(min)"),
+    **dict.fromkeys(("peek", "do", "inspect"), "use do_on_next()"),
+    **dict.fromkeys(("len", "size", "length"), "use count()"),
+    **dict.fromkeys(("on_next", "emit", "next", "send", "push"), "use a sink of pyrs.sinks, which has a stream"),
+    **dict.fromkeys(("request", "cancel", "dispose"), "use the Subscription that subscribe(on_next=...) returns"),
+    **dict.fromkeys(("to_df", "to_pandas", "write_stream"), "use pyrs.spark, such as spark.from_stream()"),
+    "enumerate": "use with_index()",
+    "union": "use merge() or concat()",
+    "get": "use element_at(), or first().block() for one element",
+    "start": "use subscribe(), or collect() to wait for the elements",
 }
 
 

@@ -49,6 +49,16 @@ class ParallelStream(Generic[T_co]):
     def __repr__(self) -> str:
         return ".".join((repr(self._rails), *self._calls))
 
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            from pyrs.stream.stream import Stream  # it imports this module
+
+            message = f"'ParallelStream' object has no attribute {name!r}"
+            if not name.startswith("_") and hasattr(Stream, name):
+                message += f": use sequential().{name}, or transform_rails() for an operator on each rail"
+            raise AttributeError(message, name=name, obj=self)
+
     def run_on(self, scheduler: Scheduler, prefetch: int = 256) -> ParallelStream[T_co]:
         """Run the following operators of each rail on the scheduler.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pyrs import operators
@@ -200,6 +201,17 @@ class Stream(
 
     def _single(self, publisher: Publisher[R]) -> Single[R]:
         return Single(publisher)
+
+
+def _rename_methods() -> None:
+    """Name the methods after Stream, which Python's messages show: ``Stream.map() missing 1 required argument``."""
+    for family in Stream.__mro__[1:]:
+        for name, method in vars(family).items() if family.__module__.startswith("pyrs.stream.") else ():
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                method.__qualname__, method.__module__ = f"Stream.{name}", __name__
+
+
+_rename_methods()
 
 
 class Maybe(Stream[T_co]):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,16 @@ from tests.waiting import DEADLINE
         (lambda s: s.observe_on(print), "use publish_on()"),
         (lambda s: s.where(bool), "use filter()"),
         (lambda s: s.first_or_default(0), "use first(default=...)"),
+        (lambda s: s.foreach(print), "use for_each()"),
+        (lambda s: s.chunked(3), "use buffer(count)"),
+        (lambda s: s.limit(3), "use take()"),
+        (lambda s: s.sorted(), "use to_list().map(sorted)"),
+        (lambda s: s.peek(print), "use do_on_next()"),
+        (lambda s: s.emit(1), "use a sink of pyrs.sinks"),
+        (lambda s: s.cancel(), "use the Subscription that subscribe(on_next=...) returns"),
+        (lambda s: s.parallel(2).collect(), "use sequential().collect"),
+        (lambda s: s.subscribe(on_next=print, request=0).dispose(), "use cancel()"),
+        (lambda s: s.subscribe(on_next=print, request=0).unsubscribe(), "use cancel()"),
     ],
 )
 def test_missing_method_names_the_one_of_pyrs(mistake: Callable[[Any], object], advice: str) -> None:
@@ -84,12 +96,98 @@ def test_sink_names_its_methods(name: str, advice: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("ops", "operators are methods"), ("of", "use just()"), ("Flux", "use Stream"), ("jvm", "import pyrs.jvm first")],
+    [
+        ("ops", "operators are methods"),
+        ("of", "use just()"),
+        ("Flux", "use Stream"),
+        ("jvm", "import pyrs.jvm first"),
+        ("fromIterable", r"use from_iterable\(\)"),
+        ("flatMap", r"operators are methods of a Stream, such as stream\.flat_map\(\)"),
+        ("connect", "import pyrs.jvm"),
+        ("from_dataframe", "import pyrs.spark"),
+    ],
 )
 def test_package_names_what_to_use(name: str, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(pyrs, name, raising=False)
     with pytest.raises(AttributeError, match=advice):
         getattr(pyrs, name)
+
+
+def test_unknown_name_of_the_package_gets_no_advice() -> None:
+    for name in ("frobnicate", "_map", "__wrapped__"):
+        with pytest.raises(AttributeError, match=rf"^module 'pyrs' has no attribute '{name}'$"):
+            getattr(pyrs, name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "advice"),
+    [
+        (pyrs.sinks, "BehaviorSubject", r": use replay\(1\)$"),
+        (pyrs.sinks, "frobnicate", r"'frobnicate'$"),
+        (pyrs.schedulers, "boundedElastic", r": use default\(\) or pool\(\)$"),
+        (pyrs.schedulers, "frobnicate", r"'frobnicate'$"),
+    ],
+)
+def test_module_names_what_to_use(module: Any, name: str, advice: str) -> None:
+    with pytest.raises(AttributeError, match=advice):
+        getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "advice"),
+    [
+        (lambda s: s.publish_on(pyrs.schedulers.default), r": call it, default\(\)$"),
+        (lambda s: s.subscribe_on(pyrs.schedulers.default), r": call it, default\(\)$"),
+        (lambda s: pyrs.from_iterable(lambda: [1]), r"not function: call it, or use defer or from_callable$"),
+        (lambda s: pyrs.from_async_iterable(numbers), "not function: call it$"),
+        (lambda s: pyrs.from_async_iterable([1]), "not list: use from_iterable$"),
+        (lambda s: pyrs.from_callable(fetch), "from_awaitable is their source"),
+        (lambda s: pyrs.create(letters), r"function must call emitter\.next\(element\), and must not yield"),
+        (lambda s: pyrs.create(later), r"function must call emitter\.next\(element\), and must not yield"),
+        (lambda s: pyrs.sinks.multicast().subscribe(on_next=print), r"use sink\.stream\.subscribe\(on_next=\.\.\.\)"),
+    ],
+)
+def test_wrong_argument_names_what_to_pass(mistake: Callable[[Any], object], advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
+        mistake(pyrs.just(1, 2))
+
+
+async def fetch() -> int:
+    return 1
+
+
+async def numbers() -> Any:
+    yield 1
+
+
+def letters(emitter: pyrs.Emitter[str]) -> Any:
+    yield "a"
+
+
+async def later(emitter: pyrs.Emitter[str]) -> Any:
+    yield "a"
+
+
+@pytest.mark.parametrize("loop_or_pool", ["loop", "pool"])
+def test_scheduler_of_another_library_names_the_one_to_use(loop_or_pool: str) -> None:
+    if loop_or_pool == "loop":
+        loop = asyncio.new_event_loop()
+        with pytest.raises(TypeError, match=r"use schedulers\.asyncio\(loop\)$"):
+            pyrs.just(1).publish_on(loop)  # type: ignore[arg-type]
+        loop.close()
+    else:
+        executor = concurrent.futures.ThreadPoolExecutor()
+        with executor, pytest.raises(TypeError, match=r"use schedulers\.pool\(max_threads\)$"):
+            pyrs.just(1).publish_on(executor)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["map", "first", "retry", "debounce", "collect", "buffer"])
+def test_messages_of_python_name_the_method_of_stream(name: str) -> None:
+    """Not the private base class that defines it."""
+    method = getattr(pyrs.Stream, name)
+    with pytest.raises(TypeError, match=rf"^Stream\.{name}\(\)"):
+        method(pyrs.just(1), nonsense=1)
+    assert pickle.loads(pickle.dumps(method)) is method
 
 
 def test_operator_functions_are_methods() -> None:
