@@ -116,7 +116,9 @@ def launch(
         TypeError: An argument is one str or path instead of a list.
     """
     if isinstance(classpath, (str, PathLike)):
-        raise TypeError("classpath takes a list of paths, not one path")
+        raise TypeError("classpath takes a list of paths, not one path; packages=[...] takes Maven coordinates")
+    if isinstance(jvm_options, str):
+        raise TypeError("jvm_options takes a list of options, not one str")
     jars = resolve(packages, repositories, exclude=exclude)
     return Bridge(
         launch_gateway(classpath=[*classpath, *jars], jvm_options=jvm_options),

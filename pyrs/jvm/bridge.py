@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from pyrs._core.display import kind_of
 from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import LinkClosed
@@ -30,6 +31,7 @@ from pyrs.jvm.link.session import Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from pyrs.jvm.stage_function import StageFunction
 from pyrs.jvm.streams import Rates, Streams, as_json, display, snapshot, title
+from pyrs.stream.advice import missing_attribute
 from pyrs.stream.stream import Maybe, Stream
 
 if TYPE_CHECKING:
@@ -134,6 +136,11 @@ class Bridge:
             if not self._session.open:
                 _log.info("%s opens a new link: %s", self.name, self._session.over)
                 self._open()
+
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(missing_attribute(Bridge, name, _OTHER_NAMES), name=name, obj=self)
 
     # From the JVM to Python.
 
@@ -546,6 +553,15 @@ def _check_options(
             raise TypeError(f"{parameter} must be the name of a Java class, such as 'java.lang.Integer', not {name!r}")
 
 
+_OTHER_NAMES = {
+    "from_java": "use from_jvm()",
+    "to_java": "use to_jvm()",
+    "jvm": "use java_class(name)",
+    **dict.fromkeys(("j_class", "find_class", "class_for_name", "import_class"), "use java_class(name)"),
+    **dict.fromkeys(("stop", "shutdown", "disconnect"), "use close(), or a with block"),
+    **dict.fromkeys(("result", "get", "block"), "use from_jvm(...).first().block(), or result() of a CompletionStage"),
+    **dict.fromkeys(("connect", "launch"), "this bridge is open already"),
+}
 _NO_CLASS = (
     "the JVM has no class of this name. Check the spelling, and that its jar is in spark.jars.packages or on the class "
     "path; bridge.java_class(name) says which class is missing"
@@ -563,6 +579,8 @@ _ADVICE = {
 
 
 def _kind(value: object) -> Kind:
+    if isinstance(value, type):
+        raise TypeError(f"to_jvm takes an object, not {kind_of(value)}: create an instance")
     publisher = callable(getattr(value, "subscribe", None))
     subscriber = all(
         callable(getattr(value, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete")

@@ -342,6 +342,8 @@ def test_launch_searches_packages_after_the_class_path(monkeypatch: pytest.Monke
         pyrs.jvm.launch(["mine.jar"], packages=["a:b:1"], repositories=["https://example.org"], exclude=["c:d"])
     with pytest.raises(TypeError, match="classpath takes a list of paths, not one path"):
         pyrs.jvm.launch("mine.jar")
+    with pytest.raises(TypeError, match="jvm_options takes a list of options, not one str"):
+        pyrs.jvm.launch(jvm_options="-Xmx1g")
 
 
 def test_the_command_prints_a_class_path(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

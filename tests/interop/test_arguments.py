@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm import Bridge, JavaFuture, JavaObject, JavaProcessor
 from pyrs.jvm.java_objects import java_object_class
 from pyrs.testing import TestSubscriber
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
 
 FLUX = "reactor.core.publisher.Flux"
 FUTURE = "java.util.concurrent.CompletableFuture"
@@ -213,6 +214,24 @@ class TestWrongArguments:
     def test_from_jvm_says_what_to_write(self, bridge: Bridge, value: Any, advice: str) -> None:
         with pytest.raises(TypeError, match=advice):
             bridge.from_jvm(value)
+
+    @pytest.mark.parametrize(
+        ("name", "advice"),
+        [
+            ("fromJvm", r": use from_jvm\(\)$"),
+            ("to_java", r": use to_jvm\(\)$"),
+            ("stop", r": use close\(\), or a with block$"),
+            ("frobnicate", "'frobnicate'$"),
+        ],
+    )
+    def test_missing_method_names_the_one_of_the_bridge(self, bridge: Bridge, name: str, advice: str) -> None:
+        with pytest.raises(AttributeError, match=f"^'Bridge' object has no attribute '{name}'") as raised:
+            getattr(bridge, name)
+        assert re.search(advice, str(raised.value))
+
+    def test_class_is_not_an_instance(self, bridge: Bridge) -> None:
+        with pytest.raises(TypeError, match="to_jvm takes an object, not the class Watched: create an instance"):
+            bridge.to_jvm(Watched)
 
     def test_options_of_another_type_are_rejected(self, bridge: Bridge) -> None:
         options: Any

@@ -230,6 +230,14 @@ class TestClasses:
         with pytest.raises(JavaError, match="ArrayList has no public method nothing"):
             bridge.java_class("java.util.ArrayList")().nothing()
 
+    @pytest.mark.parametrize(
+        ("name", "method"), [("to_string", "toString"), ("country", "getCountry"), ("get_country", "getCountry")]
+    )
+    def test_missing_method_names_the_one_of_java(self, bridge: Bridge, name: str, method: str) -> None:
+        locale = bridge.java_class("java.util.Locale").FRANCE
+        with pytest.raises(JavaError, match=rf"Locale has no public method {name}: use {method}\(\)"):
+            getattr(locale, name)()
+
     def test_error_lists_the_overloads(self, bridge: Bridge) -> None:
         held = bridge.java_class("java.util.ArrayList")()
         with pytest.raises(JavaError, match=r"no public method get for \(str\); available: \(int\)"):

@@ -31,10 +31,12 @@ public final class Invocation {
         for (Class<?> type : publicTypes(target.getClass())) {
             addMethods(type, name, false, candidates);
         }
+        Class<?> type = target.getClass();
         if (candidates.isEmpty()) { // only the class itself, which is not public, may have it
-            addMethods(target.getClass(), name, false, candidates);
+            addMethods(type, name, false, candidates);
         }
-        return call(candidates, target, target.getClass(), "method " + name, arguments);
+        String what = "method " + name + (candidates.isEmpty() ? similar(type, name) : "");
+        return call(candidates, target, type, what, arguments);
     }
 
     /**
@@ -176,6 +178,20 @@ public final class Invocation {
                             + "; available: " + Arguments.describe(candidates) + Arguments.hint(arguments));
         }
         return best;
+    }
+
+    /** Returns advice for a property, and for a name in the style of Python. */
+    private static String similar(Class<?> type, String name) {
+        String plain = name.replace("_", "");
+        for (Method method : type.getMethods()) {
+            String known = method.getName();
+            if (known.equalsIgnoreCase(plain)
+                    || known.equalsIgnoreCase("get" + plain)
+                    || known.equalsIgnoreCase("is" + plain)) {
+                return ": use " + known + "()";
+            }
+        }
+        return "";
     }
 
     private static void addMethods(Class<?> type, String name, boolean onlyStatic, List<Method> candidates) {
