@@ -24,7 +24,7 @@ LITERAL_BLOCK = re.compile(r"(?<=\n\n)((?:    .*\n)+)(?=\n|\Z)")
 # An indented block; signatures and fenced blocks are highlighted: `<pre><span></span><code>`.
 BLOCK = re.compile(r"<pre><code>(.*?)</code></pre>", re.DOTALL)
 NAME = re.compile(r"^(?:\| )?((?:`(?:pyrs\.)?\w+\([^`]*\)`(?:, )?)+)(?: \||(?= returns))", re.MULTILINE)
-CALL = re.compile(r"`((?:pyrs\.)?(\w+)\([^`]*\))`")
+CALL = re.compile(r"`(?:pyrs\.)?(\w+)\([^`]*\)`")
 
 
 class Token(NamedTuple):
@@ -171,24 +171,13 @@ def diagrams() -> dict[str, list[str]]:
 
 
 def with_diagrams(markdown: str, known: dict[str, list[str]]) -> str:
-    """Append the diagrams of the operators that begin a row or a paragraph, and link the names to them."""
-    names: list[str] = []
-
-    def linked(row: re.Match[str]) -> str:
-        return row[0].replace(row[1], CALL.sub(link, row[1]))
-
-    def link(call: re.Match[str]) -> str:
-        if call[2] not in known:
-            return call[0]
-        names.append(call[2])
-        return f"[{call[0]}](#{call[2]})"
-
-    text = NAME.sub(linked, markdown)
+    """Append the diagrams of the operators that begin a row or a paragraph."""
+    names = [name for row in NAME.finditer(markdown) for name in CALL.findall(row[1]) if name in known]
     shown = [
         f"### {name} {{ #{name} }}\n\n" + "\n\n".join(svg(diagram) for diagram in known[name])
         for name in dict.fromkeys(names)
     ]
-    return "\n\n".join([text.rstrip(), "## Diagrams", *shown]) + "\n" if shown else markdown
+    return "\n\n".join([markdown.rstrip(), "## Diagrams", *shown]) + "\n" if shown else markdown
 
 
 def on_config(config: Any) -> Any:
@@ -206,13 +195,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
-    """Replace the text diagrams in rendered docstrings, which are on the pages of the API reference only."""
+    """Replace the text diagrams in rendered docstrings, which are on the pages of names only."""
 
     def drawn(block: re.Match[str]) -> str:
         text = html.unescape(re.sub(r"<[^>]+>", "", block[1]))
         return svg(text) if is_marble(text) and len(text.splitlines()) > 1 else block[0]
 
-    return BLOCK.sub(drawn, content) if page.file.src_uri.startswith("api/") else content
+    return BLOCK.sub(drawn, content) if page.file.src_uri.startswith(("api/", "operators/")) else content
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pyrs.testing import TestSubscriber
 from tests.operator_registry import FAMILIES, ROWS
 from tests.operator_registry.page import PAGE, updated
 from tests.operator_registry.row import Apply
+from tests.project.scripts import script
 
 TEXT = PAGE.read_text(encoding="utf-8")
 OPERATORS, TERMINALS, SOURCES = (
@@ -49,6 +50,10 @@ def test_every_source_is_listed() -> None:
         if inspect.isfunction(value) and value.__module__.startswith("pyrs.publishers")
     }
     assert names(SOURCES) == sources
+
+
+def test_every_operator_and_source_has_a_page_on_the_site() -> None:
+    assert set(script("operator_pages").operators()) | {"block"} == names(OPERATORS) | names(TERMINALS) | names(SOURCES)
 
 
 def test_the_page_is_rendered_from_the_registry() -> None:

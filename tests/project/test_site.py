@@ -10,12 +10,19 @@ import pytest
 
 from tests.project.scripts import script
 
+ROOT = Path(__file__).resolve().parents[2]
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
 def api_pages() -> ModuleType:
     return script("api_pages")
+
+
+@pytest.fixture(scope="module")
+def operator_pages() -> ModuleType:
+    return script("operator_pages")
 
 
 def text_of(site: Path, page: str) -> str:
@@ -34,6 +41,25 @@ def test_operator_pages_and_api_have_diagrams(site: Path) -> None:
         assert text_of(site, name).count('<svg class="marble"') >= 3, name
 
 
+def test_every_operator_has_a_page_with_its_diagram(site: Path, operator_pages: ModuleType) -> None:
+    """It has the docstring, so the marble diagram is drawn and not shown as text."""
+    diagrams = script("marbles").diagrams()
+    names = operator_pages.operators()
+    assert set(diagrams) <= set(names)
+    for name, paths in names.items():
+        text = text_of(site, f"operators/{name}")
+        assert all(f'id="{path}"' in text for path in paths), name
+        assert ('<svg class="marble"' in text) == (name in diagrams), name
+
+
+def test_tables_link_operators_to_their_pages(site: Path, operator_pages: ModuleType) -> None:
+    linked: set[str] = set()
+    for page in [path.stem for path in (ROOT / "docs" / "operators").glob("*.md")]:
+        place = "operators" if page == "index" else f"operators/{page}"
+        linked.update(re.findall(r'<a href="(?:\.\./)?(\w+)/"><code>', text_of(site, place)))
+    assert set(operator_pages.operators()) - linked == set()
+
+
 def test_code_is_not_drawn_as_a_diagram(site: Path) -> None:
     """Diagrams belong to operators and docstrings, and the signatures of the reference are code."""
     folders = ("operators", "api")
@@ -42,6 +68,14 @@ def test_code_is_not_drawn_as_a_diagram(site: Path) -> None:
     signatures = re.findall(r'<div class="doc-signature highlight">\s*<(\w+)', "".join(pages.values()))
     assert len(signatures) > 300
     assert set(signatures) == {"pre"}
+
+
+def test_home_page_shows_demand_in_motion(site: Path) -> None:
+    """The picture is animated by CSS, which a browser runs in an image, too."""
+    assert '<img alt="Elements travel' in text_of(site, ".")
+    picture = (site / "images" / "demand.svg").read_text(encoding="utf-8")
+    assert picture.count("@keyframes") == 2
+    assert "<script" not in picture
 
 
 def test_pages_have_a_theme_toggle_and_links_to_their_neighbours(site: Path) -> None:
