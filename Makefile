@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
 
-.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel release conformance release-check bench bench-guard nightly versions smoke test-spark test-cluster clean
+.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel test-clean release conformance release-check bench bench-guard nightly versions smoke test-spark test-cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -89,6 +89,9 @@ wheel: setup ## build a wheel with the jar into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
 	@ls dist/*.whl
+
+test-clean: wheel ## paste the examples of README, quick start and recipes on a clean Debian with the wheel; as root
+	@$(BIN)/python -m tests.project.clean_debian dist/*.whl
 
 # `make release-check` verifies that the commit may be released.
 build/release.stamp: pyproject.toml | $(VENV)/.ready

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.demo.driver import Driver, completed
+from tests.project import wheel_examples
 from tests.project.examples import ROOT, Example, Recorder, comments_of, differences, jvm_examples, plain_examples
 
 EXAMPLES = list(plain_examples())
@@ -29,8 +30,6 @@ JVM_PAGES = [
     "docs/interop.md",
     "docs/debugging.md",
 ]
-FROM_THE_WHEEL = ("README.md", "docs/quickstart.md")
-"""test_wheel.py runs the examples of these pages outside of the checkout."""
 SPARK_EXAMPLES = [example for page in JVM_PAGES for example in jvm_examples(page) if "SparkSession" in example.code]
 
 
@@ -75,7 +74,7 @@ def test_wrong_comments_are_detected(code: str, wrong: int) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.campaign if page in FROM_THE_WHEEL else ()) for page in JVM_PAGES],
+    [pytest.param(page, marks=pytest.mark.campaign if page in wheel_examples.PAGES else ()) for page in JVM_PAGES],
 )
 def test_jvm_examples_run_in_one_process(page: str) -> None:
     done = subprocess.run(

@@ -18,9 +18,8 @@ import pytest
 
 import pyrs
 from tests.interop.systems.recipes import RECIPES, code_of, output_of
-from tests.project.examples import comments_of, jvm_examples, plain_examples
-from tests.project.test_docs_run import FROM_THE_WHEEL
-from tests.project.test_readme import marked
+from tests.project import wheel_examples
+from tests.project.wheel_examples import PASTE, driver_examples, pasted_examples
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,21 +35,6 @@ with jvm.launch() as bridge:
     chunks = bridge.from_jvm(body).map(bytes).collect(timeout=30)
 print(pyrs.__file__)
 print(sum(map(len, chunks)), b"".join(chunks) == bytes(range(256)) * 400)
-"""
-
-
-PASTE = """
-import json
-from contextlib import redirect_stdout
-from examples import Recorder, differences
-
-wrong = []
-for page, line, code, output in json.load(open("examples.json")):
-    recorder = Recorder(f"{page}:{line}")
-    with redirect_stdout(recorder):
-        exec(compile(code, recorder.name, "exec"), {"__name__": "__main__"})
-    wrong += [f"{recorder.name}: {difference}" for difference in differences(code, recorder.printed)]
-print(wrong)
 """
 
 
@@ -171,10 +155,7 @@ def test_doctor_runs_from_the_installed_wheel(installed: Path, tmp_path: Path) -
 
 def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
     """The blocks of README and of the quick start, pasted in their order, except those of a Spark driver."""
-    examples = [example for example in plain_examples() if example.page in FROM_THE_WHEEL]
-    examples += [
-        example for page in FROM_THE_WHEEL for example in jvm_examples(page) if "SparkSession" not in example.code
-    ]
+    examples = pasted_examples()
     assert len(examples) > 6
     shutil.copy(ROOT / "tests" / "project" / "examples.py", tmp_path)
     (tmp_path / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
@@ -192,20 +173,10 @@ def with_spark(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def shown_by(code: str) -> list[str]:
-    """Return the comments after the print statements of an example."""
-    lines = code.splitlines()
-    return [text for line, text in sorted(comments_of(code).items()) if lines[line - 1].strip().startswith("print(")]
-
-
 @pytest.mark.campaign
 def test_examples_of_a_driver_run_from_the_installed_wheel(with_spark: Path, tmp_path: Path) -> None:
     """The Spark blocks of README and of the quick start, each in a driver of its own, outside of the checkout."""
-    blocks = [(marked("example"), marked("output").splitlines())]
-    for page in FROM_THE_WHEEL:
-        for example in jvm_examples(page):
-            if "SparkSession" in example.code:
-                blocks.append((example.code, shown_by(example.code)))
+    blocks = list(driver_examples())
     assert len(blocks) > 1
     for number, (code, output) in enumerate(blocks):
         program = tmp_path / f"example_{number}.py"
@@ -214,7 +185,7 @@ def test_examples_of_a_driver_run_from_the_installed_wheel(with_spark: Path, tmp
         assert [line for line in printed if line in output] == output, printed
 
 
-@pytest.mark.parametrize("name", ["helidon", "mutiny", "reactor", "rxjava", "h2"])
+@pytest.mark.parametrize("name", wheel_examples.RECIPES)
 def test_recipes_run_from_the_installed_wheel(installed: Path, tmp_path: Path, name: str) -> None:
     page = RECIPES / f"{name}.md"
     (tmp_path / "pasted.py").write_text(code_of(page, program=True), encoding="utf-8")
