@@ -175,7 +175,6 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
     The drain loop reads ``ended`` before ``elements``, and calls ``taken(n)`` for what it consumed.
 
     Args:
-        owner: the coordinator.
         prefetch: the capacity of the queue.
         passes: whether an element may bypass the queue, straight to the Subscriber, when the drain loop is idle, the
             queue empty and an element demanded: for operators that forward elements unchanged.

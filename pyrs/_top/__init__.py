@@ -45,15 +45,7 @@ def run(
     file: TextIO | None = None,
     wait: Callable[[float], object] = time.sleep,
 ) -> int:
-    """Print the table, again after each interval; return 1 if nothing is served and it is printed once.
-
-    Args:
-        once: print it once.
-        as_json: print one JSON document.
-        interval: the seconds between two tables.
-        file: the output; stdout by default.
-        wait: called with the interval.
-    """
+    """Print the table, again after each interval; return 1 if nothing is served and it is printed once."""
     file = file or sys.stdout
     rates = Rates()
     try:

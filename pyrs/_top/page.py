@@ -43,13 +43,7 @@ _POLICY = (
 
 
 def run(port: int, *, interval: float = 1.0, file: TextIO | None = None) -> int:
-    """Serve the page until Ctrl-C; return 1 if the port cannot be used.
-
-    Args:
-        port: the port on 127.0.0.1; 0 for a free one.
-        interval: the seconds between two refreshes.
-        file: the output for the address; stdout by default.
-    """
+    """Serve the page until Ctrl-C; return 1 if the port cannot be used."""
     try:
         server = PageServer(port, interval)
     except OSError as error:
@@ -67,9 +61,7 @@ def run(port: int, *, interval: float = 1.0, file: TextIO | None = None) -> int:
 class PageServer(ThreadingMixIn, TCPServer):
     """Answers requests for the page and its data, each on a thread.
 
-    Args:
-        port: the port on 127.0.0.1; 0 for a free one.
-        interval: the seconds between two refreshes of the page.
+    Port 0 is a free one. The page refreshes itself after each ``interval`` in seconds.
 
     Attributes:
         address: the URL of the page.
@@ -186,12 +178,7 @@ def _as_json(bridges: Iterable[BridgeStatus], interval: float) -> dict[str, Any]
 
 
 def connection_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """Return the user at the other end of a loopback connection, -1 if it is in no table; None if there is no table.
-
-    Args:
-        client: the address and port of the other end.
-        server: the address and port of this end.
-    """
+    """Return the user at the client's end of a loopback connection, -1 if it is in no table; None without a table."""
     ends = _in_table(client), _in_table(server)
     owners: set[int] = set()
     for table in _SOCKET_TABLES:

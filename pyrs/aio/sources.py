@@ -155,7 +155,6 @@ class AsyncIterablePublisher(Operator[T]):
 
     Args:
         iterable: iterated once per Subscriber, if it supports that.
-        call: the user's call, for messages.
         loop: the loop that iterates; None for the loop that is running at ``subscribe``, else the background loop.
         only: whether the first element is the last one, so that the iterator is not awaited again.
     """

@@ -107,11 +107,7 @@ class Streams(tuple[StreamStatus, ...]):
 
 
 class Rates:
-    """Computes rates from the counts of successive snapshots.
-
-    Args:
-        clock: returns the time in seconds.
-    """
+    """Computes rates from the counts of successive snapshots."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.clock = clock

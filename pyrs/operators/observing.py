@@ -72,14 +72,10 @@ class ObservingRun(StageRun):
 
     @abstractmethod
     def ended(self, how: str, error: BaseException | None) -> None:
-        """Handle the first terminal signal or cancel before it is forwarded.
+        """Handle the first ``on_complete``, ``on_error`` or ``cancel`` before it is forwarded.
 
         An exception at ``on_complete`` fails the stream. An implementation must not raise an Exception at ``on_error``
         and ``cancel``.
-
-        Args:
-            how: ``on_complete``, ``on_error`` or ``cancel``.
-            error: the error of ``on_error``.
         """
 
 

@@ -166,8 +166,6 @@ class Rails(Operator[Any]):
     """``parallel(rails)``: emits the rails. An element goes to the next rail with demand.
 
     Args:
-        source: the source.
-        rails: the number of rails.
         wrap: converts the handle of a rail to the stream that the functions of the rails receive.
     """
 

@@ -94,10 +94,8 @@ class OnErrorResume(Operator[Any]):
     """``on_error_resume(fallback, kind)``: another Publisher instead of the error.
 
     Args:
-        source: the Publisher that may fail.
         choose: returns the fallback for an error.
         selection: the errors to handle.
-        call: the user's call.
     """
 
     run_type = _ResumeRun

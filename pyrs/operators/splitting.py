@@ -137,9 +137,7 @@ class Dispatcher(Input[Any]):
     The downstream Subscriber may cancel while parts continue: upstream is cancelled when the last of them has
     terminated or can no longer be subscribed to.
 
-    Args:
-        subscriber: the downstream Subscriber.
-        operator: the operator. Its ``wrap`` converts the handle of a part to the element that the Subscriber receives.
+    The ``wrap`` of the operator converts the handle of a part to the element that the Subscriber receives.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Any) -> None:
@@ -313,9 +311,7 @@ class Dispatcher(Input[Any]):
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
         """Handle the cancel of a part.
 
-        Args:
-            part: the part.
-            discards: the functions downstream of the part; by default those of the operator.
+        ``discards`` has the functions downstream of the part; by default they are those of the operator.
         """
         hooks.discard_all(discards or self.discards, self._drop(part, self._on_left))
         self._settle()

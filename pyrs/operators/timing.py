@@ -118,7 +118,6 @@ class _LatestInput(Input[Any]):
     It posts nothing to the drain loop, so no queue grows.
 
     Args:
-        owner: the coordinator.
         timer: set to the time at which the latest element is due.
         seconds: the delay of an element; None does not set the timer.
     """

@@ -244,9 +244,7 @@ class WindowBy(Operator[Any]):
     """``window_until``, ``window_while``, ``window_until_changed``: windows that the elements delimit.
 
     Args:
-        source: the source.
         cut: the call without ``window_``, and the factory of the cut: see ``BufferBy``.
-        prefetch: the maximum number of requested and buffered elements.
         wrap: converts the handle of a window to an element.
     """
 

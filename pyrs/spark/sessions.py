@@ -82,10 +82,7 @@ def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
 def checked_dataframe(df: Any, *, streaming: bool | None, function: str = "") -> Any:
     """Return the DataFrame if it belongs to a live session.
 
-    Args:
-        df: the DataFrame.
-        streaming: whether it must be streaming or must not be; None for either.
-        function: the name of a function that needs the JVM of the driver.
+    ``streaming`` is None if it may be either. ``function`` names a function that needs the JVM of the driver.
 
     Raises:
         TypeError: ``df`` is not a DataFrame.
@@ -110,9 +107,7 @@ def checked_dataframe(df: Any, *, streaming: bool | None, function: str = "") ->
 def checked_session(spark: Any, function: str = "") -> Any:
     """Return the session if its jobs can be tagged.
 
-    Args:
-        spark: the session.
-        function: the name of a function that needs the JVM of the driver.
+    ``function`` names a function that needs the JVM of the driver.
 
     Raises:
         TypeError: ``spark`` is not a SparkSession.

@@ -145,12 +145,9 @@ class Driven(Generic[T]):
             probe.expect_puppet()
 
     def deliver(self, create: Callable[[int], T], count: int, *, all_of_them: bool = True) -> list[T]:
-        """Send elements up to the demand, each on a separate thread.
+        """Send up to ``count`` elements on demand, each on a separate thread.
 
-        Args:
-            create: creates an element.
-            count: the largest number of elements.
-            all_of_them: fail if fewer are requested.
+        With ``all_of_them``, it is an error if fewer are requested.
         """
         sent: list[T] = []
         for at in range(count):

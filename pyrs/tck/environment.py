@@ -178,9 +178,7 @@ class TestEnvironment:
     def flop(self, message: str, error: BaseException | None = None) -> None:
         """Record the violation of a rule, which fails the test at its next check.
 
-        Args:
-            message: the violation.
-            error: the exception that caused it, if any; the test fails with this exception.
+        The test fails with ``error``, the exception that caused it, if there is one.
         """
         self._record(_flop(message) if error is None else error)
 

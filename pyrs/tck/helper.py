@@ -21,7 +21,6 @@ class HelperPublisher(Publisher[T], Generic[T]):
     A thread ends with its stream or with the test.
 
     Args:
-        env: the test's environment.
         create: creates an element; called on several threads concurrently.
         elements: the number of elements; None for an endless stream.
     """

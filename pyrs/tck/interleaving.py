@@ -57,7 +57,6 @@ class _Interleaved(Watching[T]):
     """Requests at a line of its first request, on a second thread.
 
     Args:
-        env: records the errors.
         held: whether a third thread, which has requested before, is inside on_next during both requests.
 
     Attributes:

@@ -185,7 +185,6 @@ class Watching(ManualSubscriber[T]):
     """Counts the signals and checks that they are serial and in order.
 
     Args:
-        env: records the errors.
         total: the number of elements after which ``all_received`` is closed.
     """
 

@@ -15,7 +15,6 @@ class SerialGuard:
     The guard is held until the outermost call returns. The guard of the official TCK is released by a nested call.
 
     Args:
-        env: records the errors.
         rule: the rule that overlapping calls violate.
     """
 

@@ -104,7 +104,6 @@ class PassiveSubscription(Subscription):
     """Emits nothing, and records that it is cancelled.
 
     Args:
-        env: records the errors.
         refuses_requests: whether a request is an error, as for a second Subscription (§2.5).
     """
 

@@ -187,7 +187,6 @@ class Recursing(ManualSubscriber[T]):
     """Requests inside on_next, and counts the nested calls.
 
     Args:
-        env: records the errors.
         bound: the allowed depth of nested calls.
         most: the number of elements after which it stops.
         seconds: the time after which it stops.

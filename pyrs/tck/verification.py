@@ -81,9 +81,7 @@ class Verification:
     def run_test(self, name: str, body: Callable[[str], None] | None = None) -> None:
         """Run one test on this thread; raise if it fails.
 
-        Args:
-            name: the test's name.
-            body: runs the test; None for the method of that name.
+        ``body`` runs the test; by default it is the method of that name.
 
         Raises:
             Skipped: the test does not apply to this implementation.

@@ -108,7 +108,6 @@ class Receptacle(Generic[T]):
     """A queue of the received elements and the end of the stream.
 
     Args:
-        env: records the errors.
         capacity: the largest number of elements; None for no limit.
     """
 

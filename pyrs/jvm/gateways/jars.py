@@ -36,9 +36,6 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
     A JVM cannot open a jar inside a zip file, which is where the package is after ``addPyFile("pyrs.zip")``. Such jars
     are copied into a private folder, once per process; it is removed when the process exits.
 
-    Args:
-        folder: where the jars are, by default in the package.
-
     Raises:
         JvmUnavailable: a jar is missing.
     """

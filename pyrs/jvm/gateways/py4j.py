@@ -51,9 +51,6 @@ def _unlogged(secret: bytes) -> Iterator[None]:
 class Py4JGateway(Gateway):
     """The gateway to a JVM that Py4J reaches.
 
-    Args:
-        gateway: A ``JavaGateway`` or ``ClientServer``.
-
     Raises:
         JvmUnavailable: The JVM is not on this machine's loopback.
     """
@@ -85,11 +82,7 @@ class Py4JGateway(Gateway):
 
 
 class Py4JJava(Java):
-    """The primitive calls over Py4J.
-
-    Args:
-        client: The client of the gateway, with its connections and its token.
-    """
+    """The primitive calls over Py4J."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

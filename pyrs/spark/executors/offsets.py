@@ -38,9 +38,7 @@ def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
 def checked_offset(offset: Any, origin: str) -> Any:
     """Return an offset as the checkpoint has it: lists instead of tuples.
 
-    Args:
-        offset: the offset.
-        origin: the beginning of an error's message.
+    ``origin`` begins the message of an error.
 
     Raises:
         TypeError: it is None, or not a JSON value.
@@ -57,7 +55,6 @@ class Offsets:
     """The offsets of all partitions, for one run of a query.
 
     Args:
-        partitions: the partitions by name.
         latest: returns the end of a partition.
         start: the first offset of each partition, or a function of a partition.
         limit: the maximum advance of an offset in a micro-batch, a function of partition, start and end, or None.

@@ -58,11 +58,7 @@ class KeyedTask:
     def run(self, key: tuple[Any, ...], rows: Iterator[Any], now: int, fired: int | None = None) -> Iterator[Row]:
         """Continue the stream of a key, and yield the rows that it emits.
 
-        Args:
-            key: the values of the key's columns.
-            rows: the rows of the micro-batch.
-            now: the time of the micro-batch in milliseconds.
-            fired: the time of the timer that has fired, None if there are rows. Spark removes this timer.
+        ``fired`` is the time of the timer that has fired, which Spark removes. Times are in milliseconds.
 
         Raises:
             PartitionFailed: the stage failed; its error is the cause.

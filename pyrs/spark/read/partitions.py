@@ -81,11 +81,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class PartitionReader(ABC):
-    """The partitions of one subscription.
-
-    Args:
-        df: the DataFrame whose plan the jobs run.
-    """
+    """The partitions of one subscription, and the DataFrame whose plan the jobs run."""
 
     streams = False
     """Whether batches arrive from all partitions in one read, as fast as they are delivered."""
@@ -107,12 +103,9 @@ class PartitionReader(ABC):
 
     @abstractmethod
     def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        """Run the job of some partitions, and deliver their batches. Several threads call this at a time.
+        """Run the job of some partitions, and deliver their batches until ``over`` returns True.
 
-        Args:
-            partitions: the indices of the partitions.
-            deliver: receives each batch.
-            over: returns whether the stream has ended, so that no more batches are needed.
+        Several threads call this at a time.
         """
 
 

@@ -210,14 +210,7 @@ def batches(
 ) -> Stream[Batch]:
     """Return a stream of the batches of a streaming DataFrame; the arguments are those of ``from_stream``.
 
-    Args:
-        sdf: the streaming DataFrame.
-        data: called with the DataFrame of each batch, on the query's thread; returns the data of its ``Batch``.
-        call: the name of the stream in its repr and in errors.
-        checkpoint: as in ``from_stream``.
-        trigger: as in ``from_stream``.
-        output_mode: as in ``from_stream``.
-        explicit: whether batches are acknowledged by ``ack``, and not by demand.
+    ``data`` is called with the DataFrame of each batch, on the query's thread, and returns the data of its ``Batch``.
 
     Raises:
         TypeError, ValueError: checkpoint, trigger or output_mode is not supported.

@@ -40,12 +40,7 @@ class Shape(NamedTuple):
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
-    """Return the shape of this name for batches of a Spark schema.
-
-    Args:
-        as_: one of ``SHAPES``.
-        schema: the Spark schema.
-        zone: the session's time zone, in which pandas shows times.
+    """Return the shape named ``as_`` for batches of a Spark schema. Its zone is the session's.
 
     Raises:
         TypeError: the name is not a string.

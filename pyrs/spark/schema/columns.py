@@ -61,12 +61,7 @@ def in_line(value: object) -> str:
 
 
 def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
-    """Return the rows as one Arrow array for each field of the schema.
-
-    Args:
-        rows: the rows, without None.
-        schema: the Spark schema.
-        into: the Arrow fields.
+    """Return the rows, none of which is None, as one Arrow array for each field of the schema.
 
     Raises:
         Misfit: a row, or a value within one, does not fit.

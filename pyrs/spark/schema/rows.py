@@ -37,11 +37,7 @@ class SchemaMisfit(PyrsError, TypeError):
 
 
 def checked_schema(spark: Any, schema: Any) -> Any:
-    """Return the schema as a ``StructType``.
-
-    Args:
-        spark: the session.
-        schema: a ``StructType``, or text such as ``"id long, name string"``.
+    """Return a ``StructType``, given as such or as text like ``"id long, name string"``.
 
     Raises:
         TypeError: the schema is neither, or a column has a type that Arrow cannot carry, or that only tables have.
@@ -84,7 +80,6 @@ class RowEncoder:
     process, as in Spark's own rows.
 
     Args:
-        schema: a ``StructType``, see ``checked_schema``.
         large: whether the session has ``spark.sql.execution.arrow.useLargeVarTypes``.
 
     Attributes:
@@ -104,9 +99,7 @@ class RowEncoder:
     def batch(self, elements: Iterable[Any], first: int = 0) -> pyarrow.RecordBatch:
         """Encode rows as one batch, which may be empty.
 
-        Args:
-            elements: the rows.
-            first: the number of the first row, for the message of an error.
+        ``first`` is the number of the first row, for the message of an error.
 
         Raises:
             SchemaMisfit: a row does not fit. The message names the element, the field and both types.
@@ -123,9 +116,7 @@ class RowEncoder:
 
         The fields of structs are matched in the same way; a struct must not have other fields.
 
-        Args:
-            batch: a ``RecordBatch``.
-            number: the number of the batch, for the message of an error.
+        ``number`` is that of the batch, for the message of an error.
 
         Raises:
             SchemaMisfit: ``batch`` is not a RecordBatch, or a column is missing, has a wrong type, or is null where

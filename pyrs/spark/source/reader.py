@@ -14,14 +14,6 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
 
     The token reaches the planner, a process on the driver's host, through the driver's JVM. It is removed before
     anything is sent to an executor, which receives its rows within its partition and opens no connection.
-
-    Args:
-        name: the name that Spark registers.
-        schema: the ``StructType`` of the rows.
-        host: the loopback address on which the driver's process listens.
-        port: the port on which it listens.
-        token: the secret; each side proves that it knows it.
-        max_rows: the maximum number of rows in a batch.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 

@@ -52,12 +52,7 @@ class Exchange(Protocol):
 
 
 class TckConnection:
-    """Sends calls to one thread of the JVM, or executes the calls of one.
-
-    Args:
-        scope: executes calls and translates objects.
-        connected: the socket to the JVM's thread.
-    """
+    """Sends calls to one thread of the JVM, or executes the calls of one, over the connected socket."""
 
     def __init__(self, scope: Exchange, connected: socket.socket) -> None:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -31,11 +31,7 @@ _CHECKED = {
 
 
 class Hooks:
-    """Calls the hooks of one verification object.
-
-    Args:
-        subject: the object of the user's verification that the test runs on.
-    """
+    """Calls the hooks of one verification object, on which the test runs."""
 
     def __init__(self, subject: Verification) -> None:
         self._subject: Any = subject

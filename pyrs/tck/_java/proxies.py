@@ -12,12 +12,7 @@ from pyrs.tck.environment import LONG_MAX
 
 
 class JavaProxy:
-    """The proxy of an object of the official TCK.
-
-    Args:
-        scope: sends the calls.
-        number: the object's number in Java's table.
-    """
+    """The proxy of an object of the official TCK, by its number in Java's table."""
 
     def __init__(self, scope: Exchange, number: int) -> None:
         self.scope = scope

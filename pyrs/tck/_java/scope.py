@@ -31,7 +31,6 @@ class Scope:
     Each test has its own scope, so that its late signals do not reach another test.
 
     Args:
-        hooks: the hooks of the user's verification.
         collecting: whether the test checks that references are released (§3.13). If so, Java is notified of the
             references that Python has released.
     """
