@@ -12,7 +12,7 @@ from pyrs._core.display import clipped, listed, name_of, short
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
-from pyrs._core.validation import MISSING, checked_callable, checked_element, checked_publisher
+from pyrs._core.validation import MISSING, checked_callable, checked_element, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
@@ -255,7 +255,7 @@ class Combining(Operator[Any]):
         super().__init__(None, call_text(self.name, sources, combine, self.parameter))
         self.sources = checked_sources(sources)
         self.combine = type(self).default if combine is None else checked_callable(combine, self.parameter)
-        self.prefetch = prefetch
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
 
 class Zip(Combining):
@@ -338,4 +338,4 @@ class MergeComparing(Operator[Any]):
         self.sources = checked_sources(sources)
         self.combine = same if key is None else checked_callable(key, "key")
         self.precedes = gt if reverse else lt
-        self.prefetch = prefetch
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)

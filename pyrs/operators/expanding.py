@@ -8,7 +8,6 @@ from typing import Any
 
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.inputs import QueuedInput
-from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
 
@@ -87,5 +86,5 @@ class Expand(Flattening):
     def __init__(
         self, source: Publisher[Any], function: Callable[[Any], object], depth_first: bool, prefetch: int
     ) -> None:
-        super().__init__(source, function, checked_natural(prefetch, "prefetch", 1))
+        super().__init__(source, function, prefetch)
         self.depth_first = depth_first

@@ -16,7 +16,7 @@ from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator, PublisherWrapper
-from pyrs._core.validation import checked_callable
+from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import call_text, checked_sources
@@ -336,7 +336,7 @@ class Flattening(Operator[Any]):
     ) -> None:
         super().__init__(source, f"{self.name}({name_of(function)})")
         self.function = checked_callable(function, "function", awaited=True)  # see ``checked_inner``
-        self.prefetch = prefetch
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
         self.delay_errors = delay_errors
 
 
@@ -356,7 +356,7 @@ class FlatMap(Flattening):
         delay_errors: bool,
     ) -> None:
         super().__init__(source, function, prefetch, delay_errors)
-        self.concurrency = concurrency
+        self.concurrency = checked_natural(concurrency, "concurrency", 1)
 
 
 class FlatMapSequential(FlatMap):
@@ -376,8 +376,8 @@ class Merge(Operator[Any]):
     ) -> None:
         super().__init__(None, call_text("merge", sources))
         self.sources: Publisher[Any] = IterablePublisher(checked_sources(sources), (), "sources")
-        self.concurrency = concurrency or UNBOUNDED
-        self.prefetch = prefetch
+        self.concurrency = UNBOUNDED if concurrency is None else checked_natural(concurrency, "concurrency", 1)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
         self.delay_errors = delay_errors
 
     @staticmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
-from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher
 from pyrs.operators import combining, latest, merging
 from pyrs.stream.stream import Stream
@@ -94,11 +93,7 @@ def merge(
         >>> sorted(merge(just(1, 2), just(3)).collect())
         [1, 2, 3]
     """
-    if concurrency is not None:
-        concurrency = checked_natural(concurrency, "concurrency", 1)
-    return Stream(
-        merging.Merge(_sources_of(sources), concurrency, checked_natural(prefetch, "prefetch", 1), delay_errors)
-    )
+    return Stream(merging.Merge(_sources_of(sources), concurrency, prefetch, delay_errors))
 
 
 @overload
@@ -165,7 +160,7 @@ def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int 
         >>> zip(just(1, 2), just("a", "b")).collect()
         [(1, 'a'), (2, 'b')]
     """
-    return Stream(combining.Zip(_sources_of(sources), combine, checked_natural(prefetch, "prefetch", 1)))
+    return Stream(combining.Zip(_sources_of(sources), combine, prefetch))
 
 
 @overload
@@ -209,4 +204,4 @@ def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, pre
         >>> combine_latest(just(1), just("a", "b"), combine="{}{}".format).collect()
         ['1a', '1b']
     """
-    return Stream(latest.CombineLatest(_sources_of(sources), combine, checked_natural(prefetch, "prefetch", 1)))
+    return Stream(latest.CombineLatest(_sources_of(sources), combine, prefetch))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from pyrs import operators
-from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher
 from pyrs.stream.family import Family
 
@@ -73,9 +72,6 @@ class Combining(Family[T_co]):
             >>> sorted(pyrs.just(1, 2).merge(pyrs.just(3)).collect())
             [1, 2, 3]
         """
-        if concurrency is not None:
-            concurrency = checked_natural(concurrency, "concurrency", 1)
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.merging.Merge(self._and_iterables(others), concurrency, prefetch, delay_errors))
 
     def concat(self, *others: Source[R]) -> Stream[T_co | R]:
@@ -167,7 +163,6 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 4, 5).merge_comparing(pyrs.just(2, 3)).collect()
             [1, 2, 3, 4, 5]
         """
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.combining.MergeComparing(self._and(others), key, reverse, prefetch))
 
     def first_with_signal(self, *others: Publisher[R]) -> Stream[T_co | R]:
@@ -260,9 +255,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just("a", "b").zip([10, 20, 30]).collect()
             [('a', 10), ('b', 20)]
         """
-        return self._over(
-            operators.combining.Zip(self._and_iterables(others), combine, checked_natural(prefetch, "prefetch", 1))
-        )
+        return self._over(operators.combining.Zip(self._and_iterables(others), combine, prefetch))
 
     def sequence_equal(
         self, other: Publisher[A], comparer: Callable[[T_co, A], object] | None = None, *, prefetch: int = 32
@@ -295,7 +288,6 @@ class Combining(Family[T_co]):
             >>> pyrs.just("a", "b").sequence_equal(pyrs.just("A"), lambda a, b: a.lower() == b.lower()).block()
             False
         """
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._single(operators.combining.SequenceEqual(self._and((other,)), comparer, prefetch))
 
     @overload
@@ -348,7 +340,6 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).combine_latest(pyrs.just("a", "b")).collect()
             [(2, 'a'), (2, 'b')]
         """
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.latest.CombineLatest(self._and(others), combine, prefetch))
 
     @overload

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pyrs import operators
-from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher
 from pyrs.stream.family import Family, OfKind
 
@@ -70,8 +69,6 @@ class Flattening(Family[T_co]):
             >>> pyrs.just("ab", "cd").flat_map(pyrs.from_iterable).collect()
             ['a', 'b', 'c', 'd']
         """
-        concurrency = checked_natural(concurrency, "concurrency", 1)
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.merging.FlatMap(self.source, function, concurrency, prefetch, delay_errors))
 
     def flat_map_sequential(
@@ -115,8 +112,6 @@ class Flattening(Family[T_co]):
             >>> pyrs.just(0.02, 0.01).flat_map_sequential(sleep).collect()
             [0.02, 0.01]
         """
-        concurrency = checked_natural(concurrency, "concurrency", 1)
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         operator = operators.merging.FlatMapSequential(self.source, function, concurrency, prefetch, delay_errors)
         return self._over(operator)
 
@@ -153,7 +148,6 @@ class Flattening(Family[T_co]):
             >>> pyrs.range(1, 4).concat_map(lambda n: pyrs.from_iterable([n] * n)).collect()
             [1, 2, 2, 3, 3, 3]
         """
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.flattening.ConcatMap(self.source, function, prefetch, delay_errors))
 
     def expand(
@@ -225,7 +219,6 @@ class Flattening(Family[T_co]):
             >>> pyrs.range(5).filter_when(is_odd).collect()
             [1, 3]
         """
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(operators.flattening.FilterWhen(self.source, predicate, prefetch))
 
     def delay_until(self: OfKind[K_co], function: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> K_co:
@@ -257,7 +250,6 @@ class Flattening(Family[T_co]):
             b
             ['a', 'b']
         """
-        prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._kept(operators.flattening.DelayUntil(self.source, function, prefetch))
 
     def switch_on_first(self, function: Callable[[Notification[T_co], Stream[T_co]], Publisher[R]]) -> Stream[R]:
@@ -319,6 +311,4 @@ class Flattening(Family[T_co]):
             >>> pyrs.just("never", "b").switch_map(lambda s: pyrs.never() if s == "never" else pyrs.just(s)).collect()
             ['b']
         """
-        return self._over(
-            operators.flattening.SwitchMap(self.source, function, checked_natural(prefetch, "prefetch", 1))
-        )
+        return self._over(operators.flattening.SwitchMap(self.source, function, prefetch))
