@@ -1,4 +1,4 @@
-"""Sinks for several Subscribers: with a shared buffer, or without a buffer."""
+"""Sinks for several Subscribers: with a shared buffer, with a history, or without a buffer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitResult, HubSubscription
+from pyrs._core.replay import ReplayHub
 from pyrs.errors import NullSignal
 from pyrs.sinks.sink import Sink
 
@@ -37,6 +38,19 @@ class AlignedSink(AlignedHub[T], Sink[T]):
 
     def _call(self) -> str:
         return f"multicast({self._capacity})"
+
+
+class ReplaySink(ReplayHub[T], Sink[T]):
+    """``replay(limit, seconds)``: emits the history first, then new elements."""
+
+    def _held(self) -> int:
+        return self.held
+
+    def _call(self) -> str:
+        given = "" if self._limit is None else str(self._limit)
+        if self._seconds is not None:
+            given += f"{', ' if given else ''}seconds={self._seconds:g}"
+        return f"replay({given})"
 
 
 class DirectSink(Sink[T]):
