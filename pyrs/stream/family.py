@@ -50,10 +50,6 @@ class Family(PublisherWrapper[T_co]):
         """Return ``publisher`` as a stream of this kind: a Maybe if this is a Maybe."""
 
     @abstractmethod
-    def _folded(self, stage: Stage) -> Single[Any]:
-        """Return the Single of a stage that reduces all elements to one."""
-
-    @abstractmethod
     def _single(self, publisher: Publisher[R]) -> Single[R]:
         """Return the Single of a Publisher of one element."""
 

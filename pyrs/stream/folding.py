@@ -35,7 +35,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(3).to_list().block()
             [0, 1, 2]
         """
-        return self._folded(operators.folding.ToList())
+        return self._single(self._then(operators.folding.ToList()))
 
     def count(self) -> Single[int]:
         """Count the elements.
@@ -51,7 +51,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(10).filter(lambda n: n % 2).count().block()
             5
         """
-        return self._folded(operators.folding.Count())
+        return self._single(self._then(operators.folding.Count()))
 
     @overload
     def reduce(self, function: Callable[[T_co, T_co], T_co]) -> Single[T_co]: ...
@@ -83,7 +83,7 @@ class Folding(Family[T_co]):
             >>> pyrs.empty().reduce(add, 0).block()
             0
         """
-        return self._folded(operators.folding.Reduce(function, initial))
+        return self._single(self._then(operators.folding.Reduce(function, initial)))
 
     def to_set(self) -> Single[set[T_co]]:
         """Collect all elements into a set, as a ``Single``.
@@ -99,7 +99,7 @@ class Folding(Family[T_co]):
             >>> pyrs.just(1, 2, 1).to_set().block()
             {1, 2}
         """
-        return self._folded(operators.folding.ToSet())
+        return self._single(self._then(operators.folding.ToSet()))
 
     @overload
     def to_dict(self, key: Callable[[T_co], K]) -> Single[dict[K, T_co]]: ...
@@ -127,7 +127,7 @@ class Folding(Family[T_co]):
             >>> pyrs.just("a", "bc").to_dict(len).block()
             {1: 'a', 2: 'bc'}
         """
-        return self._folded(operators.folding.ToDict(key, value))
+        return self._single(self._then(operators.folding.ToDict(key, value)))
 
     @overload
     def first(self) -> Single[T_co]: ...
@@ -155,7 +155,7 @@ class Folding(Family[T_co]):
             >>> pyrs.empty().first(default="nothing").block()
             'nothing'
         """
-        return self._folded(operators.folding.First(default))
+        return self._single(self._then(operators.folding.First(default)))
 
     @overload
     def last(self) -> Single[T_co]: ...
@@ -181,7 +181,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).last().block()
             4
         """
-        return self._folded(operators.folding.Last(default))
+        return self._single(self._then(operators.folding.Last(default)))
 
     @overload
     def element_at(self, index: int) -> Single[T_co]: ...
@@ -210,7 +210,7 @@ class Folding(Family[T_co]):
             >>> pyrs.just("a", "b", "c").element_at(1).block()
             'b'
         """
-        return self._folded(operators.folding.ElementAt(index, default))
+        return self._single(self._then(operators.folding.ElementAt(index, default)))
 
     def single(self) -> Single[T_co]:
         """Emit the only element; fail if there is none, or a second one.
@@ -227,7 +227,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).filter(lambda n: n > 3).single().block()
             4
         """
-        return self._folded(operators.folding.OnlyElement())
+        return self._single(self._then(operators.folding.OnlyElement()))
 
     def default_if_empty(self, value: R) -> Stream[T_co | R]:
         """Emit all elements, or the given value if there are none.
@@ -266,7 +266,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).any(lambda n: n > 3).block()
             True
         """
-        return self._folded(operators.folding.Match(predicate, True))
+        return self._single(self._then(operators.folding.Match(predicate, True)))
 
     def all(self, predicate: Callable[[T_co], object]) -> Single[bool]:
         """Emit whether the predicate returns true for every element.
@@ -286,4 +286,4 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).all(lambda n: n > 3).block()
             False
         """
-        return self._folded(operators.folding.Match(predicate, False))
+        return self._single(self._then(operators.folding.Match(predicate, False)))

@@ -196,9 +196,6 @@ class Stream(
     def _kept(self, publisher: Publisher[Any]) -> Stream[T_co]:
         return publisher if type(publisher) is Stream else Stream(publisher)
 
-    def _folded(self, stage: Stage) -> Single[Any]:
-        return Single(self._then(stage))
-
     def _single(self, publisher: Publisher[R]) -> Single[R]:
         return Single(publisher)
 
