@@ -15,10 +15,13 @@ from pyrs.tck.cases import as_test_case
 from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import Kind
 from pyrs.tck.processor_verification import IdentityProcessorVerification
-from pyrs.tck.publisher_verification import PublisherVerification
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
-from pyrs.tck.subscriber_verification import SubscriberBlackboxVerification, SubscriberWhiteboxVerification
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
+from pyrs.tck.verifications import (
+    PublisherVerification,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+)
 
 __all__ = [
     "Family",

@@ -8,11 +8,10 @@ from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, TestEnvironment, named, same
 from pyrs.tck.expected import PROCESSOR
 from pyrs.tck.manual import ManualSubscriber
-from pyrs.tck.publisher_verification import PublisherVerification
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, tck_error
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
-from pyrs.tck.subscriber_verification import SubscriberWhiteboxVerification
 from pyrs.tck.trace import RecordedSubscriber
+from pyrs.tck.verifications import PublisherVerification, SubscriberWhiteboxVerification
 from pyrs.tck.waiting import Promise
 
 T = TypeVar("T")

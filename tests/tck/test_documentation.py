@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "referee.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("module", ["cases", "environment", "publisher_verification", "verdicts"])
+@pytest.mark.parametrize("module", ["cases", "environment", "verdicts", "verifications"])
 def test_examples_in_docstrings_run(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYRS_TCK_TIMEOUT_SCALE", raising=False)
     Clock(monkeypatch)

@@ -10,8 +10,11 @@ import pytest
 
 from pyrs.tck import Status, TestEnvironment, Verdict, beyond_publisher, interleaving, publisher_tests, races
 from pyrs.tck.expected import Kind
-from pyrs.tck.publisher_verification import PublisherVerification
-from pyrs.tck.subscriber_verification import SubscriberBlackboxVerification, SubscriberWhiteboxVerification
+from pyrs.tck.verifications import (
+    PublisherVerification,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+)
 from tests.tck import judging
 from tests.tck.judging import Case, judge_blackbox, judge_publisher, judge_whitebox
 from tests.tck.unusual import BLACKBOX, PUBLISHERS, WHITEBOX

@@ -14,9 +14,9 @@ from pyrs.tck._java.scope import Scope
 from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
 from pyrs.tck.helper import HelperPublisher
-from pyrs.tck.publisher_verification import PublisherVerification
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, judge_all, unexpected
 from pyrs.tck.verification import Verification
+from pyrs.tck.verifications import PublisherVerification
 
 if TYPE_CHECKING:
     from pyrs.jvm.gateways.base import Java

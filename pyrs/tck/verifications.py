@@ -1,4 +1,4 @@
-"""The verification of Publishers."""
+"""The verifications of Publishers and Subscribers: their tests, and the table of the official TCK."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import Generic, TypeVar
 
 from pyrs.tck.beyond_demand import BeyondDemandTests
 from pyrs.tck.beyond_publisher import BeyondPublisherTests
-from pyrs.tck.expected import PUBLISHER
+from pyrs.tck.beyond_subscriber import BeyondBlackboxTests, BeyondWhiteboxTests
+from pyrs.tck.blackbox_tests import BlackboxTests
+from pyrs.tck.expected import BLACKBOX, PUBLISHER, WHITEBOX
 from pyrs.tck.interleaving import InterleavingTests
 from pyrs.tck.multicast_tests import MulticastTests
 from pyrs.tck.publisher_tests import PublisherTests
 from pyrs.tck.races import RaceTests
 from pyrs.tck.subscription_tests import SubscriptionTests
+from pyrs.tck.whitebox_tests import WhiteboxTests
 
 T = TypeVar("T")
 
@@ -42,3 +45,24 @@ class PublisherVerification(
     """
 
     expected = PUBLISHER
+
+
+class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], Generic[T]):
+    """Tests a Subscriber with a probe for its signals and a puppet to control it.
+
+    Define ``create_subscriber`` and ``create_element`` in a subclass. The 27 tests of the official TCK keep their
+    names; the additional tests begin with ``beyond_``.
+    """
+
+    expected = WHITEBOX
+
+
+class SubscriberBlackboxVerification(BeyondBlackboxTests[T], BlackboxTests[T], Generic[T]):
+    """Tests a Subscriber from outside, which covers less than a whitebox verification.
+
+    Define ``create_subscriber`` and ``create_element`` in a subclass, and ``trigger_request`` if the Subscriber does
+    not request on its own. The 26 tests of the official TCK keep their names; the additional tests begin with
+    ``beyond_``.
+    """
+
+    expected = BLACKBOX
