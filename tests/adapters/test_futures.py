@@ -37,7 +37,7 @@ def test_future_has_the_error_of_the_single() -> None:
     assert isinstance(future.exception(0), ValueError)
 
 
-def test_future_completed_on_another_thread() -> None:
+def test_future_completes_on_another_thread() -> None:
     release = threading.Event()
 
     def wait_and_return() -> int:
@@ -117,7 +117,7 @@ def test_elements_after_the_failure_are_discarded() -> None:
     assert discarded == [1, 2, 3]
 
 
-def test_future_in_asyncio() -> None:
+def test_future_can_be_awaited_in_asyncio() -> None:
     async def main() -> int:
         return await asyncio.wrap_future(to_future(pyrs.range(9).count()))
 
@@ -155,7 +155,7 @@ class TestMapOverAnExecutor:
             )
         assert (sorted(results), highest) == ([n * n for n in range(12)], 3)
 
-    def test_results_in_order(self) -> None:
+    def test_results_arrive_in_order(self) -> None:
         with ThreadPoolExecutor(4) as executor:
             results = (
                 pyrs.range(50)

@@ -258,7 +258,7 @@ class TestFromAsyncioQueue:
 
         asyncio.run(main())
 
-    def test_subscribe_on_another_thread(self) -> None:
+    def test_queue_can_be_subscribed_to_on_another_thread(self) -> None:
         async def main() -> list[int]:
             elements: asyncio.Queue[Any] = asyncio.Queue()
             loop = asyncio.get_running_loop()
@@ -322,7 +322,7 @@ class TestToQueue:
         assert cancelled.is_set()
         assert (elements.get_nowait(), elements.empty()) == (1, True)
 
-    def test_asyncio_queue_is_awaited(self) -> None:
+    def test_full_asyncio_queue_is_awaited(self) -> None:
         async def main() -> None:
             elements: asyncio.Queue[Any] = asyncio.Queue(1)
             pulled: list[int] = []

@@ -82,7 +82,7 @@ class TestFromObservable:
         endless = reactivex.generate(0, lambda n: True, lambda n: n + 1)
         assert from_observable(endless).take(3).collect() == [0, 1, 2]
 
-    def test_subscribe_inside_the_trampoline(self) -> None:
+    def test_observables_subscribed_inside_the_trampoline_emit_every_element(self) -> None:
         """Inside an Observable, subscribe() only queues the subscription."""
         results: list[int] = []
         source = reactivex.of(1, 2).pipe(
@@ -91,7 +91,7 @@ class TestFromObservable:
         source.subscribe(results.append)
         assert sorted(results) == [1, 2, 10, 20]
 
-    def test_elements_from_another_thread(self) -> None:
+    def test_elements_from_another_thread_arrive_in_order(self) -> None:
         numbers = reactivex.from_iterable(range(2_000), scheduler=NewThreadScheduler())
         assert from_observable(numbers).collect(timeout=DEADLINE) == list(range(2_000))
 
@@ -138,12 +138,12 @@ class TestToObservable:
         assert requested == [4, 3]
         assert seen[2] == (3, [4])  # the refill follows the return of on_next
 
-    def test_unbounded_demand_by_default(self) -> None:
+    def test_observer_requests_unbounded_demand_by_default(self) -> None:
         requested: list[int] = []
         to_observable(pyrs.never().do_on_request(requested.append)).subscribe()
         assert requested == [pyrs.UNBOUNDED]
 
-    def test_dispose_cancels(self) -> None:
+    def test_dispose_cancels_upstream_once(self) -> None:
         source: TestPublisher[int] = TestPublisher()
         seen: list[int] = []
         subscription = to_observable(source).subscribe(seen.append)
@@ -185,7 +185,7 @@ class TestToObservable:
         source.assert_cancelled()
         assert dropped.take() == [wrong]
 
-    def test_subscribe_on_a_scheduler(self) -> None:
+    def test_elements_are_emitted_on_the_given_scheduler(self) -> None:
         time = VirtualTimeScheduler()
         seen: list[int] = []
         to_observable(pyrs.range(2), scheduler=time).subscribe(seen.append)
@@ -197,14 +197,14 @@ class TestToObservable:
         time.start()
         assert seen == [0, 1, 0, 1]
 
-    def test_dispose_before_the_scheduled_subscription(self) -> None:
+    def test_dispose_prevents_a_scheduled_subscription(self) -> None:
         time = VirtualTimeScheduler()
         source: TestPublisher[int] = TestPublisher()
         to_observable(source, scheduler=time).subscribe().dispose()
         time.start()
         assert repr(source) == repr(TestPublisher())
 
-    def test_round_trip(self) -> None:
+    def test_round_trip_keeps_the_elements(self) -> None:
         stream = from_observable(to_observable(pyrs.range(1_000)).pipe(rx.filter(lambda n: n % 2 == 0)))
         assert stream.collect() == list(range(0, 1_000, 2))
 

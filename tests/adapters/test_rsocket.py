@@ -281,7 +281,7 @@ class ManualPublisher(DefaultPublisher, DefaultSubscription):
 
 
 class TestWithoutAConnection:
-    def test_completion_with_the_last_element(self) -> None:
+    def test_completion_arrives_with_the_last_element(self) -> None:
         async def main() -> None:
             manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(2)
@@ -328,7 +328,7 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_none_element_late_error_and_failing_factory(self, dropped: Dropped) -> None:
+    def test_none_element_and_failing_factory_fail_and_a_late_error_is_dropped(self, dropped: Dropped) -> None:
         async def main() -> None:
             manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(1)

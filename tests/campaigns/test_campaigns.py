@@ -28,7 +28,7 @@ inputs = pytest.mark.parametrize("entry", CORPUS, ids=[entry["name"].replace(" "
 
 
 @inputs
-def test_python_accepts_or_refuses(entry: dict[str, Any]) -> None:
+def test_python_accepts_or_refuses_each_input_as_recorded(entry: dict[str, Any]) -> None:
     session, decoder = FuzzSession(), FrameDecoder()
     try:
         for message in decoder.feed(bytes.fromhex(entry["hex"])):
@@ -47,7 +47,7 @@ def java() -> Iterator[JavaFuzz]:
 
 
 @inputs
-def test_java_accepts_or_refuses(java: JavaFuzz, entry: dict[str, Any]) -> None:
+def test_java_accepts_or_refuses_each_input_as_recorded(java: JavaFuzz, entry: dict[str, Any]) -> None:
     token = secrets.token_bytes(32)
     control: Any = java.gateway.open(token, {"name": "corpus"})
     try:
@@ -112,5 +112,5 @@ def test_the_replay_command_repeats_every_option(
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_one_minute(name: str) -> None:
+def test_campaign_finds_no_violation_in_a_minute(name: str) -> None:
     assert main([name, "--minutes", "1"]) == 0

@@ -111,7 +111,7 @@ LOOP = {each.__name__: each for each in (Loop.schedule_work, Loop.run_work, Loop
 
 
 @pairs(LOOP)
-def test_drain_loop(first: str, second: str) -> None:
+def test_drain_loop_keeps_its_invariants(first: str, second: str) -> None:
     lines = interleave([drain], Loop, LOOP[first], LOOP[second], Loop.verify)
     assert lines > 3
 
@@ -221,7 +221,7 @@ def skip_two_on_one_thread(first: str, second: str, thread: tuple[str, ...]) -> 
 
 
 @pairs(CONSUMER)
-def test_consumer_end(first: str, second: str) -> None:
+def test_consumer_keeps_its_invariants(first: str, second: str) -> None:
     skip_two_on_one_thread(first, second, READER)
     lines = interleave(LINK, Consumer, CONSUMER[first], CONSUMER[second], Consumer.verify)
     assert lines > 3
@@ -341,7 +341,7 @@ PRODUCER = {
 
 
 @pairs(PRODUCER)
-def test_publisher_end(first: str, second: str) -> None:
+def test_producer_keeps_its_invariants(first: str, second: str) -> None:
     skip_two_on_one_thread(first, second, ("element", "complete", "error"))  # rule 1.3
     skip_two_on_one_thread(first, second, ("credit", "cancel", "lost"))
     lines = interleave(LINK, Producer, PRODUCER[first], PRODUCER[second], Producer.verify)
@@ -441,7 +441,7 @@ TABLE = {
 
 
 @pairs(TABLE)
-def test_table_of_handles(first: str, second: str) -> None:
+def test_handle_table_keeps_its_invariants(first: str, second: str) -> None:
     skip_two_on_one_thread(first, second, ("release_frames",))  # the writer
     interleave([handles], Table, TABLE[first], TABLE[second], Table.verify)
 
@@ -502,5 +502,5 @@ def quiet_drops() -> Iterator[None]:
 
 
 @pairs(POOL)
-def test_executor(first: str, second: str) -> None:
+def test_executor_keeps_its_invariants(first: str, second: str) -> None:
     interleave([executor], Pool, POOL[first], POOL[second], Pool.verify)

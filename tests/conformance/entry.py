@@ -78,7 +78,7 @@ def publisher(
     *,
     covers: tuple[str, ...] = (),
     failed: Callable[[], Any] | None = failed_stream,
-    most: int = LONG_MAX - 1,
+    max_elements: int = LONG_MAX - 1,
     skips: Skips = NOTHING,
     subset: bool = False,
     all_routes: bool = False,
@@ -88,7 +88,7 @@ def publisher(
     Args:
         make: creates a Publisher of this number of elements.
         failed: creates a failed Publisher; None if there is none.
-        most: the largest number of elements; 2**63 - 1 means that it never completes.
+        max_elements: the largest number of elements; 2**63 - 1 means that it never completes.
     """
 
     class _Publisher(PublisherVerification[Any]):
@@ -99,7 +99,7 @@ def publisher(
             return None if failed is None else failed()
 
         def max_elements_from_publisher(self) -> int:
-            return most
+            return max_elements
 
         def tear_down(self) -> None:
             tidy()
@@ -113,7 +113,7 @@ def operator(
     *,
     elements: Callable[[int], int] = lambda n: n,
     failed: Callable[[], Any] | None = None,
-    most: int = LONG_MAX - 1,
+    max_elements: int = LONG_MAX - 1,
     covers: tuple[str, ...] = (),
     skips: Skips = NOTHING,
     subset: bool = False,
@@ -135,7 +135,7 @@ def operator(
             lambda n: apply(of(elements(n))),
             covers=covers or (f"Stream.{name.partition('(')[0]}",),
             failed=failed or (lambda: apply(failed_stream())),
-            most=most,
+            max_elements=max_elements,
             skips=skips,
             subset=subset and first,
             all_routes=all_routes and first,

@@ -111,16 +111,18 @@ def _patient(entry: Entry) -> Entry:
 
 
 JVM_IMPLEMENTATIONS: list[Entry] = [
-    publisher("Reactor Flux.range", _of(FLUX, "range", 0), failed=_failed(FLUX), most=INT_MAX, subset=True),
-    publisher("Reactor Flux.range, exact", _of(FLUX, "range", 0, exact=True), failed=_failed(FLUX), most=INT_MAX),
-    publisher("RxJava Flowable.range", _of(FLOWABLE, "range", 0), failed=_failed(FLOWABLE), most=INT_MAX),
-    publisher("Mutiny Multi.range", _mutiny_range, failed=_failed_mutiny, most=INT_MAX),
+    publisher("Reactor Flux.range", _of(FLUX, "range", 0), failed=_failed(FLUX), max_elements=INT_MAX, subset=True),
+    publisher(
+        "Reactor Flux.range, exact", _of(FLUX, "range", 0, exact=True), failed=_failed(FLUX), max_elements=INT_MAX
+    ),
+    publisher("RxJava Flowable.range", _of(FLOWABLE, "range", 0), failed=_failed(FLOWABLE), max_elements=INT_MAX),
+    publisher("Mutiny Multi.range", _mutiny_range, failed=_failed_mutiny, max_elements=INT_MAX),
     _patient(
         publisher(
             "Pekko Streams Source.range",
             lambda n: _pekko_publisher("range", 1, min(n, INT_MAX)),
             failed=_failed_pekko,
-            most=INT_MAX,
+            max_elements=INT_MAX,
             skips={"optional_spec111": "its Publisher supports one Subscriber; others receive on_error"},
         )
     ),
@@ -128,12 +130,15 @@ JVM_IMPLEMENTATIONS: list[Entry] = [
         "java.util.concurrent.SubmissionPublisher",
         _of("interop.Parties", "submissions"),
         failed=None,
-        most=INT_MAX,
+        max_elements=INT_MAX,
         skips=LATE,
     ),
-    publisher("RangePublisher of the examples", _of("interop.Parties", "range"), failed=None, most=INT_MAX),
+    publisher("RangePublisher of the examples", _of("interop.Parties", "range"), failed=None, max_elements=INT_MAX),
     publisher(
-        "AsyncIterablePublisher of the examples", _of("interop.Parties", "asyncRange"), failed=None, most=INT_MAX
+        "AsyncIterablePublisher of the examples",
+        _of("interop.Parties", "asyncRange"),
+        failed=None,
+        max_elements=INT_MAX,
     )._replace(
         faults={
             "beyond_spec303": "its loop does not count the last element of a batch of 1024 as delivered "

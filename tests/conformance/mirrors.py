@@ -119,7 +119,7 @@ MIRRORS: list[Entry] = [
         skips=ONE_SUBSCRIBER,
     ),
     publisher("mirror of a SubmissionPublisher", submitted, skips=LATE),
-    publisher("mirror of a function from stream to stream", _staged, failed=None, most=2**31 - 1),
+    publisher("mirror of a function from stream to stream", _staged, failed=None, max_elements=2**31 - 1),
     blackbox("mirror of a TestSubscriber", _Latest.make, trigger=_Latest.request, subset=True),
     _exactly(blackbox("mirror of a TestSubscriber, exact", _Latest.make, trigger=_Latest.request)),
     processor(

@@ -117,12 +117,12 @@ def _patient(entry: Entry) -> Entry:
 SPARK: list[Entry] = [
     _patient(entry)
     for entry in (
-        publisher("spark.from_dataframe", _rows, failed=None, most=MOST_ROWS, covers=("spark.from_dataframe",)),
+        publisher("spark.from_dataframe", _rows, failed=None, max_elements=MOST_ROWS, covers=("spark.from_dataframe",)),
         publisher(
             "spark.from_stream",
             _batches,
             failed=None,
-            most=MOST_BATCHES,
+            max_elements=MOST_BATCHES,
             covers=("spark.from_stream",),
             skips=A_THOUSAND,
         ),
@@ -130,7 +130,7 @@ SPARK: list[Entry] = [
             "spark.events",
             _news,
             failed=None,
-            most=LONG_MAX,
+            max_elements=LONG_MAX,
             covers=("spark.events",),
             skips={
                 MULTICAST: "each Subscriber receives the events after its subscription",
@@ -142,7 +142,7 @@ SPARK: list[Entry] = [
             "spark.for_each_frame",
             _frames,
             failed=None,
-            most=1,
+            max_elements=1,
             covers=("spark.for_each_frame",),
             skips=ONE_ELEMENT,
         ),

@@ -335,12 +335,14 @@ NO_AWAITING = (
 
 THIRD_PARTY: list[ThirdParty] = [
     ThirdParty(
-        publisher("reactivex.range on a NewThreadScheduler", _rx_range, failed=_rx_failed, most=1_000_000),
+        publisher("reactivex.range on a NewThreadScheduler", _rx_range, failed=_rx_failed, max_elements=1_000_000),
         "reactivex",
         f"{NO_DEMAND} The outcome of tests that cancel before a request depends on the speed of the new thread.",
     ),
     ThirdParty(
-        publisher("reactivex.from_iterable on the thread that subscribes", _rx_here, failed=_rx_failed, most=1_000),
+        publisher(
+            "reactivex.from_iterable on the thread that subscribes", _rx_here, failed=_rx_failed, max_elements=1_000
+        ),
         "reactivex",
         f"{NO_DEMAND} It emits all elements before `subscribe` returns the disposable, so a cancel is too late "
         "(3.6, 3.12).",
@@ -355,12 +357,12 @@ THIRD_PARTY: list[ThirdParty] = [
         "request instead of before (1.9).",
     ),
     ThirdParty(
-        publisher("aioreactive.from_iterable", _aio_iterable, failed=_aio_failed, most=1_000),
+        publisher("aioreactive.from_iterable", _aio_iterable, failed=_aio_failed, max_elements=1_000),
         "aioreactive",
         NO_AWAITING,
     ),
     ThirdParty(
-        publisher("aioreactive.from_async_iterable", _aio_async_iterable, failed=_aio_failed, most=100_000),
+        publisher("aioreactive.from_async_iterable", _aio_async_iterable, failed=_aio_failed, max_elements=100_000),
         "aioreactive",
         f"{NO_AWAITING} An asynchronous generator can be iterated once, so a second Subscriber receives no elements "
         "(1.11).",

@@ -107,7 +107,7 @@ def test_every_example_has_an_expected_output() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
-def test_spark_example_prints(name: str, driver: Driver, tmp_path: Path) -> None:
+def test_spark_example_prints_its_output(name: str, driver: Driver, tmp_path: Path) -> None:
     done = completed(driver, tmp_path, EXAMPLES / f"{name}.py")
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout == OUTPUT[name]
@@ -116,7 +116,7 @@ def test_spark_example_prints(name: str, driver: Driver, tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 60)
 @pytest.mark.parametrize("name", sorted(OUTPUT.keys() - ON_SPARK))
-def test_example_prints(name: str, tmp_path: Path) -> None:
+def test_example_prints_its_output(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLES / f"{name}.py"],
         cwd=tmp_path,

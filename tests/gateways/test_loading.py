@@ -107,7 +107,7 @@ def test_reactive_streams_is_added_to_the_loader_of_a_visible_jar() -> None:
     assert java.added == [(context, FALLBACK)]
 
 
-def test_a_jar_on_the_class_path_that_cannot_see_reactive_streams() -> None:
+def test_a_jar_that_cannot_see_reactive_streams_is_refused() -> None:
     java = FakeJava(Loader(SPARK_LOADER, Loader(classes={ENTRY}), {PUBLISHER}))
     with pytest.raises(
         JvmUnavailable, match=r"put reactive-streams-1\.0\.4\.jar on the same class path, or take pyrs\.jar"

@@ -48,7 +48,7 @@ def gateway(client: FakeClient) -> Py4JGateway:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.0.1.1"])
-def test_a_gateway_on_loopback(address: str) -> None:
+def test_a_gateway_on_loopback_is_accepted(address: str) -> None:
     assert gateway(FakeClient(address=address)).describe() == f"Py4J SimpleNamespace at {address}:25333"
 
 

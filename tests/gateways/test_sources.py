@@ -105,7 +105,7 @@ def test_a_missing_carrier_says_what_to_install(package: str, extra: str, source
     assert f"pip install 'pyrs-streams[{extra}]'" in said
 
 
-def test_no_jvm_in_this_process() -> None:
+def test_a_missing_jvm_in_this_process_is_reported() -> None:
     pytest.importorskip("jpype")
     program = (
         "from pyrs.jvm.gateways import gateway_for\n"

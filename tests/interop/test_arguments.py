@@ -20,7 +20,7 @@ FUTURE = "java.util.concurrent.CompletableFuture"
 
 
 class TestErrors:
-    def test_error_of_a_stream(self, bridge: Bridge) -> None:
+    def test_error_of_a_stream_is_passed_as_its_throwable(self, bridge: Bridge) -> None:
         throwable = bridge.java_class("java.lang.IllegalStateException")("sorry")
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.java_class(FLUX).error(throwable)).subscribe(received)
@@ -29,7 +29,7 @@ class TestErrors:
         assert held.get(0) == throwable
         assert bridge.java_class("interop.Functions").same(error, throwable)
 
-    def test_error_of_a_call(self, bridge: Bridge) -> None:
+    def test_error_of_a_call_is_passed_as_its_throwable(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError) as caught:
             bridge.java_class("java.lang.Integer").parseInt("x")
         stage = bridge.java_class(FUTURE).failedFuture(caught.value)
@@ -38,7 +38,7 @@ class TestErrors:
         assert again.value.java_class == "java.lang.NumberFormatException"
         assert bridge.java_class("interop.Functions").same(caught.value, again.value)
 
-    def test_error_that_java_has_released(self, bridge: Bridge) -> None:
+    def test_error_that_java_has_released_is_refused(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError) as caught:
             bridge.java_class("java.lang.Integer").parseInt("x")
         originals, _ = caught.value.java_original
@@ -58,7 +58,9 @@ class TestErrors:
 
 
 class TestOtherBridges:
-    def test_object_of_another_bridge_to_the_same_jvm(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+    def test_object_of_another_bridge_to_the_same_jvm_is_passed_by_reference(
+        self, bridge: Bridge, machine: tuple[Any, Java]
+    ) -> None:
         connect, _ = machine
         here = bridge.java_class("java.util.ArrayList")([1, 2])
         with connect() as other:
@@ -70,7 +72,7 @@ class TestOtherBridges:
             assert same(other.java_class("java.util.List"), bridge.java_class("java.util.List").class_)
             assert other.value_of(here) == [1, 2, [3]]
 
-    def test_stream_of_another_bridge(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+    def test_stream_of_another_bridge_is_accepted(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
         connect, _ = machine
         with connect() as other:
             stream = other.from_jvm(other.java_class(FLUX).range(1, 3))
@@ -111,14 +113,14 @@ class TestNewOptions:
 
         return argument_for
 
-    def test_publisher(self, bridge: Bridge, argument: Any) -> None:
+    def test_new_options_apply_to_a_publisher(self, bridge: Bridge, argument: Any) -> None:
         stream = argument(bridge.java_class(FLUX).just([1, 2]))
         assert stream.collect(timeout=DEADLINE) == [[1, 2]]
         (held,) = bridge.from_jvm(stream, convert="references", exact=True).collect(timeout=DEADLINE)
         assert isinstance(held, JavaObject) and held.size() == 2
         assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the first stream is unchanged"
 
-    def test_exact_demand(self, bridge: Bridge, argument: Any) -> None:
+    def test_new_options_select_exact_demand(self, bridge: Bridge, argument: Any) -> None:
         requested: list[int] = []
         on_request = bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
         stream = argument(bridge.java_class(FLUX).range(1, 100).doOnRequest(on_request))
@@ -130,7 +132,7 @@ class TestNewOptions:
         received.cancel()
         assert requested == [3, 2]
 
-    def test_processor(self, bridge: Bridge, argument: Any) -> None:
+    def test_new_options_apply_to_a_processor(self, bridge: Bridge, argument: Any) -> None:
         processor = bridge.java_class("io.reactivex.rxjava3.processors.UnicastProcessor").create()
         processor.onNext([1])
         processor.onComplete()
@@ -139,7 +141,7 @@ class TestNewOptions:
         (held,) = bridge.from_jvm(received, convert="references").collect(timeout=DEADLINE)
         assert isinstance(held, JavaObject)
 
-    def test_future(self, bridge: Bridge, argument: Any) -> None:
+    def test_new_options_apply_to_a_future(self, bridge: Bridge, argument: Any) -> None:
         received = argument(bridge.java_class(FUTURE).completedFuture([1]))
         assert isinstance(received, JavaFuture) and received.result(DEADLINE) == [1]
         assert isinstance(bridge.from_jvm(received, convert="references").result(DEADLINE), JavaObject)
@@ -257,7 +259,7 @@ class TestWrongArguments:
             ({"call_timeout_seconds": 0}, ValueError, "call_timeout_seconds must be finite and greater than 0"),
         ],
     )
-    def test_options_of_a_bridge(
+    def test_wrong_options_of_a_bridge_raise(
         self, machine: tuple[Any, Java], options: dict[str, Any], error: type[Exception], text: str
     ) -> None:
         with pytest.raises(error, match=text):

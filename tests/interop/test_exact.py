@@ -38,7 +38,9 @@ def watched_flux(java: Java) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("kind", ["subscriber", "processor"])
-def test_python_subscriber_or_processor_of_a_java_publisher(bridge: Bridge, java: Java, kind: str, exact: bool) -> None:
+def test_requests_of_a_python_subscriber_reach_java_unchanged_only_if_exact(
+    bridge: Bridge, java: Java, kind: str, exact: bool
+) -> None:
     processor = RecordingProcessor()
     party = processor if kind == "processor" else processor.received
     flux, watch = watched_flux(java)
@@ -57,7 +59,9 @@ def test_python_subscriber_or_processor_of_a_java_publisher(bridge: Bridge, java
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_java_subscriber_of_a_python_publisher(bridge: Bridge, java: Java, exact: bool) -> None:
+def test_requests_of_a_java_subscriber_reach_python_unchanged_only_if_exact(
+    bridge: Bridge, java: Java, exact: bool
+) -> None:
     source = Watched(lambda: itertools.count())
     recorder = java.new("interop.Recorder", 2)
     source.subscribe(bridge.from_jvm(recorder, exact=exact))
@@ -71,7 +75,7 @@ def test_java_subscriber_of_a_python_publisher(bridge: Bridge, java: Java, exact
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_java_processor_between_python_components(bridge: Bridge, java: Java) -> None:
+def test_requests_of_a_java_processor_reach_python_unchanged(bridge: Bridge, java: Java) -> None:
     """The Python Publisher receives the requests of the processor, which requests one at a time."""
     source = Watched(lambda: iter(range(10)))
     processor = bridge.from_jvm(java.static("interop.Gated", "oneByOne"), exact=True)

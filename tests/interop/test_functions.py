@@ -21,31 +21,31 @@ FLUX = "reactor.core.publisher.Flux"
 
 
 class TestCallables:
-    def test_function_in_map(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_function_maps_elements(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         squared = bridge.to_jvm_callable(lambda x: x * x, FUNCTION)
         java.call(java.call(java.static(FLUX, "range", 1, 5), "map", squared), "subscribe", recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == "1 4 9 16 25"
 
-    def test_predicate_in_filter(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_predicate_filters_elements(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         odd = bridge.to_jvm_callable(lambda x: x % 2 == 1, "java.util.function.Predicate")
         java.call(java.call(java.static(FLUX, "range", 1, 5), "filter", odd), "subscribe", recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == "1 3 5"
 
-    def test_bifunction_in_zip(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_bifunction_combines_zipped_elements(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         multiply = bridge.to_jvm_callable(lambda a, b: a * b, "java.util.function.BiFunction")
         zipped = java.call(java.static(FLUX, "range", 1, 3), "zipWith", java.static(FLUX, "range", 10, 3), multiply)
         java.call(zipped, "subscribe", recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == "10 22 36"
 
-    def test_bifunction_in_reduce(self, bridge: Bridge, java: Java) -> None:
+    def test_bifunction_reduces_elements(self, bridge: Bridge, java: Java) -> None:
         add = bridge.to_jvm_callable(lambda a, b: a + b, "java.util.function.BiFunction")
         total = java.call(java.static(FLUX, "range", 1, 4), "reduce", add)
         assert bridge.from_jvm(total).collect(timeout=DEADLINE) == [10]
 
-    def test_function_that_returns_a_publisher(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_function_may_return_a_publisher(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         repeat = bridge.to_jvm_callable(lambda x: pyrs.from_iterable([x] * x), FUNCTION)
         java.call(java.call(java.static(FLUX, "range", 1, 3), "concatMap", repeat), "subscribe", recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
@@ -55,7 +55,7 @@ class TestCallables:
         one = bridge.to_jvm_callable(lambda x: x + 1, FUNCTION, element_type="java.lang.Integer")
         assert java.static("interop.Functions", "apply", one, 4) == "Integer 5"
 
-    def test_two_arguments_and_strings(self, bridge: Bridge, java: Java) -> None:
+    def test_function_receives_two_strings_and_returns_one(self, bridge: Bridge, java: Java) -> None:
         join = bridge.to_jvm_callable(lambda a, b: f"{a}-{b}", "java.util.function.BiFunction")
         assert java.static("interop.Functions", "apply", join, "x", "y") == "String x-y"
 

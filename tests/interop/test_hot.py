@@ -27,7 +27,7 @@ def sink_of(java: Java) -> Any:
 
 
 @pytest.mark.parametrize("declared", [None, True], ids=["detected", "declared"])
-def test_submission_publisher(bridge: Bridge, java: Java, declared: bool | None) -> None:
+def test_submission_publisher_loses_no_element(bridge: Bridge, java: Java, declared: bool | None) -> None:
     for n in range(ROUNDS):
         publisher = java.new(SUBMISSIONS)
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -37,7 +37,7 @@ def test_submission_publisher(bridge: Bridge, java: Java, declared: bool | None)
         assert received.await_complete() == [n]
 
 
-def test_submission_publisher_behind_a_stage(bridge: Bridge, java: Java) -> None:
+def test_submission_publisher_behind_a_stage_loses_no_element(bridge: Bridge, java: Java) -> None:
     stage = bridge.to_jvm_stage(lambda upstream: upstream.map(lambda n: n + 1))
     for n in range(ROUNDS // 4):
         publisher = java.new(SUBMISSIONS)
@@ -48,7 +48,7 @@ def test_submission_publisher_behind_a_stage(bridge: Bridge, java: Java) -> None
         assert received.await_complete() == [n + 1]
 
 
-def test_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
+def test_sink_behind_an_operator_loses_no_element(bridge: Bridge, java: Java) -> None:
     double = java.static("interop.Functions", "doubleInteger")
     for n in range(ROUNDS):
         # A new sink each time: while a sink emits on another thread, Reactor may miss a new Subscriber.
@@ -61,7 +61,7 @@ def test_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
         assert received.await_complete() == [2 * n]
 
 
-def test_sink_with_and_without_a_stage(bridge: Bridge, java: Java) -> None:
+def test_sink_with_and_without_a_stage_loses_no_element(bridge: Bridge, java: Java) -> None:
     sink = sink_of(java)
     flux = java.call(sink, "asFlux")
     whole, staged = TestSubscriber(None, timeout=DEADLINE), TestSubscriber(None, timeout=DEADLINE)
@@ -74,7 +74,7 @@ def test_sink_with_and_without_a_stage(bridge: Bridge, java: Java) -> None:
     assert staged.await_complete() == list(range(1, ROUNDS + 1, 2))
 
 
-def test_connectable_flux(bridge: Bridge, java: Java) -> None:
+def test_connectable_flux_loses_no_element(bridge: Bridge, java: Java) -> None:
     for n in range(20):
         connectable = java.call(java.static("reactor.core.publisher.Flux", "range", n, 5), "publish")
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -83,7 +83,7 @@ def test_connectable_flux(bridge: Bridge, java: Java) -> None:
         assert received.await_complete() == list(range(n, n + 5))
 
 
-def test_processor(bridge: Bridge, java: Java) -> None:
+def test_processor_loses_no_element(bridge: Bridge, java: Java) -> None:
     for n in range(20):
         processor = java.static("interop.Submissions", "processor")
         received = TestSubscriber(None, timeout=DEADLINE)

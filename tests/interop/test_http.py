@@ -113,7 +113,9 @@ def body_of(bridge: Bridge, publisher: Any) -> Any:
 
 
 @pytest.mark.parametrize("chunks", [0, 1, 3, LARGE])
-def test_python_publisher_as_request_body(bridge: Bridge, java: Java, http: Any, server: Server, chunks: int) -> None:
+def test_python_publisher_is_sent_as_request_body(
+    bridge: Bridge, java: Java, http: Any, server: Server, chunks: int
+) -> None:
     source = Watched(lambda: iter([CHUNK] * chunks))
     java.call(http, "post", server.url("/"), body_of(bridge, source))
     assert java.call(http, "text", MILLISECONDS * 2) == digest(chunks)
@@ -121,7 +123,9 @@ def test_python_publisher_as_request_body(bridge: Bridge, java: Java, http: Any,
 
 
 @pytest.mark.parametrize("chunks", [0, 1, 3, LARGE])
-def test_python_subscriber_as_response_body(bridge: Bridge, java: Java, http: Any, server: Server, chunks: int) -> None:
+def test_python_subscriber_receives_the_response_body(
+    bridge: Bridge, java: Java, http: Any, server: Server, chunks: int
+) -> None:
     received = TestSubscriber(None, timeout=DEADLINE)
     java.call(http, "get", server.url(f"/{chunks}"), bridge.to_jvm(received))
     elements = received.await_complete()
@@ -135,7 +139,9 @@ def test_response_body_is_a_publisher(bridge: Bridge, java: Java, http: Any, ser
     assert b"".join(part for element in body.to_iterable(timeout=DEADLINE) for part in element) == CHUNK * 100
 
 
-def test_request_and_response_body_concurrently(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_request_and_response_body_are_streamed_concurrently(
+    bridge: Bridge, java: Java, http: Any, server: Server
+) -> None:
     received = TestSubscriber(None, timeout=DEADLINE)
     body = body_of(bridge, pyrs.from_iterable([CHUNK] * 50))
     java.call(http, "exchange", server.url("/echo"), body, bridge.to_jvm(received))
@@ -177,7 +183,7 @@ def test_server_disconnect_cancels_the_publisher(bridge: Bridge, java: Java, htt
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_response_with_demand_of_one(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_response_arrives_complete_with_single_requests(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     received = TestSubscriber(1, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.request(1))
     java.call(http, "get", server.url("/100"), bridge.to_jvm(received))
     assert sum(len(part) for element in received.await_complete() for part in element) == 100 * len(CHUNK)

@@ -81,16 +81,16 @@ class TestResults:
 
 
 class TestArguments:
-    def test_containers(self, bridge: Bridge) -> None:
+    def test_containers_are_converted(self, bridge: Bridge) -> None:
         held = bridge.java_class("java.util.ArrayList")([1, ("x", None), {"a": [True]}])
         assert str(held) == "[1, [x, null], {a=[true]}]"
         assert held.get(2).getClass().getName() == "java.util.LinkedHashMap"
 
-    def test_rows_of_the_value_table(self, bridge: Bridge) -> None:
+    def test_rows_of_the_value_table_are_converted(self, bridge: Bridge) -> None:
         day = dt.date(2024, 2, 29)
         assert bridge.java_class("java.time.Period").between(day, dt.date(2024, 3, 1)).getDays() == 1
 
-    def test_objects_of_the_gateway(self, bridge: Bridge, java: Java) -> None:
+    def test_objects_of_the_gateway_are_passed_unchanged(self, bridge: Bridge, java: Java) -> None:
         point = java.new("interop.Table$Point", 1, 2)
         held = bridge.java_class("java.util.ArrayList")()
         held.add(point)
@@ -103,7 +103,7 @@ class TestArguments:
         found = bridge.java_class("java.lang.invoke.MethodType").methodType(bridge.java_class("int"), text)
         assert str(found) == "(String)int"
 
-    def test_arrays_and_variable_arguments(self, bridge: Bridge) -> None:
+    def test_arrays_accept_lists_and_variable_arguments_accept_values(self, bridge: Bridge) -> None:
         text, lists = bridge.java_class("java.lang.String"), bridge.java_class("java.util.List")
         assert text.format("%s-%05d", "a", 7) == "a-00007"
         assert text.format("none") == "none"
@@ -134,14 +134,14 @@ class TestArguments:
         with pytest.raises(JavaError, match="NullPointerException"):
             bridge.java_class("java.lang.String").valueOf(None)
 
-    def test_python_publishers_and_subscribers(self, bridge: Bridge) -> None:
+    def test_python_publishers_and_subscribers_are_accepted(self, bridge: Bridge) -> None:
         flux, received = bridge.java_class(FLUX), TestSubscriber(10, timeout=DEADLINE)
         flux.from_(pyrs.from_iterable([3, 1, 2])).sort().subscribe(received)
         assert received.await_complete() == [1, 2, 3]
 
 
 class TestMethods:
-    def test_inherited_default_methods_of_hidden_classes(self, bridge: Bridge) -> None:
+    def test_inherited_default_methods_of_hidden_classes_can_be_called(self, bridge: Bridge) -> None:
         view = bridge.java_class("java.util.Collections").unmodifiableMap({"a": 1})
         assert view.getOrDefault("b", 7) == 7
         comparator = bridge.java_class("java.util.Map$Entry").comparingByKey()
@@ -156,7 +156,7 @@ class TestMethods:
         held = bridge.java_class("java.util.ArrayList")()
         assert [name for name in dir(held) if not name.startswith("_")] == ["java"]
 
-    def test_publishers(self, bridge: Bridge) -> None:
+    def test_returned_publishers_can_be_subscribed_to(self, bridge: Bridge) -> None:
         flux = bridge.java_class(FLUX)
         assert bridge.from_jvm(flux.range(1, 5).skip(2)).collect(timeout=DEADLINE) == [3, 4, 5]
         assert bridge.from_jvm(flux.just([1, 2], "x")).collect(timeout=DEADLINE) == [[1, 2], "x"]
@@ -179,18 +179,18 @@ class TestMethods:
 
 
 class TestClasses:
-    def test_names(self, bridge: Bridge) -> None:
+    def test_nested_primitive_and_array_names_are_accepted(self, bridge: Bridge) -> None:
         names = ["java.util.Map$Entry", "java.util.Map.Entry", "int", "java.lang.String[]", "byte[][]"]
         found = [str(bridge.java_class(name)) for name in names]
         assert found == ["java.util.Map$Entry", "java.util.Map$Entry", "int", "java.lang.String[]", "byte[][]"]
 
-    def test_fields_and_constants(self, bridge: Bridge) -> None:
+    def test_fields_and_constants_can_be_read(self, bridge: Bridge) -> None:
         assert bridge.java_class("java.lang.Integer").MAX_VALUE == 2**31 - 1
         units = bridge.java_class("java.util.concurrent.TimeUnit")
         assert units.MINUTES.toSeconds(2) == 120
         assert {"MINUTES", "valueOf", "class_"} <= set(dir(units))
 
-    def test_public_members_of_a_class_that_is_not_public(self, bridge: Bridge) -> None:
+    def test_public_members_of_a_class_that_is_not_public_can_be_used(self, bridge: Bridge) -> None:
         assert bridge.java_class("interop.Members").INHERITED == 7
         hidden = bridge.java_class("interop.Members$Hidden")(8)
         assert hidden.get() == hidden.own() == 8
@@ -210,7 +210,7 @@ class TestClasses:
         assert copy.deepcopy([made])[0] is made
         assert copy.deepcopy(held).class_ is held.class_
 
-    def test_equality_and_text(self, bridge: Bridge) -> None:
+    def test_classes_of_one_name_are_equal_and_repr_shows_the_name(self, bridge: Bridge) -> None:
         one, other = (bridge.java_class("java.util.List") for _ in range(2))
         assert one == other
         assert len({one, other}) == 1

@@ -43,7 +43,7 @@ def another_stream_passes(bridge: Bridge, java: Java) -> None:
 
 
 class TestAsSource:
-    def test_every_element_in_order(self, library: Reactor, bridge: Bridge, watch: Any) -> None:
+    def test_every_element_arrives_in_order(self, library: Reactor, bridge: Bridge, watch: Any) -> None:
         stream = bridge.from_jvm(library.publisher(library.numbers(MANY, watch)))
         assert isinstance(stream, pyrs.Stream)
         assert stream.collect(timeout=DEADLINE) == list(range(1, MANY + 1))
@@ -78,7 +78,9 @@ class TestAsSource:
         assert stream.take(100).collect(timeout=DEADLINE) == list(range(1, 101))
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_error(self, library: Reactor, bridge: Bridge, java: Java) -> None:
+    def test_error_arrives_with_class_message_stack_and_cause(
+        self, library: Reactor, bridge: Bridge, java: Java
+    ) -> None:
         throwable = java.static("interop.Sources", "failure", "broken pipe")
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(library.publisher(library.failed(throwable))).subscribe(received)
@@ -92,13 +94,15 @@ class TestAsSource:
 
 
 class TestAsSink:
-    def test_every_element_in_order(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_every_element_arrives_in_order(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
         library.run(library.from_publisher(bridge.to_jvm(pyrs.range(1, MANY + 1))), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == " ".join(map(str, range(1, MANY + 1)))
         assert java.call(recorder, "classes") == "java.lang.Long"
 
-    def test_python_processor_as_source(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_python_processor_is_accepted_as_source(
+        self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
+    ) -> None:
         processor = MapProcessor(lambda element: element)
         library.run(library.from_publisher(bridge.to_jvm(processor)), recorder)
         pyrs.range(1, 101).subscribe(processor)
@@ -127,7 +131,9 @@ class TestAsSink:
         assert java.call(recorder, "count") == MANY
         assert source.requested <= MANY + WINDOW
 
-    def test_error(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_error_arrives_after_the_elements(
+        self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
+    ) -> None:
         def two() -> Iterator[int]:
             yield from (1, 2)
             if library.error_overtakes:
@@ -175,7 +181,9 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "text") == expected
         assert java.call(recorder, "classes") == "java.lang.Integer"
 
-    def test_element_type(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
+    def test_element_type_selects_the_java_class(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
+    ) -> None:
         stage = bridge.to_jvm_stage(lambda s: s.map(lambda x: x * 1.5), element_type="java.lang.Double")
         source = library.publisher(library.numbers(3, watch))
         java.static(
@@ -184,7 +192,9 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "described") == "Double 1.5 | Double 3.0 | Double 4.5"
 
-    def test_exact_demand(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+    def test_exact_demand_is_forwarded_unchanged(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any
+    ) -> None:
         recorder = java.new("interop.Recorder", 2)
         seen: list[int] = []
 
@@ -215,7 +225,7 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == " ".join(map(str, range(10, 10 * MANY + 1, 10)))
 
-    def test_processor_that_failed_before_the_subscription(
+    def test_processor_forwards_an_error_that_precedes_its_subscription(
         self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
     ) -> None:
         throwable = java.static("interop.Sources", "failure", "too early")
@@ -224,14 +234,16 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
-    def test_cancel_of_java_passes_python(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+    def test_cancel_of_java_passes_through_python(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any
+    ) -> None:
         recorder = java.new("interop.Recorder", 5)
         library.run(library.through_stage(library.numbers(ENDLESS, watch), lambda s: s.map(lambda x: x)), recorder)
         assert java.call(recorder, "awaitElements", 5, MILLISECONDS)
         java.call(recorder, "cancel")
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_java_error_passes_python_unchanged(
+    def test_java_error_passes_through_python_unchanged(
         self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
     ) -> None:
         throwable = java.static("interop.Sources", "failure", "passing through")

@@ -31,14 +31,16 @@ def test_java_object_implements_both_families(bridge: Bridge, java: Java, kind: 
 
 
 @pytest.mark.parametrize("family", ["subscribe", "subscribeFlow"])
-def test_publisher(bridge: Bridge, java: Java, recorder: Any, family: str) -> None:
+def test_java_subscribes_to_a_python_publisher_through_both_families(
+    bridge: Bridge, java: Java, recorder: Any, family: str
+) -> None:
     java.static("interop.Functions", family, bridge.to_jvm(pyrs.range(1, 4)), recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
     assert java.call(recorder, "text") == "1 2 3"
 
 
 @pytest.mark.parametrize("family", ["subscribe", "subscribeFlow"])
-def test_subscriber(bridge: Bridge, java: Java, family: str) -> None:
+def test_java_signals_a_python_subscriber_through_both_families(bridge: Bridge, java: Java, family: str) -> None:
     received = TestSubscriber(10, timeout=DEADLINE)
     source = java.static("interop.Sources", "longsOnForeignThreads", 3)
     if family == "subscribeFlow":
@@ -47,7 +49,7 @@ def test_subscriber(bridge: Bridge, java: Java, family: str) -> None:
     assert received.await_complete() == [0, 1, 2]
 
 
-def test_flow_publisher(bridge: Bridge, java: Java) -> None:
+def test_flow_publisher_delivers_every_element(bridge: Bridge, java: Java) -> None:
     source = java.static("interop.Sources", "asFlow", java.static("interop.Sources", "longsOnForeignThreads", 1000))
     assert bridge.from_jvm(source).collect(timeout=DEADLINE) == list(range(1000))
 
@@ -58,13 +60,15 @@ def test_java_object_of_python_subscribes_to_another(bridge: Bridge, java: Java)
     assert received.await_complete() == [0, 1, 2]
 
 
-def test_java_subscriber_of_a_python_publisher(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_java_subscriber_receives_every_element_of_a_python_publisher(
+    bridge: Bridge, java: Java, recorder: Any
+) -> None:
     pyrs.range(1000).subscribe(bridge.from_jvm(recorder))
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
     assert java.call(recorder, "sum") == 499_500
 
 
-def test_java_processor_between_python_components(bridge: Bridge, java: Java) -> None:
+def test_java_processor_connects_python_components(bridge: Bridge, java: Java) -> None:
     processor = bridge.from_jvm(java.static("interop.Submissions", "processor"))
     received = TestSubscriber(None, timeout=DEADLINE)
     processor.subscribe(received)
@@ -72,14 +76,14 @@ def test_java_processor_between_python_components(bridge: Bridge, java: Java) ->
     assert received.await_complete() == list(range(1000))
 
 
-def test_null_subscriber(bridge: Bridge, java: Java) -> None:
+def test_null_subscriber_raises_null_pointer_exception(bridge: Bridge, java: Java) -> None:
     """1.9: subscribe(null) throws a NullPointerException."""
     with pytest.raises(Exception, match="NullPointerException"):
         java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.range(3)), None)
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_non_positive_request_by_java(bridge: Bridge, java: Java, n: int) -> None:
+def test_non_positive_request_by_java_fails_and_cancels(bridge: Bridge, java: Java, n: int) -> None:
     """3.9: an IllegalArgumentException that cites the rule, and a cancel upstream."""
     source = Watched(lambda: itertools.count())
     recorder = java.new("interop.Recorder", 1)
@@ -92,7 +96,7 @@ def test_non_positive_request_by_java(bridge: Bridge, java: Java, n: int) -> Non
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_non_positive_request_by_python(bridge: Bridge, java: Java) -> None:
+def test_non_positive_request_by_python_fails_and_cancels(bridge: Bridge, java: Java) -> None:
     """3.9: a ValueError that cites the rule, and a cancel upstream."""
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100_000), "doOnCancel", watch)
@@ -106,7 +110,7 @@ def test_non_positive_request_by_python(bridge: Bridge, java: Java) -> None:
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
 
-def test_exact_demand_by_python(bridge: Bridge, java: Java) -> None:
+def test_exact_demand_of_python_reaches_java_unchanged(bridge: Bridge, java: Java) -> None:
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100), "doOnRequest", watch)
     received = TestSubscriber(1, timeout=DEADLINE)
@@ -119,7 +123,7 @@ def test_exact_demand_by_python(bridge: Bridge, java: Java) -> None:
     received.cancel()
 
 
-def test_exact_demand_by_java(bridge: Bridge, java: Java) -> None:
+def test_exact_demand_of_java_reaches_python_unchanged(bridge: Bridge, java: Java) -> None:
     source = Watched(lambda: itertools.count())
     recorder = java.new("interop.Recorder", 1)
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source, exact=True), recorder)
@@ -145,7 +149,7 @@ def test_raising_subscriber_cancels_the_source(bridge: Bridge, java: Java) -> No
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
 
-def test_stage_that_raises_during_assembly(bridge: Bridge, java: Java) -> None:
+def test_stage_that_raises_during_assembly_fails_the_stream(bridge: Bridge, java: Java) -> None:
     error = RuntimeError("no such stage")
 
     def fails(stream: pyrs.Stream[Any]) -> Any:
@@ -166,7 +170,7 @@ def test_interface_without_a_stage_method_is_rejected(interface: str, bridge: Br
         bridge.to_jvm_stage(lambda stream: stream, interface=interface)
 
 
-def test_stage_that_returns_no_publisher(bridge: Bridge, java: Java) -> None:
+def test_stage_that_returns_no_publisher_signals_type_error(bridge: Bridge, java: Java) -> None:
     flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
     deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(lambda stream: 5))
     received = TestSubscriber(1, timeout=DEADLINE)

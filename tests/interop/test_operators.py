@@ -27,7 +27,7 @@ def total(count: int) -> int:
     return count * (count + 1) // 2
 
 
-def test_between_two_schedulers_of_reactor(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_stage_between_two_schedulers_of_reactor_keeps_the_order(bridge: Bridge, java: Java, recorder: Any) -> None:
     scheduler = java.static("reactor.core.scheduler.Schedulers", "parallel")
     flux = java.call(numbers(java, MANY), "publishOn", scheduler)
     flux = java.call(flux, "transform", bridge.to_jvm_stage(lambda s: s.map(lambda x: x + 1)))
@@ -36,7 +36,7 @@ def test_between_two_schedulers_of_reactor(bridge: Bridge, java: Java, recorder:
     assert java.call(recorder, "text") == " ".join(map(str, range(2, MANY + 2)))
 
 
-def test_between_two_schedulers_of_rxjava(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_stage_between_two_schedulers_of_rxjava_keeps_the_order(bridge: Bridge, java: Java, recorder: Any) -> None:
     scheduler = java.static("io.reactivex.rxjava3.schedulers.Schedulers", "computation")
     flowable = java.call(java.static(FLOWABLE, "range", 1, MANY), "observeOn", scheduler)
     stage = bridge.to_jvm_stage(
@@ -48,7 +48,7 @@ def test_between_two_schedulers_of_rxjava(bridge: Bridge, java: Java, recorder: 
     assert java.call(recorder, "text") == " ".join(map(str, range(1, MANY, 2)))
 
 
-def test_merge_with_a_python_publisher(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_merge_with_a_python_publisher_emits_every_element(bridge: Bridge, java: Java, recorder: Any) -> None:
     python = bridge.to_jvm(pyrs.range(1, MANY + 1), element_type="java.lang.Integer")
     merged = java.call(numbers(java, MANY), "mergeWith", python)
     java.call(merged, "subscribe", recorder)
@@ -57,21 +57,23 @@ def test_merge_with_a_python_publisher(bridge: Bridge, java: Java, recorder: Any
     assert java.call(recorder, "classes") == "java.lang.Integer"
 
 
-def test_flat_map_into_python_publishers(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_flat_map_into_python_publishers_emits_every_element(bridge: Bridge, java: Java, recorder: Any) -> None:
     spread = bridge.to_jvm_callable(lambda x: pyrs.range(x * 100), "java.util.function.Function")
     java.call(java.call(numbers(java, 20), "flatMap", spread), "subscribe", recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
     assert java.call(recorder, "count") == 100 * total(20)
 
 
-def test_flat_map_into_java_publishers_from_python(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_concat_map_into_java_publishers_of_python_emits_every_element(
+    bridge: Bridge, java: Java, recorder: Any
+) -> None:
     spread = bridge.to_jvm_callable(lambda x: bridge.from_jvm(numbers(java, x)), "java.util.function.Function")
     java.call(java.call(numbers(java, 10), "concatMap", spread), "subscribe", recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
     assert java.call(recorder, "count") == total(10)
 
 
-def test_alternating_stages_of_both_languages(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_alternating_stages_of_both_languages_keep_values_and_types(bridge: Bridge, java: Java, recorder: Any) -> None:
     flux = numbers(java, 1_000)
     for _ in range(5):
         flux = java.call(flux, "transform", bridge.to_jvm_stage(lambda s: s.map(lambda x: x + 1)))
@@ -83,7 +85,7 @@ def test_alternating_stages_of_both_languages(bridge: Bridge, java: Java, record
     assert java.call(recorder, "classes") == "java.lang.Integer"
 
 
-def test_one_stage_in_many_chains(bridge: Bridge, java: Java) -> None:
+def test_one_stage_works_in_many_chains(bridge: Bridge, java: Java) -> None:
     stage = bridge.to_jvm_stage(lambda s: s.map(lambda x: x * 3))
     scheduler = java.static("reactor.core.scheduler.Schedulers", "parallel")
     recorders = []
@@ -96,7 +98,7 @@ def test_one_stage_in_many_chains(bridge: Bridge, java: Java) -> None:
         assert java.call(recorder, "sum") == 3 * total(1_000)
 
 
-def test_many_subscribers_of_one_publisher(bridge: Bridge, java: Java) -> None:
+def test_each_of_many_subscribers_receives_every_element(bridge: Bridge, java: Java) -> None:
     source = Watched(lambda: iter(range(100)))
     flux = java.static(FLUX, "from", bridge.to_jvm(source))
     recorders = [java.new("interop.Recorder", 2**63 - 1) for _ in range(20)]
@@ -122,38 +124,38 @@ def test_subscriber_accepts_one_subscription(bridge: Bridge, java: Java) -> None
     assert received.elements == []
 
 
-def test_hot_source(bridge: Bridge, java: Java) -> None:
+def test_take_stops_a_hot_source(bridge: Bridge, java: Java) -> None:
     interval = java.static(FLUX, "interval", java.static("java.time.Duration", "ofMillis", 1))
     ticks = bridge.from_jvm(java.call(interval, "onBackpressureDrop")).take(30).collect(timeout=DEADLINE)
     assert ticks == sorted(set(ticks))
     assert len(ticks) == 30
 
 
-def test_mono(bridge: Bridge, java: Java) -> None:
+def test_mono_emits_one_element_of_a_python_publisher(bridge: Bridge, java: Java) -> None:
     mono = java.static("reactor.core.publisher.Mono", "from", bridge.to_jvm(Watched(lambda: itertools.count(7))))
     mono = java.call(mono, "transform", bridge.to_jvm_stage(lambda s: s.map(str)))
     future = bridge.from_jvm(java.call(java.static("reactor.core.publisher.Mono", "from", mono), "toFuture"))
     assert future.result(DEADLINE) == "7"
 
 
-def test_java_blocks_the_calling_thread(bridge: Bridge, java: Java) -> None:
+def test_java_can_block_on_a_python_publisher(bridge: Bridge, java: Java) -> None:
     flux = java.static(FLUX, "from", bridge.to_jvm(pyrs.range(MANY)))
     deadline = java.static("java.time.Duration", "ofSeconds", int(DEADLINE))
     assert java.call(java.call(flux, "last"), "block", deadline) == MANY - 1
 
 
-def test_callback_that_calls_java(bridge: Bridge, java: Java) -> None:
+def test_callback_can_call_java(bridge: Bridge, java: Java) -> None:
     stream = bridge.from_jvm(numbers(java, 100)).map(lambda x: int(java.static("java.lang.Math", "addExact", x, 1)))
     assert stream.collect(timeout=DEADLINE) == list(range(2, 102))
 
 
-def test_callback_that_waits_for_another_stream(bridge: Bridge, java: Java) -> None:
+def test_callback_can_wait_for_another_stream(bridge: Bridge, java: Java) -> None:
     inner = bridge.from_jvm(numbers(java, 10))
     stream = bridge.from_jvm(numbers(java, 50)).map(lambda x: sum(inner.collect(timeout=DEADLINE)) + x)
     assert stream.collect(timeout=DEADLINE) == [55 + x for x in range(1, 51)]
 
 
-def test_many_concurrent_streams(bridge: Bridge, java: Java) -> None:
+def test_many_concurrent_streams_complete(bridge: Bridge, java: Java) -> None:
     received = [TestSubscriber(None, timeout=DEADLINE) for _ in range(200)]
     for each in received:
         bridge.from_jvm(numbers(java, 500)).subscribe(each)
@@ -173,7 +175,7 @@ def test_blocked_subscriber_blocks_no_other_stream(bridge: Bridge, java: Java) -
 
 
 @pytest.mark.parametrize("prefetch", [1, 64])
-def test_async_for(bridge: Bridge, java: Java, prefetch: int) -> None:
+def test_leaving_async_for_cancels_the_flux(bridge: Bridge, java: Java, prefetch: int) -> None:
     watch = java.new("interop.Watch")
     flux = java.call(numbers(java, 2**31 - 2), "doOnCancel", watch)
 
@@ -190,7 +192,7 @@ def test_async_for(bridge: Bridge, java: Java, prefetch: int) -> None:
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
 
-def test_iteration_cancels_at_its_end(bridge: Bridge, java: Java) -> None:
+def test_abandoned_iterator_cancels_the_flux(bridge: Bridge, java: Java) -> None:
     watch = java.new("interop.Watch")
     elements = bridge.from_jvm(java.call(numbers(java, 2**31 - 2), "doOnCancel", watch)).to_iterable(timeout=DEADLINE)
     assert list(itertools.islice(elements, 1_000)) == list(range(1, 1_001))

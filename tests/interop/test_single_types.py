@@ -115,7 +115,7 @@ def test_to_jvm_converts_an_empty_maybe(bridge: Bridge, java_type: str) -> None:
     assert (made.block() if java_type == MONO else made.blockingGet()) is None
 
 
-def test_to_jvm_completable_and_failures(bridge: Bridge) -> None:
+def test_to_jvm_converts_to_completable_and_forwards_failures(bridge: Bridge) -> None:
     completable: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just(1), java_type=f"{RX}.Completable"))
     assert completable.blockingAwait() is None
     mono: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just("x").map(int), java_type=MONO))

@@ -61,7 +61,7 @@ def java_spans(java: Java) -> dict[str, Recorded]:
     return {name: Recorded(*ids) for name, *ids in lines}
 
 
-def test_one_trace_over_reactor_python_and_reactor(bridge: jvm.Bridge, java: Java) -> None:
+def test_one_trace_spans_reactor_python_and_reactor(bridge: jvm.Bridge, java: Java) -> None:
     source = bridge.from_jvm(java.static("interop.Traces", "source", "source"))
     publisher = bridge.to_jvm(source.map(lambda n: n + 1).checkpoint("middle"))
     assert list(java.static("interop.Traces", "collect", publisher, "subscriber")) == [1, 2, 3]
@@ -72,7 +72,7 @@ def test_one_trace_over_reactor_python_and_reactor(bridge: jvm.Bridge, java: Jav
     assert len({each.trace for each in (*here.values(), *there.values())}) == 1
 
 
-def test_one_trace_over_python_and_reactor(bridge: jvm.Bridge, java: Java) -> None:
+def test_one_trace_spans_python_and_reactor(bridge: jvm.Bridge, java: Java) -> None:
     stream: Any = bridge.from_jvm(java.static("interop.Traces", "source", "source")).checkpoint("here")
     with trace.get_tracer("tests").start_as_current_span("request"):
         assert stream.collect(timeout=DEADLINE) == [0, 1, 2]

@@ -40,7 +40,7 @@ def in_a_process(program: str, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_bridge(gateway: Gateway) -> None:
+def test_gateway_opens_and_closes_a_bridge(gateway: Gateway) -> None:
     control = gateway.open(b"1" * 32, {"max_prefetch": 256, "call_timeout_ms": 30_000, "name": "test", "absent": None})
     try:
         subject = jpype.JClass("java.util.ArrayList")()
@@ -127,7 +127,7 @@ def test_a_second_launch_adds_to_the_class_path(gateway: Gateway, tmp_path: Path
     assert [str(url).rpartition("/")[2] for url in loader.getURLs()].count(Path(jar).name) == 1
 
 
-def test_a_class_path_that_is_not_there(gateway: Gateway, tmp_path: Path) -> None:
+def test_a_missing_class_path_entry_is_reported(gateway: Gateway, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"absent\.jar is on the class path but does not exist"):
         launch_gateway(classpath=[tmp_path / "absent.jar"])
 
@@ -152,7 +152,7 @@ def test_threads_give_their_java_thread_back(gateway: Gateway) -> None:
     eventually(lambda: threads_of_java.getThreadCount() <= before + 5, "Java still has threads of Python's")
 
 
-def test_a_method_that_is_not_there(gateway: Gateway) -> None:
+def test_a_missing_method_raises_jvm_error(gateway: Gateway) -> None:
     control = gateway.open(b"4" * 32, {})
     try:
         with pytest.raises(JvmError):
@@ -185,7 +185,7 @@ THEIR_JVM = """
 
 
 @pytest.mark.parametrize("way", ["class path", "added", "none"])
-def test_connect_to_a_jvm_that_the_user_started(way: str, tmp_path: Path) -> None:
+def test_connect_uses_the_reactive_streams_of_a_jvm_that_the_user_started(way: str, tmp_path: Path) -> None:
     own = Path(shutil.copy(packaged_jars().reactive_streams, tmp_path / "the-users-own.jar"))
     expected = packaged_jars().reactive_streams if way == "none" else own
     assert Path(in_a_process(THEIR_JVM, way, str(own))).name == expected.name
@@ -219,7 +219,7 @@ def test_the_bridge_sees_what_a_later_launch_adds(tmp_path: Path) -> None:
     assert in_a_process(program, str(own)) == "io.pyrs.bridge.Entry"
 
 
-def test_no_jvm_is_found(tmp_path: Path) -> None:
+def test_a_missing_jvm_is_reported(tmp_path: Path) -> None:
     program = """
         import jpype
         def absent(): raise jpype.JVMNotFoundException("No JVM shared library file (libjvm.so) found.")
@@ -231,7 +231,7 @@ def test_no_jvm_is_found(tmp_path: Path) -> None:
     assert in_a_process(program).startswith("JvmUnavailable no JVM was found (No JVM shared library file")
 
 
-def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
+def test_a_jvm_that_does_not_start_is_reported(tmp_path: Path) -> None:
     program = """
         import sys
         import jpype

@@ -84,7 +84,7 @@ def test_a_bridge_closed_right_after_to_jvm_leaves_no_mirror_in_the_jvm(bridge: 
     eventually(collected, "mirrors of closed bridges are left in the JVM")
 
 
-def test_two_bridges_on_one_jvm(bridge: jvm.Bridge, parties: Any) -> None:
+def test_two_bridges_on_one_jvm_close_independently(bridge: jvm.Bridge, parties: Any) -> None:
     second = jvm.connect()
     ended, recorder = recording(10, 1), recording(10, 1)
     source = parties.Range(1 << 60)
@@ -253,7 +253,7 @@ INTERRUPTS = """
 """
 
 
-def test_interrupts(classes: Path) -> None:
+def test_interrupts_leave_other_streams_complete(classes: Path) -> None:
     with start(INTERRUPTS, classes) as child:
         said, error = child.communicate(timeout=SECONDS)
     assert (child.returncode, said, error) == (0, "60 0\n", "")

@@ -1,6 +1,7 @@
-"""Record batches that a JVM in this process shares by the Arrow C Data Interface, in a process of its own.
+"""Record batches that cross to a JVM in the same process through the Arrow C Data Interface.
 
-Arrow needs an option of the JVM that the other tests do without. The scenarios are in shared_batches.py.
+The scenarios of shared_batches.py run in one separate process, because Arrow needs ``--add-opens`` at the start of the
+JVM.
 """
 
 from __future__ import annotations
@@ -26,5 +27,5 @@ def results() -> dict[str, str | None]:
 
 @pytest.mark.timeout(10 * DEADLINE)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_shared_batches(results: dict[str, str | None], name: str) -> None:
+def test_scenario_passes(results: dict[str, str | None], name: str) -> None:
     assert results[name] is None, results[name]

@@ -38,7 +38,7 @@ def export(peer: Peer, publisher: Any) -> int:
 
 @pytest.mark.parametrize(("first", "again"), [(pyrs.UNBOUNDED, 0), (1, 1), (256, 1), (7, 3)])
 @pytest.mark.parametrize("max_prefetch", [1, 16, 4_096])
-def test_every_element_in_order_at_every_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
+def test_every_element_arrives_in_order_at_every_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
     connection = peer.connect(max_prefetch=max_prefetch)
     count = 2_000 if max_prefetch == 1 else 20_000
     recorder = recording(first, again)

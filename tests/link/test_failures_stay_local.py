@@ -72,7 +72,7 @@ def assert_lives(session: LinkSession, other: TestSubscriber[Any]) -> None:
 
 
 @values
-def test_an_argument_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+def test_an_unreadable_argument_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     called: list[object] = []
     handle = session.handles.own(called.append, 0)
     session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x91" + value))
@@ -85,7 +85,7 @@ def test_an_argument_fails_its_call(session: LinkSession, other: TestSubscriber[
 
 
 @values
-def test_a_result_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+def test_an_unreadable_result_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     def answers(task: Callable[[], None]) -> None:
         session.receive(Frame(FrameType.RETURN, 1, b"\x92\xc3" + value))
 
@@ -98,7 +98,7 @@ def test_a_result_fails_its_call(session: LinkSession, other: TestSubscriber[Any
 
 
 @values
-def test_an_element_fails_its_stream(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+def test_an_unreadable_element_fails_its_stream(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     recorder = recording(1_000)
     session.subscribe(8, recorder)
     session.receive(Frame(FrameType.NEXT, 3, b"\x91" + value))
@@ -141,7 +141,9 @@ def test_an_arrow_stream_without_exactly_one_batch_fails_its_stream(
 
 
 @values
-def test_an_option_fails_its_subscription(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
+def test_an_unreadable_option_fails_its_subscription(
+    session: LinkSession, other: TestSubscriber[Any], value: bytes
+) -> None:
     handle = session.handles.own(pyrs.just(1), 1)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
     assert [each.type for each in session.sent] == [FrameType.ERROR]
@@ -150,7 +152,7 @@ def test_an_option_fails_its_subscription(session: LinkSession, other: TestSubsc
 
 
 @values
-def test_an_option_of_on_subscribe_fails_its_stream(
+def test_an_unreadable_option_of_on_subscribe_fails_its_stream(
     session: LinkSession, other: TestSubscriber[Any], value: bytes
 ) -> None:
     subscriber = recording(1_000)
@@ -212,7 +214,7 @@ class TestMessagesBeyondTheLimit:
 
     @pytest.mark.parametrize("before", [[], ["a"], ["a"] * 50])
     @pytest.mark.parametrize("after", [[], ["b"]])
-    def test_an_element_fails_its_stream_after_those_before_it(
+    def test_a_large_element_fails_its_stream_after_those_before_it(
         self, session: LinkSession, other: TestSubscriber[Any], before: list[str], after: list[str]
     ) -> None:
         kept = object()
@@ -224,13 +226,13 @@ class TestMessagesBeyondTheLimit:
         assert list(session.streams) == [1]
         assert_lives(session, other)
 
-    def test_an_argument_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
+    def test_a_large_argument_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
         with pytest.raises(ConversionError, match="too large"):
             session.call(9, [object(), bytes(100_000)])
         assert not session._calls and not session.sent and not len(session.handles)
         assert_lives(session, other)
 
-    def test_a_result_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
+    def test_a_large_result_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
         handle = session.handles.own(lambda: [object(), bytes(100_000)], 0)
         session.receive(Frame(FrameType.CALL, 1, msgpack.packb([handle, []])))
         (message,) = session.sent

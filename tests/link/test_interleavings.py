@@ -217,14 +217,14 @@ class TestReturnedObject:
     SIZES = (10, 300_000)
 
     @pytest.mark.parametrize("size", SIZES)
-    def test_in_a_return(self, size: int) -> None:
+    def test_release_follows_a_return(self, size: int) -> None:
         session = Releasing()
         function = session.handles.own(lambda: b"x" * size, 0)
         session.receive(Frame(FrameType.CALL, 3, session.codec.encode([function, []])))
         assert session.order() == ["RETURN", "RELEASE"]
 
     @pytest.mark.parametrize("size", SIZES)
-    def test_in_a_call(self, size: int) -> None:
+    def test_release_follows_a_call(self, size: int) -> None:
         session = Releasing()
         with pytest.raises(CallTimeout):
             session.call(4, [b"x" * size], deadline_seconds=0)
@@ -232,7 +232,7 @@ class TestReturnedObject:
 
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("ends", ["complete", "cancel"])
-    def test_in_an_element(self, size: int, ends: str) -> None:
+    def test_release_follows_an_element(self, size: int, ends: str) -> None:
         session = Releasing()
         source = pyrs.just(b"x" * size) if ends == "complete" else Hot(b"x" * size)
         publisher = session.handles.own(source, 1)
@@ -274,7 +274,7 @@ class TestAbandonedFuture:
         eventually(lambda: not connection.session.streams and not peer.session.streams, "a stream is left")
         assert connection.close(DEADLINE)
 
-    def test_the_deadline_passed(self) -> None:
+    def test_missed_deadline_leaves_no_stream(self) -> None:
         peer = Peer()
         connection = peer.connect()
         future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never(), 4)))  # type: ignore[arg-type]
@@ -283,7 +283,7 @@ class TestAbandonedFuture:
                 future.result(0.001)
         self.nothing_is_left(peer, connection)
 
-    def test_interrupted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_interrupted_wait_leaves_no_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(threading.Event):
             def wait(self, timeout: float | None = None) -> bool:
                 raise KeyboardInterrupt

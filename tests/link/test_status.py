@@ -198,7 +198,7 @@ def test_top_shows_the_streams_of_every_bridge(serve: Callable[..., StatusServer
     assert "Publisher 7 of the JVM" in text and "1,500" in text and "no live stream" in text
 
 
-def test_top_as_json(serve: Callable[..., StatusServer]) -> None:
+def test_top_prints_json(serve: Callable[..., StatusServer]) -> None:
     session = PlainSession()
     session.subscribe(7, TestSubscriber(2))
     serve(lambda: as_json("bridge-1", "open", session))

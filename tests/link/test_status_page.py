@@ -178,7 +178,7 @@ def test_connection_of_another_user_is_closed(server: PageServer, monkeypatch: p
         ({"tcp": ["0100007F:9C40 0100007F:1F90 1"], "tcp6": ["A0100007F:9C40 A0100007F:1F90 2"]}, -1),
     ],
 )
-def test_owner_of_a_connection(
+def test_owner_of_a_connection_is_read_from_the_socket_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: dict[str, list[str]], owner: int | None
 ) -> None:
     """The tables are read as the kernel writes them. Several users with one pair of addresses are no user."""

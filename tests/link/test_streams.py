@@ -41,7 +41,7 @@ def test_stream_to_python_has_demand_and_buffered_elements() -> None:
     assert (only(session).demand, only(session).elements) == (pyrs.UNBOUNDED, 3)
 
 
-def test_stream_to_python_ends() -> None:
+def test_completed_stream_leaves_the_snapshot() -> None:
     session = PlainSession()
     session.subscribe(7, TestSubscriber(2))
     session.receive(Frame(FrameType.COMPLETE, 1, b""))

@@ -259,7 +259,7 @@ def test_abandoned_subscription_ends_with_the_next_one() -> None:
     }
 
 
-def test_metrics_of_a_live_subscription() -> None:
+def test_metrics_follow_a_live_subscription() -> None:
     source, subscriber = TestPublisher[int](), TestSubscriber[int](5)
     source.stream().checkpoint("live").subscribe(subscriber)
     source.next(1, 2)

@@ -32,7 +32,7 @@ def vectors(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("vector", vectors("frames"))
 @pytest.mark.parametrize("cut", [1, 7, 1 << 20])
-def test_frames(vector: dict[str, Any], cut: int) -> None:
+def test_frames_are_decoded_as_recorded(vector: dict[str, Any], cut: int) -> None:
     raw = bytes.fromhex(vector["hex"])
     decoder = FrameDecoder()
     messages = []
@@ -65,14 +65,14 @@ def test_a_body_of_any_size_crosses_in_fragments(size: int) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors("handshake"))
-def test_proofs(vector: dict[str, str]) -> None:
+def test_proofs_equal_those_of_the_vectors(vector: dict[str, str]) -> None:
     token, nonce_j, nonce_p = (bytes.fromhex(vector[key]) for key in ("token", "nonce_j", "nonce_p"))
     assert proof(token, b"pyrs 1 dial", nonce_j, nonce_p).hex() == vector["dial_proof"]
     assert proof(token, b"pyrs 1 listen", nonce_j, nonce_p).hex() == vector["listen_proof"]
 
 
 @pytest.mark.parametrize("vector", vectors("window"))
-def test_window(vector: dict[str, Any]) -> None:
+def test_window_refills_as_recorded(vector: dict[str, Any]) -> None:
     window = Window(vector.get("max_prefetch", 4_096), exact=vector.get("exact", False))
     for number, step in enumerate(vector["steps"]):
         if "request" in step:
@@ -198,5 +198,5 @@ class Replay(Subscriber[Any], Publisher[Any], Subscription):
 
 
 @pytest.mark.parametrize("vector", vectors("conversations"))
-def test_conversations(vector: dict[str, Any]) -> None:
+def test_session_answers_as_recorded(vector: dict[str, Any]) -> None:
     Replay(vector).play()

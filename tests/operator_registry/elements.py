@@ -146,7 +146,7 @@ FILTERING = [
         holds="nothing",
     ),
     Row(
-        {"take": Sample(lambda s: s.take(1_000), conformance=Conformance(most=1_000))},
+        {"take": Sample(lambda s: s.take(1_000), conformance=Conformance(max_elements=1_000))},
         demand="exact, never more than `count`",
         slow="slows",
         holds="nothing",
@@ -164,7 +164,7 @@ FILTERING = [
     Row(
         {
             "take_last": Sample(
-                lambda s: s.take_last(2), conformance=Conformance(lambda s: s.take_last(1_000), most=1_000)
+                lambda s: s.take_last(2), conformance=Conformance(lambda s: s.take_last(1_000), max_elements=1_000)
             )
         },
         demand=FIRST_DEMAND,
@@ -174,7 +174,7 @@ FILTERING = [
     Row(
         {
             "ignore_elements": Sample(
-                lambda s: s.ignore_elements(), conformance=Conformance(most=0, elements=lambda n: 3)
+                lambda s: s.ignore_elements(), conformance=Conformance(max_elements=0, elements=lambda n: 3)
             )
         },
         demand=FIRST_DEMAND,
@@ -190,7 +190,7 @@ def _folded(apply: Apply, elements: Callable[[int], int] = lambda n: 3 * n) -> S
     Args:
         elements: the number of elements of the source, for a result of at most one element.
     """
-    return Sample(apply, conformance=Conformance(most=1, elements=elements, skips=ONE_ELEMENT))
+    return Sample(apply, conformance=Conformance(max_elements=1, elements=elements, skips=ONE_ELEMENT))
 
 
 FOLDING = [
@@ -235,7 +235,7 @@ FOLDING = [
             "single": Sample(
                 lambda s: s.single(),
                 over=lambda: some().take(1),
-                conformance=Conformance(most=1, elements=lambda n: 1, skips=ONE_ELEMENT),
+                conformance=Conformance(max_elements=1, elements=lambda n: 1, skips=ONE_ELEMENT),
             )
         },
         demand="two, with the first demand",

@@ -40,7 +40,7 @@ class Conformance(NamedTuple):
     name: str = ""
     elements: Callable[[int], int] = lambda n: n
     failed: Callable[[], Any] | None = None
-    most: int = pyrs.UNBOUNDED - 1
+    max_elements: int = pyrs.UNBOUNDED - 1
     covers: tuple[str, ...] = ()
     skips: Mapping[str, str] = MappingProxyType({})
     subset: bool = False

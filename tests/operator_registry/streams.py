@@ -94,7 +94,7 @@ COMBINING = [
             "sequence_equal": Sample(
                 lambda s: s.sequence_equal(some()),
                 conformance=Conformance(
-                    lambda s: s.sequence_equal(pyrs.empty()), most=1, elements=lambda n: 3, skips=ONE_ELEMENT
+                    lambda s: s.sequence_equal(pyrs.empty()), max_elements=1, elements=lambda n: 3, skips=ONE_ELEMENT
                 ),
             )
         },
@@ -352,10 +352,12 @@ SHARING = [
             "replay": Sample(
                 lambda s: s.replay().ref_count(),
                 conformance=Conformance(
-                    lambda s: s.replay().auto_connect(), most=1_000, covers=("Stream.replay", "ConnectableStream")
+                    lambda s: s.replay().auto_connect(),
+                    max_elements=1_000,
+                    covers=("Stream.replay", "ConnectableStream"),
                 ),
             ),
-            "cache": Sample(lambda s: s.cache(), conformance=Conformance(most=1_000)),
+            "cache": Sample(lambda s: s.cache(), conformance=Conformance(max_elements=1_000)),
         },
         demand="everything",
         slow="waits, at its own pace",

@@ -1,4 +1,4 @@
-"""The browser of the tests, and what it reports of a page."""
+"""Fixture for Chromium, and a recorder of the problems that a page reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# The browser's own services are not part of the tested pages.
+# The background services of the browser send requests that no page has caused.
 OPTIONS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 NARROW = {"width": 380, "height": 800}
 WIDE = {"width": 1280, "height": 900}
@@ -27,8 +27,8 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-class Observed:
-    """A page of the browser, with the problems that it has reported."""
+class ObservedPage:
+    """A page that records console messages, script errors, failed requests and requests to other sites."""
 
     def __init__(self, page: Any, address: str) -> None:
         self.page = page
@@ -53,7 +53,7 @@ class Observed:
             self.problems.append(f"{response.status}: {response.url}")
 
     def _failed(self, request: Any) -> None:
-        if request.failure != "net::ERR_ABORTED":  # the next page was opened first
+        if request.failure != "net::ERR_ABORTED":  # the test opened another page during the request
             self.problems.append(f"failed: {request.url}, {request.failure}")
 
     def open(self, path: str) -> None:

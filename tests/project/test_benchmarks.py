@@ -1,4 +1,4 @@
-"""The published figures of the benchmarks, and the guard that compares with them."""
+"""The published figures of the benchmarks, and the guard that compares new measurements with them."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def test_guard_measures_eight_rows_three_times() -> None:
     assert guard.medians(measured) == dict.fromkeys(measured, 1.5)
 
 
-def test_guard_refuses_a_row_that_failed() -> None:
+def test_guard_raises_if_a_row_cannot_be_measured() -> None:
     with pytest.raises(RuntimeError, match="map-filter"):
         guard.ratios(lambda table, rows: [Verdict(row, "failed", "", "", "", False) for row in rows])

@@ -38,7 +38,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_release_without_open_points(release: ModuleType, tree: Path) -> None:
+def test_complete_tree_has_no_open_points(release: ModuleType, tree: Path) -> None:
     assert release.open_points(tree, "1.2.3", "1.2.3", "") == []
 
 

@@ -50,7 +50,7 @@ def reporting(folder: Path, status: int, tests: int, failures: int = 0, skipped:
         (0, 3, 0, 3, (0, 1, 3)),  # every test was skipped
     ],
 )
-def test_suite_counts(
+def test_run_counts_results_and_failed_processes(
     runner: ModuleType,
     tmp_path: Path,
     status: int,

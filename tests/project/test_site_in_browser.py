@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.project.chromium import NARROW, WIDE, Observed, browser
+from tests.project.chromium import NARROW, WIDE, ObservedPage, browser
 from tests.serving import serving
 
 __all__ = ["browser"]
@@ -55,14 +55,14 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def observed(browser: Any, address: str) -> Iterator[Observed]:
+def observed(browser: Any, address: str) -> Iterator[ObservedPage]:
     page = browser.new_page(viewport=WIDE)
     page.set_default_timeout(30_000)
-    yield Observed(page, address)
+    yield ObservedPage(page, address)
     page.close()
 
 
-def test_every_page_opens_and_links_to_existing_pages(observed: Observed, site: Path) -> None:
+def test_every_page_opens_and_links_to_existing_pages(observed: ObservedPage, site: Path) -> None:
     """No error in the console, no request elsewhere, no missing picture or anchor, no overflow on a telephone."""
     pages = sorted(file.relative_to(site).as_posix().removesuffix("index.html") for file in site.rglob("index.html"))
     assert len(pages) > 100
@@ -85,7 +85,7 @@ def test_every_page_opens_and_links_to_existing_pages(observed: Observed, site: 
     assert wrong == []
 
 
-def test_theme_toggle_changes_and_remembers_the_theme(observed: Observed) -> None:
+def test_theme_toggle_changes_and_remembers_the_theme(observed: ObservedPage) -> None:
     observed.open("quickstart/")
     before = observed.page.evaluate(SCHEME)
     observed.page.locator("label.md-header__button[for^=__palette]:visible").click()
@@ -97,7 +97,7 @@ def test_theme_toggle_changes_and_remembers_the_theme(observed: Observed) -> Non
 
 
 @pytest.mark.parametrize("name", ["flat_map", "debounce", "TestSubscriber"])
-def test_search_finds_a_name(observed: Observed, name: str) -> None:
+def test_search_finds_a_name(observed: ObservedPage, name: str) -> None:
     observed.open("")
     field = observed.page.locator("input.md-search__input")
     field.click()
@@ -110,7 +110,7 @@ def test_search_finds_a_name(observed: Observed, name: str) -> None:
     assert observed.problems == []
 
 
-def test_navigation_leads_from_the_index_to_a_class_and_on(observed: Observed) -> None:
+def test_navigation_leads_from_the_index_to_a_class_and_on(observed: ObservedPage) -> None:
     observed.open("api/")
     observed.page.locator("article td a", has_text="GroupedStream").click()
     observed.page.wait_for_url(f"{observed.address}/api/GroupedStream/**")

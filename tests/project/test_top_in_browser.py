@@ -13,7 +13,7 @@ from pyrs._core.sites import Site
 from pyrs._top.page import PageServer
 from pyrs.jvm.status import StatusServer
 from pyrs.jvm.streams import StreamStatus
-from tests.project.chromium import NARROW, WIDE, Observed, browser
+from tests.project.chromium import NARROW, WIDE, ObservedPage, browser
 from tests.serving import serving
 from tests.waiting import eventually
 
@@ -60,14 +60,14 @@ def server(process: Process) -> Iterator[PageServer]:
 
 
 @pytest.fixture
-def observed(browser: Any, server: PageServer) -> Iterator[Observed]:
+def observed(browser: Any, server: PageServer) -> Iterator[ObservedPage]:
     page = browser.new_page(viewport=WIDE, color_scheme="light")
     page.set_default_timeout(60_000)
-    yield Observed(page, server.address.removesuffix("/"))
+    yield ObservedPage(page, server.address.removesuffix("/"))
     page.close()
 
 
-def test_page_shows_every_stream_and_refreshes(observed: Observed, process: Process) -> None:
+def test_page_shows_every_stream_and_refreshes(observed: ObservedPage, process: Process) -> None:
     observed.open("")
     page = observed.page
     rows = page.locator("tbody tr")
@@ -93,7 +93,7 @@ def test_page_shows_every_stream_and_refreshes(observed: Observed, process: Proc
 
 @pytest.mark.parametrize("width", [NARROW["width"], 700, 1_100, WIDE["width"]])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_fits_the_window_in_both_themes(observed: Observed, width: int, scheme: str) -> None:
+def test_page_fits_the_window_in_both_themes(observed: ObservedPage, width: int, scheme: str) -> None:
     page = observed.page
     page.set_viewport_size({**NARROW, "width": width})
     page.emulate_media(color_scheme=scheme)
@@ -106,7 +106,7 @@ def test_page_fits_the_window_in_both_themes(observed: Observed, width: int, sch
     assert observed.problems == []
 
 
-def test_page_reports_the_end_of_the_command(observed: Observed, server: PageServer) -> None:
+def test_page_reports_the_end_of_the_command(observed: ObservedPage, server: PageServer) -> None:
     observed.open("")
     observed.page.locator("tbody tr").nth(1).wait_for()
     server.shutdown()

@@ -24,7 +24,9 @@ from tests.waiting import DEADLINE, MILLIS, recording
         ("no onSubscribe", "1.9"),
     ],
 )
-def test_a_java_publisher_that_breaks_a_rule(bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str) -> None:
+def test_a_java_publisher_that_breaks_a_rule_fails_only_its_stream(
+    bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str
+) -> None:
     wrong = shared_jvm.gateway.jvm.Parties.Wrong(how)
     other, broken = recording(10, 1), recording(1)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Range(50_000)).subscribe(other)
@@ -50,7 +52,9 @@ def test_two_terminals_from_java_are_one(bridge: jvm.Bridge, shared_jvm: Any) ->
 @pytest.mark.parametrize(
     ("how", "message"), [("throws", "cannot be subscribed to"), ("request throws", "request threw")]
 )
-def test_a_java_publisher_that_throws(bridge: jvm.Bridge, shared_jvm: Any, how: str, message: str) -> None:
+def test_a_java_publisher_that_throws_fails_its_stream(
+    bridge: jvm.Bridge, shared_jvm: Any, how: str, message: str
+) -> None:
     recorder = recording(1)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Wrong(how)).subscribe(recorder)
     error = recorder.await_error()
@@ -100,7 +104,9 @@ class Wrong(Publisher[Any], Subscription):
 
 
 @pytest.mark.parametrize(("how", "rule"), [("null element", "2.13"), ("beyond demand", "1.1"), ("raises", "cannot be")])
-def test_a_python_publisher_that_breaks_a_rule(bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str) -> None:
+def test_a_python_publisher_that_breaks_a_rule_fails_only_its_stream(
+    bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str
+) -> None:
     wrong = Wrong(how)
     counting = shared_jvm.gateway.jvm.Parties.Counting(1_000, 0, False)
     other = shared_jvm.gateway.jvm.Parties.Counting(10, 1, False)

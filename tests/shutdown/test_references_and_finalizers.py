@@ -30,10 +30,10 @@ def java_object(bridge: jvm.Bridge, shared_jvm: Any) -> Any:
     return bridge.from_jvm(java.util.concurrent.CompletableFuture.completedFuture(java.lang.Object())).result(DEADLINE)
 
 
-class TestAnObjectThatGoesHome:
+class TestJavaObjectReturnedToJava:
     """RELEASE must not overtake the frame that takes it there: it ended the whole link."""
 
-    def test_as_the_result_of_a_callable(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    def test_result_of_a_callable_arrives_before_its_release(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
         same = bridge.to_jvm_callable(lambda thing: thing, FUNCTION)
         new = bridge.to_jvm_callable(lambda thing: shared_jvm.gateway.jvm.java.lang.Object(), FUNCTION)
         counting = shared_jvm.parties.Counting(100, 1, False)
@@ -43,7 +43,7 @@ class TestAnObjectThatGoesHome:
         counting.cancel()
         assert not bridge.closed
 
-    def test_in_an_element_of_many_fragments(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    def test_element_of_many_fragments_arrives_before_its_release(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
         busy, large = (shared_jvm.parties.Counting(100, 1, False) for _ in range(2))
         make = shared_jvm.gateway.jvm.java.lang.Object
         bridge.to_jvm(pyrs.range(1 << 40)).subscribe(busy)
@@ -99,7 +99,7 @@ def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jv
 @pytest.mark.parametrize(
     "use", [str, lambda thing: thing.hashCode(), lambda thing: thing.java], ids=["str", "method", "java"]
 )
-def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], Any]) -> None:
+def test_a_java_object_is_unavailable_in_a_forked_child(java_object: Any, use: Callable[[Any], Any]) -> None:
     child = os.fork()
     if child == 0:
         gc.disable()
@@ -113,7 +113,7 @@ def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], 
             os._exit(1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert str(java_object).startswith("java.lang.Object@"), "the parent goes on"
+    assert str(java_object).startswith("java.lang.Object@"), "the parent still uses it"
 
 
 def test_unauthenticated_peer_leaves_nothing_in_the_jvm(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def bridge_threads() -> list[str]:
     return sorted(t.name for t in threading.enumerate() if t.name.startswith("pyrs-bridge"))
 
 
-def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
+def test_a_killed_jvm_fails_every_stream(new_jvm: Any) -> None:
     plain = new_jvm()
     bridge = jvm.connect(plain.gateway)
     running, idle = recording(10, 1), recording(1)
@@ -123,7 +123,7 @@ def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
     eventually(lambda: shared_jvm.parties.bridgeThreads() <= before, "threads of the bridge are left in the JVM")
 
 
-def test_close_mid_stream(shared_jvm: Any) -> None:
+def test_close_fails_every_live_stream(shared_jvm: Any) -> None:
     bridge = jvm.connect(shared_jvm.gateway)
     source, sink = shared_jvm.parties.Range(1 << 60), shared_jvm.parties.Counting(10, 1, False)
     running, idle = recording(10, 1), recording(0)
@@ -142,7 +142,7 @@ def test_close_mid_stream(shared_jvm: Any) -> None:
     assert "closed" in repr(bridge)
 
 
-def test_close_from_inside_a_callback(shared_jvm: Any) -> None:
+def test_close_inside_a_callback_fails_the_stream(shared_jvm: Any) -> None:
     bridge = jvm.connect(shared_jvm.gateway)
     recorder = TestSubscriber(1, on_element=lambda subscriber, element: bridge.close(), timeout=DEADLINE)
     bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(recorder)
@@ -208,7 +208,7 @@ def test_ten_thousand_streams_leave_nothing_behind(shared_jvm: Any) -> None:
     eventually(lambda: open_files(shared_jvm) <= files + 2, "files are left")
 
 
-def test_sixty_four_blocked_on_each_side_and_a_sixty_fifth_stream(new_jvm: Any) -> None:
+def test_64_blocked_streams_on_each_side_do_not_block_another_one(new_jvm: Any) -> None:
     plain = new_jvm()
     release = threading.Event()
     with jvm.connect(plain.gateway) as bridge:
@@ -246,7 +246,7 @@ def test_a_subscriber_that_stops_requesting_holds_little(bridge: jvm.Bridge, sha
     assert source.awaitCancelled(MILLIS)
 
 
-def test_two_hundred_interrupts(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+def test_200_interrupts_leave_other_streams_complete(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     count = 100_000
     others = [recording(100, 1) for _ in range(2)]
     for other in others:

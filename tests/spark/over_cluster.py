@@ -1,7 +1,7 @@
-"""Run every function of pyrs.spark on a cluster whose executors lack pyrs, and kill executors; print the results.
+"""Run the functions of pyrs.spark on a cluster whose executors lack pyrs, kill executors, and print the results.
 
-Args: the URL of the master, a folder that all processes see, settings of the session as ``name=value``, and the names
-of the cases. Without names these are all cases, except those that need such settings.
+Arguments: the URL of the master, a folder that all processes share, settings of the session as ``name=value``, and
+names of cases. Without names, every case runs that needs no additional settings.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from pyrs.testing import TestSubscriber
 from tests.interop.systems.recipes import load_recipe
 from tests.spark import keyed_events
 
-# The cases that kill an executor are not adjacent, because a new executor starts in the meantime.
 RESULTS: dict[str, Any] = {}
+# In the order of their definition. Cases that kill an executor are not adjacent, so that its replacement can start.
 CASES: dict[str, Callable[[Any, Path], None]] = {}
 SPECULATIVE = ("speculative_for_each_partition", "speculative_apply", "speculative_from_dataframe")
 SPECULATION = {
@@ -42,7 +42,7 @@ SPECULATION = {
 WITH_SETTINGS = {*SPECULATIVE, "throughput", "postgresql"}
 REACTOR = ["io.projectreactor:reactor-core:3.7.12"]
 JVM_OPTIONS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-SECONDS = 100
+DEADLINE_SECONDS = 100
 ROWS, PARTITIONS = 4000, 4
 
 
@@ -67,22 +67,22 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def in_the_middle(number: int) -> bool:
-    """Return whether this is the middle of partition 1, at its first attempt."""
+def is_middle_of_first_attempt(number: int) -> bool:
+    """Return whether the number is the middle of partition 1, in the first attempt of its task."""
     context = TaskContext.get()
     return context.partitionId() == 1 and context.attemptNumber() == 0 and number == ROWS // PARTITIONS * 3 // 2
 
 
 def kill_once(number: int, marker: Path, worker: bool = False) -> None:
-    """Kill this task's executor in the middle of partition 1, at the first attempt."""
-    if in_the_middle(number):
+    """Kill the executor of this task in the middle of partition 1, in the first attempt."""
+    if is_middle_of_first_attempt(number):
         marker.touch()
         kill_executor(worker)
 
 
 def kill_executor(worker: bool = False) -> None:
-    """Kill the executor of this task, or its worker too, with SIGKILL."""
-    # The parent of a Python worker is pyspark.daemon, and the parent of that is the executor.
+    """Kill the executor of this task with SIGKILL, and optionally Spark's Worker, its parent."""
+    # The parent of a Python worker is pyspark.daemon, whose parent is the executor.
     executor = parent_of(os.getppid())
     if worker:
         os.kill(parent_of(executor), signal.SIGKILL)
@@ -90,25 +90,25 @@ def kill_executor(worker: bool = False) -> None:
     time.sleep(60)
 
 
-def killing(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def batches_of(batches: Iterator[Any]) -> Iterator[Any]:
+def killing_batches(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def check_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 kill_once(number, marker)
             yield batch
 
-    return batches_of
+    return check_batches
 
 
-def ends(pid: int) -> bool:
-    """Wait for the end of a process, and return whether it has ended."""
-    deadline = time.monotonic() + SECONDS
+def await_end_of(pid: int) -> bool:
+    """Wait until a process ends; return whether it has ended before the deadline."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     return not Path(f"/proc/{pid}").exists()
 
 
-def exactly_once(elements: list[int]) -> bool:
+def has_each_number_once(elements: list[int]) -> bool:
     return sorted(elements) == list(range(ROWS))
 
 
@@ -124,25 +124,25 @@ def ship(spark: Any, folder: Path) -> Any:
 
 
 @recorded
-def hosts(spark: Any, folder: Path) -> Any:
-    def host(rows: Any) -> Any:
+def working_folders(spark: Any, folder: Path) -> Any:
+    def working_folder(rows: Any) -> Any:
         return rows.map(lambda _: (os.path.realpath("."),))
 
-    return sorted({row.folder for row in ps.apply(numbers(spark), host, "folder string").collect()})
+    return sorted({row.folder for row in ps.apply(numbers(spark), working_folder, "folder string").collect()})
 
 
 @recorded
 def from_dataframe(spark: Any, folder: Path) -> Any:
     frame = numbers(spark).selectExpr("id", "cast(id as string) text", "timestamp_seconds(id) time")
-    return ps.from_dataframe(frame).collect(timeout=SECONDS) == frame.collect()
+    return ps.from_dataframe(frame).collect(timeout=DEADLINE_SECONDS) == frame.collect()
 
 
 @recorded
 def from_dataframe_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker = folder / "killed-1"
-    frame = numbers(spark).mapInArrow(killing(marker), "id long")
-    rows = ps.from_dataframe(frame, "tuples").collect(timeout=SECONDS)
-    return marker.exists() and exactly_once([n for (n,) in rows])
+    frame = numbers(spark).mapInArrow(killing_batches(marker), "id long")
+    rows = ps.from_dataframe(frame, "tuples").collect(timeout=DEADLINE_SECONDS)
+    return marker.exists() and has_each_number_once([n for (n,) in rows])
 
 
 @recorded
@@ -163,7 +163,7 @@ def for_each_frame(spark: Any, folder: Path) -> Any:
     sums: list[int] = []
     rows = pyrs.range(1000).map(lambda n: (n,))
     single = ps.for_each_frame(rows, "n long", lambda df: sums.append(df.groupBy().sum().first()[0]), 300, spark=spark)
-    return [single.block(timeout=SECONDS), sum(sums)]
+    return [single.block(timeout=DEADLINE_SECONDS), sum(sums)]
 
 
 @recorded
@@ -174,12 +174,12 @@ def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
         return rows.do_on_next(lambda row: kill_once(row.id, marker)).map(lambda row: (row.id,))
 
     rows = ps.apply(numbers(spark), stage, "id long").collect()
-    return marker.exists() and exactly_once([row.id for row in rows])
+    return marker.exists() and has_each_number_once([row.id for row in rows])
 
 
 @recorded
 def from_publishers(spark: Any, folder: Path) -> Any:
-    """Return the numbers, and whether they were created outside of the driver."""
+    """Return the numbers, and whether every one was created outside the driver."""
     driver = os.getpid()
 
     def range_from(first: int) -> Any:
@@ -190,7 +190,10 @@ def from_publishers(spark: Any, folder: Path) -> Any:
 
 
 def through_the_jvm(elements: Any) -> Any:
-    """Send elements through Reactor in this process; return them with the process id and the start time of its JVM."""
+    """Send elements through Reactor in a JVM of this process.
+
+    Return each element with a string of the process id and the start time of the JVM.
+    """
     from pyrs import jvm
 
     def pairs(bridge: Any) -> Any:
@@ -205,7 +208,10 @@ def through_the_jvm(elements: Any) -> Any:
 
 @recorded
 def the_bridge_on_the_executors(spark: Any, folder: Path) -> Any:
-    """Return whether each row arrived once, the processes, and their JVMs, of a stage and of Publishers."""
+    """Run a stage and Publishers through Reactor.
+
+    Return whether each row arrived once, the number of processes, and the number of JVMs.
+    """
     size = ROWS // PARTITIONS
 
     def stage(rows: Any) -> Any:
@@ -217,18 +223,18 @@ def the_bridge_on_the_executors(spark: Any, folder: Path) -> Any:
     rows = ps.apply(numbers(spark), stage, "n long, process string").collect()
     more = ps.from_publishers(spark, range(0, ROWS, size), range_from, "n long, process string").collect()
     processes = {row.process for row in rows + more}
-    complete = exactly_once([row.n for row in rows]) and exactly_once([row.n for row in more])
+    complete = has_each_number_once([row.n for row in rows]) and has_each_number_once([row.n for row in more])
     return [complete, len({process.split()[0] for process in processes}), len(processes)]
 
 
 @recorded
 def a_bridge_for_each_partition(spark: Any, folder: Path) -> Any:
-    """Return the count, and the elements that the JVMs of the executors stored."""
+    """Return the number of consumed rows, and the elements that the JVMs of the executors stored."""
     stored = folder / "stored-by-the-jvm"
     stored.mkdir()
 
     class ToJava(pyrs.Subscriber[Any]):
-        """Stores elements in Java, and writes them to a file at the end."""
+        """Stores elements in Java, and writes them to a file on completion."""
 
         def on_subscribe(self, subscription: pyrs.Subscription) -> None:
             from pyrs import jvm
@@ -250,7 +256,7 @@ def a_bridge_for_each_partition(spark: Any, folder: Path) -> Any:
             self.bridge.close()
 
     spark.sparkContext.addFile(str(packaged_jars().reactive_streams))
-    count = ps.for_each_partition(spark.range(0, 40, 1, 4), ToJava).block(timeout=SECONDS)
+    count = ps.for_each_partition(spark.range(0, 40, 1, 4), ToJava).block(timeout=DEADLINE_SECONDS)
     return [count, sorted(n for file in stored.iterdir() for n in json.loads(file.read_text()))]
 
 
@@ -262,12 +268,12 @@ def from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
         return pyrs.range(first, first + size).do_on_next(lambda n: kill_once(n, marker)).map(lambda n: (n,))
 
     rows = ps.from_publishers(spark, range(0, ROWS, size), range_from, "n long").collect()
-    return marker.exists() and exactly_once([row.n for row in rows])
+    return marker.exists() and has_each_number_once([row.n for row in rows])
 
 
 @recorded
 def a_package_that_is_missing(spark: Any, folder: Path) -> Any:
-    """Return the error."""
+    """Return the message of the error that a missing package causes."""
 
     def launch(_: int) -> Any:
         from pyrs import jvm
@@ -286,12 +292,12 @@ def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
     single = ps.for_each_partition(
         source, lambda: TestSubscriber(None), checkpoint=str(folder / "c2"), trigger={"availableNow": True}
     )
-    return single.block(timeout=SECONDS)
+    return single.block(timeout=DEADLINE_SECONDS)
 
 
 @recorded
 def apply_by_key_with_a_killed_executor(spark: Any, folder: Path) -> Any:
-    """Return whether the rows are those of the stage in the driver, with an executor killed in the second batch."""
+    """Kill an executor in the second batch; return whether the rows equal those of the same stage in the driver."""
     given, results, marker = folder / "keyed-events", folder / "keyed-results", folder / "killed-5"
     keyed_events.write_events(given, count=600, files=3, users=6, values=40)
 
@@ -303,7 +309,7 @@ def apply_by_key_with_a_killed_executor(spark: Any, folder: Path) -> Any:
                 try:
                     marker.touch(exist_ok=False)
                 except FileExistsError:
-                    return  # this is the repeated task, or one on the other executor
+                    return  # another task has killed its executor already
                 kill_executor()
 
         return keyed_events.totals(rows.do_on_next(kill))
@@ -320,7 +326,7 @@ def events(spark: Any, folder: Path) -> Any:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
     query = spark.readStream.format("rate").load().writeStream.format("noop").start()
-    subscriber.await_count(1, SECONDS)
+    subscriber.await_count(1, DEADLINE_SECONDS)
     query.stop()
     subscriber.cancel()
     return type(subscriber.elements[0]).__name__
@@ -331,8 +337,8 @@ def read_stream(spark: Any, folder: Path) -> Any:
     frame = ps.read_stream(spark, pyrs.range(ROWS).map(lambda n: (n,)), "n long", journal=str(folder / "journal"))
     writer = frame.writeStream.format("parquet").option("checkpointLocation", str(folder / "c3"))
     query = writer.trigger(availableNow=True).start(str(folder / "out"))
-    query.awaitTermination(SECONDS)
-    return exactly_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
+    query.awaitTermination(DEADLINE_SECONDS)
+    return has_each_number_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
 
 
 @recorded
@@ -347,13 +353,16 @@ def stream_from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> A
     df = ps.stream_from_publishers(spark, range(0, ROWS, size), range_of, "n long", lambda first: size, limit=600)
     writer = df.writeStream.foreachBatch(lambda batch, _: rows.extend(row.n for row in batch.collect()))
     query = writer.option("checkpointLocation", str(folder / "ranges")).trigger(availableNow=True).start()
-    return query.awaitTermination(SECONDS) and marker.exists() and exactly_once(rows)
+    return query.awaitTermination(DEADLINE_SECONDS) and marker.exists() and has_each_number_once(rows)
 
 
 def delivered_to_subscribers(
     spark: Any, received: Path, disturb: Callable[[int, Path], object]
 ) -> tuple[int, bool, list[int]]:
-    """Return the count, whether nothing is lost, and in which partitions elements were delivered again."""
+    """Consume numbers with a Subscriber that calls ``disturb``.
+
+    Return the number of consumed rows, whether every row was delivered, and the partitions with repeated rows.
+    """
     received.mkdir()
 
     class Recorder(pyrs.Subscriber[Any]):
@@ -375,7 +384,7 @@ def delivered_to_subscribers(
         def on_complete(self) -> None:
             pass
 
-    count = ps.for_each_partition(numbers(spark), Recorder).block(timeout=SECONDS)
+    count = ps.for_each_partition(numbers(spark), Recorder).block(timeout=DEADLINE_SECONDS)
     delivered = Counter(int(line) for file in received.glob("*-*") for line in file.read_text().splitlines())
     repeated = {n * PARTITIONS // ROWS for n, times in delivered.items() if times > 1}
     return count, delivered.keys() == set(range(ROWS)), sorted(repeated)
@@ -387,10 +396,10 @@ def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
 
 def hang_once(number: int, marker: Path) -> None:
-    """Sleep in the middle of partition 1, at its first attempt, until Spark kills it."""
-    if in_the_middle(number):
+    """Sleep in the middle of partition 1, in the first attempt, until Spark kills the task."""
+    if is_middle_of_first_attempt(number):
         marker.touch()
-        time.sleep(SECONDS)
+        time.sleep(DEADLINE_SECONDS)
 
 
 @recorded
@@ -398,8 +407,8 @@ def speculative_for_each_partition(spark: Any, folder: Path) -> Any:
     return delivered_to_subscribers(spark, folder / "speculative", hang_once)
 
 
-def hanging(spark: Any, marker: Path) -> Any:
-    """Return a DataFrame of the numbers with the attempts of their tasks, of which one hangs."""
+def numbers_with_a_hung_task(spark: Any, marker: Path) -> Any:
+    """Return a DataFrame of the numbers and the attempt of their task. The first attempt for partition 1 hangs."""
 
     def stage(rows: Any) -> Any:
         attempt = TaskContext.get().attemptNumber()
@@ -408,25 +417,29 @@ def hanging(spark: Any, marker: Path) -> Any:
     return ps.apply(numbers(spark), stage, "id long, attempt int")
 
 
-def of_second_attempt(rows: Any) -> bool:
-    """Return whether each row arrived once, those of partition 1 from its second attempt."""
+def are_from_second_attempt(rows: Any) -> bool:
+    """Return whether each row arrived once, and those of partition 1 come from the second attempt."""
     attempts = {attempt for number, attempt in rows if number * PARTITIONS // ROWS == 1}
-    return exactly_once([number for number, _ in rows]) and attempts == {1}
+    return has_each_number_once([number for number, _ in rows]) and attempts == {1}
 
 
 @recorded
 def speculative_apply(spark: Any, folder: Path) -> Any:
-    return of_second_attempt(hanging(spark, folder / "hung-1").collect())
+    return are_from_second_attempt(numbers_with_a_hung_task(spark, folder / "hung-1").collect())
 
 
 @recorded
 def speculative_from_dataframe(spark: Any, folder: Path) -> Any:
-    return of_second_attempt(ps.from_dataframe(hanging(spark, folder / "hung-2"), "tuples").collect(timeout=SECONDS))
+    return are_from_second_attempt(
+        ps.from_dataframe(numbers_with_a_hung_task(spark, folder / "hung-2"), "tuples").collect(
+            timeout=DEADLINE_SECONDS
+        )
+    )
 
 
 @recorded
 def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
-    """Return whether each row arrived once, and whether the processes of the killed executor have ended."""
+    """Return whether each row arrived once, and whether the Python worker of the killed executor has ended."""
     marker, workers = folder / "killed-4", folder / "workers"
     workers.mkdir()
 
@@ -437,33 +450,39 @@ def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
     rows = ps.apply(numbers(spark), stage, "n long, process string").collect()
     killed = int((workers / "1-0").read_text())
-    return [marker.exists() and exactly_once([row.n for row in rows]), ends(killed)]
+    return [marker.exists() and has_each_number_once([row.n for row in rows]), await_end_of(killed)]
 
 
 @recorded
 def rows_that_bypass_the_driver(spark: Any, folder: Path) -> Any:
-    """Return the bytes of rows, and of the task results when they are copied on the executors and when collected."""
+    """Return three numbers of bytes.
+
+    They are the size of the rows, of the task results when executors copy the rows to files, and of the task results
+    when the driver collects the rows.
+    """
     rows, size, length = 8000, 1000, 1000
 
-    def texts(first: int) -> Any:
+    def random_rows(first: int) -> Any:
         return through_the_jvm(pyrs.range(first, first + size)).map(
             lambda pair: (pair[0], os.urandom(length // 2).hex())
         )
 
     frame = ps.apply(
-        ps.from_publishers(spark, range(0, rows, size), texts, "n long, text string"), same, "n long, text string"
+        ps.from_publishers(spark, range(0, rows, size), random_rows, "n long, text string"),
+        unchanged,
+        "n long, text string",
     )
     copied = result_size(spark, lambda: frame.write.parquet(str(folder / "copied")))
     collected = result_size(spark, lambda: spark.read.parquet(str(folder / "copied")).collect())
     return [rows * length, copied, collected]
 
 
-def same(rows: Any) -> Any:
+def unchanged(rows: Any) -> Any:
     return rows
 
 
 def result_size(spark: Any, run: Callable[[], object]) -> int:
-    """Return the bytes of the task results that the driver receives while a function runs jobs."""
+    """Return the size in bytes of the task results that the driver receives from the jobs of ``run``."""
     context = spark.sparkContext
     group = f"measured-{time.monotonic_ns()}"
     context.setJobGroup(group, "")
@@ -475,9 +494,9 @@ def result_size(spark: Any, run: Callable[[], object]) -> int:
 
 @recorded
 def throughput(spark: Any, folder: Path) -> Any:
-    """Return the seconds of Publishers that wait for each element, as for a service, in the JVMs of the executors."""
+    """Return the seconds for Publishers in the JVMs of the executors that delay each element by 40 ms."""
 
-    def waiting(count: int) -> Any:
+    def delayed_range(count: int) -> Any:
         from pyrs import jvm
 
         def delayed(bridge: Any) -> Any:
@@ -489,21 +508,24 @@ def throughput(spark: Any, folder: Path) -> Any:
 
     def seconds(counts: list[int]) -> float:
         began = time.monotonic()
-        ps.from_publishers(spark, counts, waiting, "n long").write.format("noop").mode("overwrite").save()
+        ps.from_publishers(spark, counts, delayed_range, "n long").write.format("noop").mode("overwrite").save()
         return time.monotonic() - began
 
-    seconds([10] * 4)  # each worker process starts its JVM
+    seconds([10] * 4)  # start the JVM of each worker process
     return seconds([75] * 8)
 
 
 @recorded
 def postgresql(spark: Any, folder: Path) -> Any:
-    """Run the recipe twice, with the server of a file; return the numbers of written totals, and the totals."""
+    """Run the recipe twice on the server that database.json describes.
+
+    Return the number of written totals of each run, and the totals.
+    """
     database = json.loads((folder / "database.json").read_text())
     recipe = load_recipe("postgresql")
 
     def sql(method: Any, text: str) -> Any:
-        return recipe.connected_task(lambda *where: method(*where, text), **database).collect(timeout=SECONDS)
+        return recipe.connected_task(lambda *where: method(*where, text), **database).collect(timeout=DEADLINE_SECONDS)
 
     orders = "SELECT n AS id, n % 10 AS customer, n AS amount FROM generate_series(0, 2999) n"
     sql(recipe.changed, f"CREATE TABLE orders AS {orders}")
@@ -515,22 +537,22 @@ def postgresql(spark: Any, folder: Path) -> Any:
 
 @recorded
 def a_partition_that_fails(spark: Any, folder: Path) -> Any:
-    frame = spark.sql("select if(id = 3, raise_error('no such luck'), id) from range(0, 4, 1, 4)")
+    frame = spark.sql("select if(id = 3, raise_error('planned failure'), id) from range(0, 4, 1, 4)")
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(frame, "tuples").subscribe(subscriber)
-    error = subscriber.await_error(ps.PartitionFailed, SECONDS)
+    error = subscriber.await_error(ps.PartitionFailed, DEADLINE_SECONDS)
     return [error.partition, [n for (n,) in subscriber.elements]]
 
 
 @recorded
 def attach(spark: Any, folder: Path) -> Any:
     with ps.attach(spark) as bridge:
-        return bridge.from_jvm(bridge.to_jvm(pyrs.range(5))).collect(timeout=SECONDS)
+        return bridge.from_jvm(bridge.to_jvm(pyrs.range(5))).collect(timeout=DEADLINE_SECONDS)
 
 
 @recorded
 def a_stage_that_fails(spark: Any, folder: Path) -> Any:
-    """Return the error, and the number of attempts of the task."""
+    """Return the message of the error, and the number of attempts of the task."""
     attempts = folder / "attempts"
     attempts.mkdir()
 
@@ -553,8 +575,8 @@ def a_lost_worker(spark: Any, folder: Path) -> Any:
     def stage(rows: Any) -> Any:
         return rows.do_on_next(lambda row: kill_once(row.id, marker, True)).map(lambda row: (row.id,))
 
-    rows = ps.from_dataframe(ps.apply(numbers(spark), stage, "id long"), "tuples").collect(timeout=SECONDS)
-    return marker.exists() and exactly_once([n for (n,) in rows])
+    rows = ps.from_dataframe(ps.apply(numbers(spark), stage, "id long"), "tuples").collect(timeout=DEADLINE_SECONDS)
+    return marker.exists() and has_each_number_once([n for (n,) in rows])
 
 
 def main() -> None:

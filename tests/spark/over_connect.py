@@ -102,7 +102,7 @@ def from_dataframe_on_demand(spark: Any) -> Any:
 
 @recorded
 def from_dataframe_that_fails(spark: Any) -> Any:
-    frame = spark.sql("select raise_error('no such luck') as failed")
+    frame = spark.sql("select raise_error('planned failure') as failed")
     ps.from_dataframe(frame).collect(timeout=SECONDS)
 
 

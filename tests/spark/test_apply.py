@@ -250,7 +250,7 @@ def test_limit_ends_an_endless_stage(spark: Any) -> None:
     assert len(ps.apply(spark.range(0, 2, 1, 2), endless, "n int").limit(5).collect()) == 5
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     df = spark.range(1)
     with pytest.raises(TypeError, match="df must be a DataFrame, not list"):
         ps.apply([1], lambda rows: rows, "id long")

@@ -27,7 +27,7 @@ LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 SHORT = (
     "before_shipping",
     "ship",
-    "hosts",
+    "working_folders",
     "from_dataframe",
     "for_each_frame",
     "apply_with_a_killed_executor",
@@ -149,7 +149,7 @@ def test_all_functions_are_supported_after_ship(results: Any) -> None:
 
 
 def test_partitions_run_on_both_executors(results: Any) -> None:
-    assert len(results["hosts"]) == 2
+    assert len(results["working_folders"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_partitions_run_on_both_executors(results: Any) -> None:
         ("attach", [0, 1, 2, 3, 4]),
     ),
 )
-def test_function_works(results: Any, function: str, expected: Any) -> None:
+def test_function_works_on_executors_without_pyrs(results: Any, function: str, expected: Any) -> None:
     assert results[function] == expected
 
 

@@ -1,4 +1,4 @@
-"""events, supports and attach."""
+"""ps.events, ps.supports and ps.attach."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.waiting import DEADLINE, eventually
 
 
 @pytest.fixture(autouse=True)
-def _no_listener_is_left(spark: Any) -> Iterator[None]:
+def _check_that_no_listener_remains(spark: Any) -> Iterator[None]:
     """A cancel removes the listener on another thread."""
     yield
-    eventually(lambda: not listeners(spark), "a listener was left")
+    eventually(lambda: not listeners(spark), "a listener is still registered in the driver")
 
 
 def listeners(spark: Any) -> Any:
@@ -81,7 +81,8 @@ def test_a_full_buffer_fails_the_stream_with_overflow_error(spark: Any) -> None:
     ps.events(spark, buffer=1, overflow="error").subscribe(subscriber)
     ps.events(spark).subscribe(after)
     query = run_query(spark)
-    # One event is taken, one is prefetched, one is in the buffer; Spark calls listeners in the order of registration.
+    # The Subscriber holds one event, the link prefetches one, and the buffer holds one. Spark calls listeners in the
+    # order of registration, so five events have passed ``subscriber`` when ``after`` has received five.
     eventually(lambda: len(after.elements) >= 5)
     query.stop()
     subscriber.request(5)
@@ -97,7 +98,7 @@ def test_cancel_removes_the_listener(spark: Any) -> None:
     eventually(lambda: not listeners(spark))
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     with pytest.raises(TypeError, match="spark must be a SparkSession, not str"):
         ps.events("spark")
     with pytest.raises(ValueError, match="buffer must be at least 1"):

@@ -219,7 +219,7 @@ def test_frames_before_spark_4_have_the_same_rows(spark: Any, monkeypatch: pytes
     assert [tuple(row) for row in seen] == [(1, {"a": [1]}), (2, None)]
 
 
-def test_bad_arguments(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_arguments_raise(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     good = (pyrs.empty(), SCHEMA, print)
     with pytest.raises(TypeError, match="publisher must be a Publisher"):
         ps.for_each_frame(3, SCHEMA, print)  # type: ignore[arg-type]

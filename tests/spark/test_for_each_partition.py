@@ -288,7 +288,7 @@ def test_a_factory_must_return_a_subscriber() -> None:
         delivered(7)
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     with pytest.raises(TypeError, match="df must be a DataFrame, not int"):
         ps.for_each_partition(3, lambda: None)
     with pytest.raises(TypeError, match="subscriber_factory must be callable"):

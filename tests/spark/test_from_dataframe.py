@@ -70,7 +70,7 @@ def test_a_row_equals_the_row_of_spark(spark: Any) -> None:
     assert spark.createDataFrame([row]).collect() == [row]
 
 
-def test_tuples_dicts_and_batches(spark: Any, reader: str) -> None:
+def test_rows_arrive_as_tuples_dicts_and_batches(spark: Any, reader: str) -> None:
     df = spark.range(0, 6, 1, 2).selectExpr("id", "id * 2 as twice")
     assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(n, 2 * n) for n in range(6)]
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [
@@ -406,12 +406,12 @@ def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monk
         ({"window": "4"}, TypeError, "window must be an integer, not str"),
     ],
 )
-def test_bad_arguments(spark: Any, arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
+def test_wrong_arguments_raise(spark: Any, arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         ps.from_dataframe(spark.range(1), **arguments)
 
 
-def test_bad_dataframes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_dataframes_raise(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match="df must be a DataFrame, not list"):
         ps.from_dataframe([1])
     with pytest.raises(ValueError, match="df is a streaming DataFrame: use from_stream"):
@@ -468,11 +468,11 @@ def test_a_job_reads_only_partitions_that_are_demanded(spark: Any, gates: Gates)
 
 
 def test_a_failed_partition_of_a_shared_job_is_named(spark: Any) -> None:
-    frame = spark.sql("select if(id = 250, raise_error('no such luck'), id) as id from range(0, 300, 1, 300)")
+    frame = spark.sql("select if(id = 250, raise_error('planned failure'), id) as id from range(0, 300, 1, 300)")
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(frame, "tuples").subscribe(subscriber)
     error = subscriber.await_error(ps.PartitionFailed, JOB_DEADLINE)
-    assert error.partition == 250 and "no such luck" in str(error)
+    assert error.partition == 250 and "planned failure" in str(error)
     assert subscriber.elements == [(n,) for n in range(250)]
 
 

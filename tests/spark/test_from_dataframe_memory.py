@@ -165,7 +165,7 @@ def test_the_size_of_an_empty_list_column_without_offsets() -> None:
         ("1g", TypeError, "memory must be an integer, not str"),
     ],
 )
-def test_bad_memory(spark: Any, memory: Any, kind: type[Exception], message: str) -> None:
+def test_wrong_memory_raises(spark: Any, memory: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         ps.from_dataframe(spark.range(1), memory=memory)
 

@@ -44,7 +44,7 @@ def test_elements_may_be_rows_mappings_and_batches(spark: Any) -> None:
     assert [row.n for row in df.collect()] == [1, 2] * 3
 
 
-def test_a_publisher_on_another_thread_and_metrics(spark: Any) -> None:
+def test_metrics_count_a_publisher_on_another_thread(spark: Any) -> None:
     metrics = pyrs.Metrics("rows")
 
     def numbers(count: int) -> Any:
@@ -54,7 +54,7 @@ def test_a_publisher_on_another_thread_and_metrics(spark: Any) -> None:
     assert (metrics.elements, metrics.completed) == (300, 2)
 
 
-def test_no_partitions_and_empty_publishers(spark: Any) -> None:
+def test_no_partitions_and_empty_publishers_give_no_rows(spark: Any) -> None:
     assert ps.from_publishers(spark, [], lambda value: pyrs.never(), "n long").collect() == []
     assert ps.from_publishers(spark, iter([1, 2]), lambda value: pyrs.empty(), "n long").collect() == []
 
@@ -136,12 +136,12 @@ def test_the_end_of_the_task_cancels() -> None:
         (lambda value: pyrs.error(OSError("gone")), "partition 1: OSError: gone"),
     ],
 )
-def test_a_factory_or_publisher_that_fails(factory: Any, message: str) -> None:
+def test_a_failing_factory_or_publisher_fails_its_partition(factory: Any, message: str) -> None:
     with pytest.raises(ps.PartitionFailed, match=message):
         list(published(factory))
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     def make(value: Any) -> Any:
         return pyrs.empty()
 

@@ -220,7 +220,7 @@ def test_an_aggregate_needs_another_output_mode(spark: Any, numbers: Numbers) ->
     assert sorted(batch.data) == [(1, 2), (2, 1)]
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     sdf = spark.readStream.format("rate").load()
     with pytest.raises(ValueError, match="sdf is not a streaming DataFrame: use from_dataframe"):
         ps.from_stream(spark.range(1))

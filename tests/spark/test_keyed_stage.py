@@ -113,7 +113,7 @@ def test_a_stage_with_saved_state_emits_what_it_emits_in_the_driver(name: str) -
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", STAGES)
-def test_a_million_elements_in_random_batches(name: str) -> None:
+def test_a_million_elements_in_random_batches_give_the_same_results(name: str) -> None:
     generator = random.Random(1)
     elements = [generator.randint(0, 3_000) for _ in range(1_000_000)]
     cuts = [0, *sorted(generator.sample(range(1_000_000), 40)), 1_000_000]

@@ -76,7 +76,7 @@ def test_an_error_of_the_display_does_not_end_the_stream(spark: Any, monkeypatch
     assert dropped == ["I/O operation on closed file: showing the progress of from_dataframe"]
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     stream = ps.from_dataframe(spark.range(1))
     with pytest.raises(TypeError, match="description must be a string, not int"):
         stream.progress(description=3)  # type: ignore[arg-type]

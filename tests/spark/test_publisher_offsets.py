@@ -120,7 +120,7 @@ def test_spark_before_4_2_does_not_pass_the_position_after_a_restart() -> None:
         (lambda p: 1 // 0, RuntimeError, "latest of partition 'a' failed: ZeroDivisionError: "),
     ],
 )
-def test_a_latest_offset_that_is_refused(latest: Any, error: type[Exception], message: str) -> None:
+def test_a_wrong_latest_offset_is_refused(latest: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         offsets(latest).after(at(a=4), True)
 
@@ -135,7 +135,7 @@ def test_a_latest_offset_that_is_refused(latest: Any, error: type[Exception], me
         (lambda p: 3, RuntimeError, r"limit of partition 'a' failed: TypeError: .* takes 1 positional argument"),
     ],
 )
-def test_a_limit_that_is_refused(limit: Any, error: type[Exception], message: str) -> None:
+def test_a_wrong_limit_is_refused(limit: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         offsets(lambda p: "x", limit=limit).after(at(a=4), True)
     with pytest.raises(ValueError, match="partition 'a' went back from 11 to 10"):
@@ -148,7 +148,7 @@ def test_a_checkpoint_of_another_source_is_refused() -> None:
         asked.after({"sequence": 3}, True)  # type: ignore[dict-item]
 
 
-def test_the_reader_that_spark_sends_to_its_planner() -> None:
+def test_a_pickled_reader_plans_and_reads_ranges() -> None:
     limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 passes limits")
     functions = {"latest": lambda partition: 5, "start": 0, "limit": 3}
     sent = {name: cloudpickle.dumps(function) for name, function in functions.items()}

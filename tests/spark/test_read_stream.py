@@ -107,7 +107,7 @@ def test_the_least_capacity_does_not_block(spark: Any, sink: Sink) -> None:
     assert sink.await_rows(5) == [(n,) for n in range(5)]
 
 
-def test_arrow_batches_as_elements(spark: Any, sink: Sink) -> None:
+def test_arrow_batches_are_accepted_as_elements(spark: Any, sink: Sink) -> None:
     batches = pyrs.range(6).map(lambda n: pyarrow.RecordBatch.from_pydict({"s": [str(n)] * 5, "n": [n] * 5}))
     sink.start(ps.read_stream(spark, batches, "n int, s string", max_rows=7, capacity=2, as_="arrow"))
     assert sink.await_rows(30) == [(n, str(n)) for n in range(6) for _ in range(5)]
@@ -268,7 +268,7 @@ def test_large_batches_are_divided_among_tasks(spark: Any, sink: Sink) -> None:
     assert max(part for _, part in rows_and_parts) > 0
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     def read(publisher: Any = pyrs.empty(), schema: Any = "n long", **options: Any) -> Any:  # noqa: B008
         return ps.read_stream(spark, publisher, schema, **options)
 

@@ -25,7 +25,7 @@ def encoded(kind: t.DataType, *values: Any) -> list[Any]:
     return RowEncoder(schema).batch([(value,) for value in values]).column(0).to_pylist()
 
 
-def test_rows_tuples_lists_and_dicts() -> None:
+def test_rows_tuples_lists_and_dicts_become_rows_of_a_batch() -> None:
     named = namedtuple("named", "name n")
     elements = [(1, "a"), [2, "b"], {"name": "c", "n": 3}, Row(n=4, name="d"), Row(name="e", n=5), named("f", 6)]
     batch = RowEncoder(PAIR).batch(elements)
@@ -33,7 +33,7 @@ def test_rows_tuples_lists_and_dicts() -> None:
     assert RowEncoder(PAIR).batch([{"n": 1}, Row(name="x")]).to_pydict() == {"n": [1, None], "name": [None, "x"]}
 
 
-def test_no_rows() -> None:
+def test_batch_of_no_rows_has_the_schema() -> None:
     batch = RowEncoder(PAIR).batch([])
     assert batch.num_rows == 0 and batch.schema.names == ["n", "name"]
 

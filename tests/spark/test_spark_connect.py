@@ -73,7 +73,7 @@ def test_a_function_that_needs_the_jvm_names_the_alternative(results: Any, funct
         ("ship", None),
     ],
 )
-def test_function_works(results: Any, function: str, expected: Any) -> None:
+def test_function_works_over_spark_connect(results: Any, function: str, expected: Any) -> None:
     assert results[function] == expected
 
 
@@ -81,7 +81,7 @@ def test_errors_name_the_partition_and_the_cause(results: Any) -> None:
     assert "PartitionFailed: partition " in results["apply_that_fails"]
     assert "ZeroDivisionError" in results["apply_that_fails"]
     assert results["for_each_partition_that_fails"] == "PartitionFailed: partition 0: ArithmeticError: on the executor"
-    assert "no such luck" in results["from_dataframe_that_fails"]
+    assert "planned failure" in results["from_dataframe_that_fails"]
 
 
 def test_a_cancel_interrupts_the_operation(results: Any) -> None:

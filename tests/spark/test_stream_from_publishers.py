@@ -81,7 +81,7 @@ def test_the_factory_fails_the_task_by_the_name_of_the_range() -> None:
         run(lambda partition, start, end: pyrs.just(("1",)))
 
 
-def test_bad_arguments(spark: Any) -> None:
+def test_wrong_arguments_raise(spark: Any) -> None:
     def stream(partitions: Any = ("a",), factory: Any = numbers_of, latest: Any = len, **options: Any) -> Any:
         return ps.stream_from_publishers(spark, partitions, factory, "n long", latest, **options)
 
@@ -110,7 +110,7 @@ def test_bad_arguments(spark: Any) -> None:
         stream(factory=lambda partition, start, end: lock)
 
 
-def test_the_version_of_pyspark_that_it_needs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_pyspark_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "3.5.7")
     assert ps.supports(spark)["stream_from_publishers"].startswith("no: it takes PySpark 4.0")
     with pytest.raises(NotImplementedError, match=r"stream_from_publishers: it takes PySpark 4\.0, .*this is 3\.5\.7"):

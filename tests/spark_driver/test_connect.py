@@ -80,7 +80,7 @@ def test_java_logs_a_dropped_error(bridge: jvm.Bridge, java: Any, tmp_path: Path
     assert "1.7" in file.read_text()
 
 
-def test_the_numbers_are_live(bridge: jvm.Bridge, java: Any) -> None:
+def test_repr_and_stats_follow_live_streams(bridge: jvm.Bridge, java: Any) -> None:
     assert "open, Py4J JavaGateway at 127.0.0.1:" in repr(bridge)
     assert "0 streams live, demand 0, 0 in flight, 0 elements in, 0 out, 0 dropped" in repr(bridge)
     recorder = recording(3)

@@ -281,7 +281,7 @@ FORKING = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_fork(shared_jvm: Any) -> None:
+def test_a_forked_child_cannot_use_the_bridge_of_its_parent(shared_jvm: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(FORKING)],
         input=f"{shared_jvm.port} {shared_jvm.token}",

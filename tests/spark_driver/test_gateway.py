@@ -73,7 +73,7 @@ def in_a_process(program: str, *, pinned: bool = True, stdin: str = "") -> str:
     return done.stdout
 
 
-def test_a_bridge_in_a_jvm_without_spark(java: JavaGateway) -> None:
+def test_gateway_opens_a_bridge_in_a_jvm_without_spark(java: JavaGateway) -> None:
     gateway = gateway_for(java)
     control = gateway.open(
         os.urandom(32), {"max_prefetch": 256, "call_timeout_ms": 30_000, "name": "it", "absent": None}
@@ -201,7 +201,7 @@ def test_gateway_that_was_shut_down_is_unavailable(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_a_jvm_that_was_killed(client: str) -> None:
+def test_a_killed_jvm_is_unavailable(client: str) -> None:
     program = f"""
         import glob, logging, os
         from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
@@ -226,7 +226,7 @@ def test_a_jvm_that_was_killed(client: str) -> None:
     assert all(line.startswith("JvmUnavailable no JVM answers at 127.0.0.1:") for line in lines)
 
 
-def test_an_argument_that_would_break_the_connection(java: JavaGateway) -> None:
+def test_an_argument_that_would_break_the_connection_is_refused(java: JavaGateway) -> None:
     control = gateway_for(java).open(os.urandom(32), {})
     try:
         subject = java.jvm.java.util.ArrayList()

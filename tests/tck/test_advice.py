@@ -1,4 +1,4 @@
-"""A failure explains itself: the expectation, the rule, the signals, the likely cause and a link."""
+"""The message of a failed test: the expectation, the rule, the signals, the likely cause and a link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.tck.right import Inert, RightSubscriber
 NO_MORE = "required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled"
 
 
-def test_a_failure_has_all_parts() -> None:
+def test_a_failure_shows_expectation_rule_signals_cause_and_link() -> None:
     verdict = judge_publisher(Case(NO_MORE, wrong.GoesOnAfterComplete, ""))
     explanation, _, frames = verdict.details.partition("\n\n")
     assert explanation.splitlines() == [
@@ -33,13 +33,13 @@ def test_a_failure_has_all_parts() -> None:
     assert "wrong_publishers.py" in frames
 
 
-def test_several_subscribers_have_a_line_each() -> None:
+def test_a_failure_shows_a_line_of_signals_for_each_subscriber() -> None:
     verdict = judge_publisher(Case("beyond_spec111_mustSeparateItsSubscribers", wrong_sharing.FirstFeedsTheOthers, ""))
     assert "  Subscriber 1, test  --on_subscribe----------------request(1)--1-----\n" in verdict.details
     assert "  Subscriber 2, test  ----------------on_subscribe-----------------1--\n" in verdict.details
 
 
-def test_a_late_call_names_the_timeout() -> None:
+def test_a_failure_of_a_late_call_names_the_timeout() -> None:
     class Late(PublisherVerification[Any]):
         environment = TestEnvironment(hook_timeout=0.1)
 
@@ -63,7 +63,7 @@ def test_a_late_call_names_the_timeout() -> None:
         ("beyond_spec317_x", "", "3.17"),
     ],
 )
-def test_the_rule_of_a_failure(name: str, reason: str, rule: str) -> None:
+def test_rule_of_prefers_the_reason_to_the_name(name: str, reason: str, rule: str) -> None:
     assert rule_of(name, reason) == rule
 
 
@@ -83,7 +83,7 @@ def test_a_trace_shows_the_last_signals_and_counts_the_others() -> None:
     assert str(trace).count("x") == 16
 
 
-def test_long_and_foreign_elements_are_shortened() -> None:
+def test_a_trace_shortens_long_elements_and_names_the_class_of_others() -> None:
     trace = Trace(printed=False)
     recorded = RecordedSubscriber(trace, RightSubscriber())
     recorded.on_subscribe(Inert())
@@ -92,7 +92,7 @@ def test_long_and_foreign_elements_are_shortened() -> None:
     assert "'aaaaaaaaaaaaaaaa...--request(1)--object" in str(trace)
 
 
-def test_a_recorded_subscription_reveals_the_original() -> None:
+def test_original_returns_the_subscription_that_was_recorded() -> None:
     subscriber, inert = RightSubscriber(), Inert()
     RecordedSubscriber(Trace(printed=False), subscriber).on_subscribe(inert)
     assert subscriber.subscription is not None

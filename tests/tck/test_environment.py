@@ -27,7 +27,7 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-def test_the_defaults() -> None:
+def test_defaults_are_those_of_the_official_tck() -> None:
     env = TestEnvironment()
     assert (env.timeout, env.no_signals_timeout, env.reference_timeout) == (0.5, 0.1, 1.0)
 

@@ -450,7 +450,7 @@ def test_the_command_selects_tests_and_writes_json(project: Path) -> None:
     assert "nothing ran" in nothing.stdout
 
 
-def test_find_rejects_other_classes() -> None:
+def test_find_rejects_a_class_without_tests() -> None:
     with pytest.raises(UsageError, match="is not a subclass of a verification"):
         find("pyrs.tck.verification:Verification")
 

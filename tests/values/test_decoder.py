@@ -35,7 +35,7 @@ def test_a_decoder_is_usable_after_an_error() -> None:
         assert decoder.decode_batch(b"\x91\x01") == ([1], None)
 
 
-def test_a_batch_is_an_array() -> None:
+def test_a_batch_that_is_not_an_array_is_refused() -> None:
     with pytest.raises(ProtocolError, match="not a msgpack array"):
         ValueDecoder(Recorder()).decode_batch(b"\x01")
 
@@ -70,7 +70,7 @@ def test_a_large_arrow_batch_uses_the_received_bytes() -> None:
     assert received.address < column.address < received.address + received.size
 
 
-def test_a_large_message_that_is_no_arrow_batch() -> None:
+def test_a_large_message_without_an_arrow_batch_leaves_the_decoder_usable() -> None:
     whole = msgpack.packb([msgpack.ExtType(types.ARROW, bytes(70_000))])
     decoder = ValueDecoder(Recorder())
     elements, error = decoder.decode_batch(memoryview(whole))

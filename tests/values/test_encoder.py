@@ -101,12 +101,12 @@ def test_a_lone_surrogate_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "-Infinity"])
-def test_decimals_that_java_lacks(value: str) -> None:
+def test_decimals_that_java_lacks_are_refused(value: str) -> None:
     assert "decimal.Decimal" in refusal(decimal.Decimal(value))
     assert "java.math.BigDecimal" in refusal(decimal.Decimal(value))
 
 
-def test_times_that_java_lacks() -> None:
+def test_times_that_java_lacks_are_refused() -> None:
     assert "ZoneOffset" in refusal(dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=19))))
     assert "ZoneOffset" in refusal(dt.time(1, tzinfo=dt.timezone(dt.timedelta(microseconds=1))))
     assert "NaT" in refusal(numpy.datetime64("NaT", "s"))
@@ -115,7 +115,7 @@ def test_times_that_java_lacks() -> None:
 
 @pytest.mark.parametrize("first", [dt.datetime.min, dt.datetime.max])
 @pytest.mark.parametrize("hours", [-18, 0, 18])
-def test_the_ends_of_pythons_time(first: dt.datetime, hours: int) -> None:
+def test_the_earliest_and_latest_datetime_survive_a_round_trip(first: dt.datetime, hours: int) -> None:
     for value in (first, first.replace(tzinfo=dt.timezone(dt.timedelta(hours=hours)))):
         assert ValueDecoder(Recorder()).decode(encode(value)) == value
 
@@ -184,7 +184,7 @@ def test_handles_of_an_element_that_failed_are_taken_back() -> None:
     assert sorted(references.disowned) == [7, 7, 8, 8]
 
 
-def test_a_class_that_raises_when_it_is_converted() -> None:
+def test_a_value_that_raises_when_it_is_converted_is_refused() -> None:
     class Moody(dict[str, int]):
         def items(self) -> Any:
             raise RuntimeError("not today")
@@ -205,7 +205,7 @@ def test_a_local_class_is_released_with_its_stream() -> None:
     collected(lambda: gone() is None)
 
 
-def test_fifty_megabytes() -> None:
+def test_fifty_megabytes_survive_a_round_trip() -> None:
     value = bytes(50_000_000)
     assert ValueDecoder(Recorder()).decode(encode(value)) == value
 

@@ -83,7 +83,7 @@ def test_standard_errors_name_their_family(error: BaseException, family: str) ->
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException, TypeError])
-def test_every_kind_of_exception_travels(kind: type[BaseException]) -> None:
+def test_every_kind_of_exception_can_be_sent(kind: type[BaseException]) -> None:
     wire = exception_to_wire(raised(kind("x")), Originals())
     assert wire[2] == kind.__name__
     assert wire[7] == []
@@ -135,7 +135,7 @@ def test_javas_standard_kinds_are_pythons_too() -> None:
         assert isinstance(error, JavaError)
 
 
-def test_an_exception_whose_str_raises() -> None:
+def test_an_exception_whose_str_raises_is_encoded() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no")
@@ -164,7 +164,7 @@ def test_huge_messages_and_tracebacks_are_capped() -> None:
     assert len(exception_to_wire(recursion.value, Originals())[4]) == 256
 
 
-def test_cyclic_and_endless_causes() -> None:
+def test_cyclic_and_long_chains_of_causes_are_cut() -> None:
     one, other = ValueError("one"), ValueError("other")
     one.__cause__, other.__cause__ = other, one
     wire = exception_to_wire(one, Originals())

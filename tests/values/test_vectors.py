@@ -19,14 +19,14 @@ def rows(key: str) -> Any:
 
 
 @rows("python")
-def test_a_value_has_these_bytes(row: dict[str, Any]) -> None:
+def test_a_value_is_encoded_as_recorded(row: dict[str, Any]) -> None:
     for expression in [row["python"], *row.get("also_python", [])]:
         encoder = ValueEncoder(Recorder())
         assert encoder.encode(value_of(expression)).hex() == row["hex"], expression
 
 
 @rows("python")
-def test_these_bytes_are_the_value(row: dict[str, Any]) -> None:
+def test_bytes_are_decoded_as_recorded(row: dict[str, Any]) -> None:
     expected = value_of(row.get("python_back", row["python"]))
     for body in (bytes.fromhex(row["hex"]), bytearray.fromhex(row["hex"]), memoryview(bytes.fromhex(row["hex"]))):
         assert same(ValueDecoder(Recorder()).decode(body), expected)
@@ -42,12 +42,12 @@ def test_the_value_survives_in_a_batch(row: dict[str, Any]) -> None:
 
 
 @rows("python_reads")
-def test_bytes_that_only_java_writes(row: dict[str, Any]) -> None:
+def test_bytes_that_only_java_writes_are_decoded(row: dict[str, Any]) -> None:
     assert same(ValueDecoder(Recorder()).decode(bytes.fromhex(row["hex"])), value_of(row["python_reads"]))
 
 
 @rows("no_form_in")
-def test_bytes_without_a_form(row: dict[str, Any]) -> None:
+def test_bytes_without_a_python_value_raise_conversion_error(row: dict[str, Any]) -> None:
     body = bytes.fromhex(row["hex"])
     if row["no_form_in"] in ("python", "both"):
         with pytest.raises(ConversionError, match="has no form"):
@@ -55,6 +55,6 @@ def test_bytes_without_a_form(row: dict[str, Any]) -> None:
 
 
 @rows("malformed")
-def test_malformed_bytes(row: dict[str, Any]) -> None:
+def test_malformed_bytes_raise_protocol_error(row: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError):
         ValueDecoder(Recorder()).decode(bytes.fromhex(row["hex"]))

@@ -28,25 +28,25 @@ class TestByteStrings:
     def flux(self, bridge: Bridge) -> Any:
         return bridge.java_class("reactor.core.publisher.Flux")
 
-    def test_as_values(self, bridge: Bridge, flux: Any, text: Any) -> None:
+    def test_a_byte_string_is_converted_to_bytes(self, bridge: Bridge, flux: Any, text: Any) -> None:
         assert to_python(bridge, flux.just(text), "values") == b"abc"
         assert to_python(bridge, flux.just(text), {BYTE_STRING: "values"}) == b"abc"
         assert to_python(bridge, flux.just([text]), "values") == [b"abc"]
         assert bridge.value_of(text) == b"abc"
 
-    def test_by_default_as_references(self, bridge: Bridge, flux: Any, text: Any) -> None:
+    def test_a_byte_string_is_a_reference_by_default(self, bridge: Bridge, flux: Any, text: Any) -> None:
         found = to_python(bridge, flux.just(text))
         assert isinstance(found, JavaObject)
         assert found == text
 
-    def test_and_back(self, bridge: Bridge, flux: Any) -> None:
+    def test_bytes_are_converted_to_a_byte_string(self, bridge: Bridge, flux: Any) -> None:
         publisher = flux.from_(bridge.to_jvm(pyrs.just(b"xyz"), element_type=BYTE_STRING))
         assert to_python(bridge, publisher).utf8String() == "xyz"
         refused = flux.from_(bridge.to_jvm(pyrs.just("text"), element_type=BYTE_STRING))
         with pytest.raises(ConversionError, match=r"str does not fit akka\.util\.ByteString"):
             bridge.from_jvm(refused).collect(timeout=DEADLINE)
 
-    def test_an_element_type_of_a_library_that_is_not_here(self, bridge: Bridge) -> None:
+    def test_an_element_type_of_a_missing_library_is_refused(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match=r"software\.amazon\.awssdk\.core\.SdkBytes: the class is not here"):
             bridge.to_jvm(pyrs.just(b""), element_type="software.amazon.awssdk.core.SdkBytes")
 
@@ -74,7 +74,7 @@ class TestRows:
         assert rows == [{"ID": 1, "NAME": "n1", **rest}, {"ID": 2, "NAME": "n2", **rest}]
         assert list(rows[0]) == ["ID", "NAME", "NONE", "D", "B", "P"]
 
-    def test_two_columns_of_one_name(self, bridge: Bridge, connection: Any) -> None:
+    def test_two_columns_of_one_name_are_refused(self, bridge: Bridge, connection: Any) -> None:
         with pytest.raises(ConversionError, match=r"two columns of the same name .* \[A, A\]"):
             self.rows(bridge, connection, "SELECT 1 AS a, 2 AS a", "java.util.function.Function")
 
@@ -84,22 +84,22 @@ class TestRows:
 
 
 class TestOneObject:
-    def test_of_the_table(self, bridge: Bridge) -> None:
+    def test_value_of_converts_a_row_of_the_table(self, bridge: Bridge) -> None:
         assert bridge.value_of(bridge.java_class("java.util.List").of(1, "a")) == [1, "a"]
         assert bridge.value_of(bridge.java_class("java.time.Duration").ofSeconds(90)) == dt.timedelta(seconds=90)
         assert bridge.value_of(bridge.java_class("java.util.Optional").empty()) is None
 
-    def test_of_no_row(self, bridge: Bridge, java: Any) -> None:
+    def test_value_of_converts_a_bean_unless_convert_is_auto(self, bridge: Bridge, java: Any) -> None:
         point = java.new("interop.Table$Point", 1, 2)
         assert bridge.value_of(point) == {"x": 1, "y": 2}
         assert isinstance(bridge.value_of(point, convert="auto"), JavaObject)
         assert bridge.value_of(point, convert={"interop.Table$Point": "values"}) == {"x": 1, "y": 2}
 
-    def test_without_a_form(self, bridge: Bridge) -> None:
+    def test_value_of_refuses_an_object_without_properties(self, bridge: Bridge) -> None:
         with pytest.raises(ConversionError, match=r"java\.lang\.Object has no form as a value"):
             bridge.value_of(bridge.java_class("java.lang.Object")())
 
-    def test_a_function_of_an_interface_with_two_methods(self, bridge: Bridge) -> None:
+    def test_value_function_refuses_an_interface_with_two_methods(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match="is not an interface with a single abstract method"):
             bridge.value_function("java.util.Iterator")
 

@@ -127,7 +127,7 @@ FROM_JAVA: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("row", "expected"), FROM_JAVA, ids=[row for row, _ in FROM_JAVA])
-def test_from_java(bridge: Bridge, java: Java, row: str, expected: Any) -> None:
+def test_a_java_value_becomes_the_python_value(bridge: Bridge, java: Java, row: str, expected: Any) -> None:
     value = to_python(bridge, java.static("interop.Table", "publisher", row))
     assert value == expected
     assert type(value) is type(expected)
@@ -203,11 +203,11 @@ FROM_PYTHON: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "expected"), [row[1:] for row in FROM_PYTHON], ids=[row[0] for row in FROM_PYTHON])
-def test_from_python(bridge: Bridge, java: Java, value: Any, expected: str) -> None:
+def test_a_python_value_becomes_the_java_value(bridge: Bridge, java: Java, value: Any, expected: str) -> None:
     assert described(java, bridge, value) == expected
 
 
-def test_every_row_in_one_stream(bridge: Bridge, java: Java) -> None:
+def test_every_row_crosses_in_one_stream(bridge: Bridge, java: Java) -> None:
     values = [value for _, value, _ in FROM_PYTHON]
     assert described(java, bridge, *values) == " | ".join(expected for _, _, expected in FROM_PYTHON)
 
@@ -239,20 +239,20 @@ def round_trips() -> list[Any]:
 
 
 @pytest.mark.parametrize("value", round_trips())
-def test_there_and_back(bridge: Bridge, java: Java, value: Any) -> None:
+def test_a_value_survives_a_round_trip(bridge: Bridge, java: Java, value: Any) -> None:
     back = there_and_back(java, bridge, value)
     assert type(back) is type(value)
     assert back == value or (value != value and back != back)
     assert str(back) == str(value) or isinstance(value, (set, frozenset))
 
 
-def test_nan_and_the_negative_zero(bridge: Bridge, java: Java) -> None:
+def test_nan_and_negative_zero_are_kept(bridge: Bridge, java: Java) -> None:
     assert math.isnan(to_python(bridge, java.static("interop.Table", "publisher", "Double.NaN")))
     zero = to_python(bridge, java.static("interop.Table", "publisher", "Double.zero"))
     assert math.copysign(1, zero) == -1
 
 
-def test_arrow_batch(bridge: Bridge, java: Java) -> None:
+def test_an_arrow_batch_survives_a_round_trip(bridge: Bridge, java: Java) -> None:
     batch = pyarrow.RecordBatch.from_pydict({"n": [1, 2, None], "s": ["a", None, "c"]})
     assert java.call(recorded(java, bridge, batch), "classes") == "io.pyrs.value.ArrowBatch"
     back = there_and_back(java, bridge, batch)
@@ -260,7 +260,7 @@ def test_arrow_batch(bridge: Bridge, java: Java) -> None:
     assert back.equals(batch)
 
 
-def test_large_arrow_batches(bridge: Bridge, java: Java) -> None:
+def test_large_arrow_batches_survive_a_round_trip(bridge: Bridge, java: Java) -> None:
     rows = range(100_000)
     columns = [pyarrow.array(rows), pyarrow.array([None if row % 7 == 0 else f"row {row}" for row in rows])]
     batch = pyarrow.RecordBatch.from_arrays(columns, ["n", "s"])
@@ -286,11 +286,11 @@ NOT_IN_PYTHON = [
 
 
 @pytest.mark.parametrize(("row", "named"), NOT_IN_PYTHON, ids=[row for row, _ in NOT_IN_PYTHON])
-def test_a_java_value_without_a_form_in_python(bridge: Bridge, java: Java, row: str, named: str) -> None:
+def test_an_unconvertible_java_value_fails_only_its_stream(bridge: Bridge, java: Java, row: str, named: str) -> None:
     error = error_in_python(bridge, java.static("interop.Table", "publisher", row))
     assert isinstance(error, ConversionError)
     assert named in str(error)
-    assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
+    assert described(java, bridge, 5) == "Long 5", "the bridge is still usable"
 
 
 def itself() -> list[Any]:
@@ -312,10 +312,12 @@ NOT_IN_JAVA: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "named"), [row[1:] for row in NOT_IN_JAVA], ids=[row[0] for row in NOT_IN_JAVA])
-def test_a_python_value_without_a_form_in_java(bridge: Bridge, java: Java, value: Any, named: str) -> None:
+def test_an_unconvertible_python_value_fails_only_its_stream(
+    bridge: Bridge, java: Java, value: Any, named: str
+) -> None:
     error = error_in_java(java, bridge, 1, value)
     assert named in java.call(error, "getMessage")
-    assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
+    assert described(java, bridge, 5) == "Long 5", "the bridge is still usable"
 
 
 @pytest.mark.parametrize("row", ["StringBuilder", "AtomicLong"])
@@ -325,7 +327,7 @@ def test_a_java_value_without_a_row_is_a_reference(bridge: Bridge, java: Java, r
     assert str(value) == {"StringBuilder": "built", "AtomicLong": "5"}[row]
 
 
-def test_a_completion_stage_as_an_element(bridge: Bridge, java: Java) -> None:
+def test_a_completion_stage_becomes_a_java_future(bridge: Bridge, java: Java) -> None:
     stage = to_python(bridge, java.static("interop.Table", "publisher", "CompletionStage"))
     assert isinstance(stage, JavaFuture)
     assert stage.result(DEADLINE) == 7
@@ -339,11 +341,11 @@ def test_a_python_value_without_a_row_is_a_reference(bridge: Bridge, java: Java,
     assert there_and_back(java, bridge, value) is value
 
 
-def test_keys_that_are_equal_in_python_alone(bridge: Bridge, java: Java) -> None:
+def test_integer_and_float_keys_keep_their_types(bridge: Bridge, java: Java) -> None:
     assert described(java, bridge, {1: "a", 2.0: "b"}) == "Map{Long 1: String a, Double 2.0: String b}"
 
 
-def test_arrows_own_batch(bridge: Bridge, java: Java, carrier: str) -> None:
+def test_a_vector_schema_root_becomes_a_record_batch(bridge: Bridge, java: Java, carrier: str) -> None:
     if carrier == "jpype":
         pytest.skip("Arrow for Java comes with Spark")
     vector = java.new("org.apache.arrow.vector.IntVector", "n", java.new("org.apache.arrow.memory.RootAllocator"))

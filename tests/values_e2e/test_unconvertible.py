@@ -1,4 +1,4 @@
-"""A value without a form on the other side fails only its call or its stream."""
+"""A value that cannot be converted fails only its call or its stream."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Unknown(ZoneInfo):
 
 FROM_PYTHON = {
     "a tuple as a key": {(1, 2): 3},
-    "an exponent beyond BigDecimal's": Decimal("1E+3000000000"),
-    "lists nested too deep": nested(513),
+    "an exponent too large for BigDecimal": Decimal("1E+3000000000"),
+    "513 nested lists": nested(513),
     "an unknown time zone": datetime(2024, 1, 1, tzinfo=Unknown("UTC")),
 }
 from_python = pytest.mark.parametrize("value", FROM_PYTHON.values(), ids=FROM_PYTHON.keys())
@@ -52,18 +52,18 @@ def from_java(bridge: Bridge) -> dict[str, Any]:
     }
 
 
-NAMES = pytest.mark.parametrize("name", ["a date beyond year 9999", "a map in a set", "a list as a key"])
+from_java_names = pytest.mark.parametrize("name", ["a date beyond year 9999", "a map in a set", "a list as a key"])
 
 
 @pytest.fixture(autouse=True)
-def other(bridge: Bridge) -> Iterator[None]:
-    """Check after each test that another stream and another call still work."""
+def check_other_streams_and_calls(bridge: Bridge) -> Iterator[None]:
+    """After each test, check that a stream opened before it and a new call still work."""
     source = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
     received = TestSubscriber(10, timeout=DEADLINE)
     bridge.from_jvm(source).subscribe(received)
     yield
-    source.submit("flows")
-    assert received.await_count(1) == ["flows"]
+    source.submit("after the failure")
+    assert received.await_count(1) == ["after the failure"]
     source.close()
     received.await_complete()
     function = bridge.to_jvm_callable(lambda value: value + 1, "java.util.function.Function")
@@ -71,29 +71,29 @@ def other(bridge: Bridge) -> Iterator[None]:
     assert not bridge.closed
 
 
-def applied(bridge: Bridge, function: Any, argument: Any) -> Any:
+def call_from_java(bridge: Bridge, function: Any, argument: Any) -> Any:
     """Call a Python function from Java."""
     callable_ = bridge.to_jvm_callable(function, "java.util.function.Function")
     return bridge.java_class("java.util.Optional").of(argument).map(callable_)
 
 
-@NAMES
-def test_an_argument_fails_its_call(bridge: Bridge, from_java: dict[str, Any], name: str) -> None:
+@from_java_names
+def test_unconvertible_argument_fails_its_call(bridge: Bridge, from_java: dict[str, Any], name: str) -> None:
     called: list[object] = []
     with pytest.raises((ConversionError, JavaError)) as caught:
-        applied(bridge, called.append, from_java[name])
+        call_from_java(bridge, called.append, from_java[name])
     assert "ConversionError" in repr(caught.value) or "has no form" in str(caught.value)
     assert not called
 
 
 @from_python
-def test_a_result_fails_its_call(bridge: Bridge, value: object) -> None:
+def test_unconvertible_result_fails_its_call(bridge: Bridge, value: object) -> None:
     with pytest.raises(JavaError, match="has no form in Java"):
-        applied(bridge, lambda argument: value, 1)
+        call_from_java(bridge, lambda argument: value, 1)
 
 
-@NAMES
-def test_an_element_of_java_fails_its_stream(bridge: Bridge, from_java: dict[str, Any], name: str) -> None:
+@from_java_names
+def test_unconvertible_java_element_fails_its_stream(bridge: Bridge, from_java: dict[str, Any], name: str) -> None:
     received = TestSubscriber(10, timeout=DEADLINE)
     source = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
     bridge.from_jvm(source).subscribe(received)
@@ -104,13 +104,13 @@ def test_an_element_of_java_fails_its_stream(bridge: Bridge, from_java: dict[str
 
 
 @from_python
-def test_an_element_of_python_fails_its_stream(bridge: Bridge, java: Java, value: object) -> None:
+def test_unconvertible_python_element_fails_its_stream(bridge: Bridge, java: Java, value: object) -> None:
     error = error_in_java(java, bridge, 1, value)
     assert "has no form in Java" in str(java.call(error, "getMessage"))
 
 
-@pytest.mark.parametrize("convert", [{("a", "b"): "values"}, {"a": "\ud800"}, nested(513), "wish"])
-def test_an_option_without_a_form_fails_its_stream(bridge: Bridge, convert: object) -> None:
+@pytest.mark.parametrize("convert", [{("a", "b"): "values"}, {"a": "\ud800"}, nested(513), "no such conversion"])
+def test_invalid_convert_option_fails_its_stream(bridge: Bridge, convert: object) -> None:
     received = TestSubscriber(10, timeout=DEADLINE)
     source = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
     bridge.from_jvm(source, convert=convert).subscribe(received)
@@ -128,8 +128,8 @@ def test_a_bridge_that_is_closed_at_once_leaves_no_mirror_in_the_jvm(
     assert short.close(DEADLINE)
     system = bridge.java_class("java.lang.System")
 
-    def gone() -> bool:
+    def is_collected() -> bool:
         system.gc()
         return weak.get() is None
 
-    collected(gone, "the JVM still holds the mirror")
+    collected(is_collected, "the JVM still holds the mirror")

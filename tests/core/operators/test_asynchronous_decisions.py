@@ -86,7 +86,7 @@ def test_coroutine_function_is_awaited(operator: Decide) -> None:
 class TestFilterWhen:
     @quick
     @given(numbers=NUMBERS, demands=DEMANDS)
-    def test_first_element_decides(self, numbers: list[int], demands: list[int]) -> None:
+    def test_first_element_of_the_decision_decides(self, numbers: list[int], demands: list[int]) -> None:
         def predicate(n: int) -> pyrs.Stream[bool]:
             decision = pyrs.just(n > 0, n <= 0) if n else pyrs.empty()
             return decision if n % 2 else Counting.of(decision).stream()

@@ -66,7 +66,7 @@ def test_openings_get_the_exact_demand(numbers: list[int], demands: list[int]) -
     agrees(lambda s: pyrs.never().buffer_when(s, lambda n: pyrs.empty()), numbers, expected, demands)
 
 
-def test_demand_and_prefetch() -> None:
+def test_source_is_prefetched_and_openings_receive_downstream_demand() -> None:
     toggled = Toggled(2, prefetch=4)
     assert [each.requests for each in toggled.counting] == [[4], [2]]
     toggled.source.next(1, 2, 3)

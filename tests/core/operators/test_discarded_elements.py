@@ -1,4 +1,4 @@
-"""Discarded elements of single operators: replayed ones, text, and those of functions that raise or cancel."""
+"""Elements that single operators pass to ``do_on_discard``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_decision_that_arrives_during_the_cancel_is_ignored(stage: Any) -> None:
     assert discarded == ["a"]
 
 
-def test_window_when_discards_an_element_that_arrives_while_its_window_is_left() -> None:
+def test_window_when_discards_an_element_that_arrives_while_its_window_is_cancelled() -> None:
     discarded: list[int] = []
 
     def discard(element: int) -> None:
@@ -82,15 +82,15 @@ def test_window_when_discards_an_element_that_arrives_while_its_window_is_left()
     assert discarded == [1, 2]
 
 
-def _undelivered(limit: int | None = None) -> tuple[TestPublisher[int], pyrs.ConnectableStream[int], list[int]]:
-    """Return a source, its replay and a list; its first Subscriber discards to the list."""
+def _replayed(limit: int | None = None) -> tuple[TestPublisher[int], pyrs.ConnectableStream[int], list[int]]:
+    """Return a source, its replay, and a list to record the discarded elements."""
     source, discarded = TestPublisher[int](), list[int]()
     shared = source.stream().replay(limit)
     return source, shared, discarded
 
 
 def test_replay_discards_an_element_that_leaves_the_history_before_any_subscriber() -> None:
-    source, shared, discarded = _undelivered(limit=2)
+    source, shared, discarded = _replayed(limit=2)
     before = pyrs.set_discard_hook(discarded.append)
     try:
         shared.connect()
@@ -101,18 +101,18 @@ def test_replay_discards_an_element_that_leaves_the_history_before_any_subscribe
 
 
 def test_replay_discards_the_elements_that_only_a_cancelled_subscriber_held() -> None:
-    source, shared, discarded = _undelivered(limit=2)
+    source, shared, discarded = _replayed(limit=2)
     slow, late = TestSubscriber[int](1), TestSubscriber[int](1)
     shared.do_on_discard(discarded.append).subscribe(slow)
     shared.connect()
-    source.next(1, 2, 3, 4, 5)  # the history has 4 and 5
+    source.next(1, 2, 3, 4, 5)  # the history holds 4 and 5
     shared.subscribe(late)
     slow.cancel()
     assert (slow.elements, late.elements, discarded) == ([1], [4], [2, 3])
 
 
 def test_replay_discards_no_element_that_another_subscriber_received() -> None:
-    source, shared, discarded = _undelivered(limit=1)
+    source, shared, discarded = _replayed(limit=1)
     slow, fast = TestSubscriber[int](1), TestSubscriber[int](9)
     shared.do_on_discard(discarded.append).subscribe(slow)
     shared.subscribe(fast)
@@ -121,18 +121,18 @@ def test_replay_discards_no_element_that_another_subscriber_received() -> None:
     slow.cancel()
     fast.cancel()
     source.next(4, 5)
-    assert discarded == [4]  # 5 is the history
+    assert discarded == [4]  # 5 is in the history, so a later Subscriber can receive it
 
 
 @pytest.mark.parametrize("limit", [None, 5])
 def test_replay_discards_its_undelivered_history_with_the_connection(limit: int | None) -> None:
-    source, shared, discarded = _undelivered(limit)
+    source, shared, discarded = _replayed(limit)
     subscriber = TestSubscriber[int](1)
     shared.do_on_discard(discarded.append).subscribe(subscriber)
     connection = shared.connect()
     source.next(1, 2, 3)
     subscriber.cancel()
-    assert discarded == []  # the history is for later Subscribers
+    assert discarded == []  # a later Subscriber can receive the history
     connection.cancel()
     assert discarded == [2, 3]
 

@@ -44,7 +44,7 @@ def observe(stream: pyrs.Stream[Any], events: list[Any]) -> pyrs.Stream[Any]:
 
 
 class TestDoOperators:
-    def test_events_of_a_completed_stream(self, wrap: Wrap) -> None:
+    def test_actions_run_in_order_for_a_completed_stream(self, wrap: Wrap) -> None:
         events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
         finished = threading.Event()
@@ -57,13 +57,13 @@ class TestDoOperators:
         assert finished.wait(30)
         assert events == ["subscribe", "request 2", 1, 2, "request 1", "complete", "terminate", "finally"]
 
-    def test_events_of_a_failed_stream(self) -> None:
+    def test_actions_run_in_order_for_a_failed_stream(self) -> None:
         events: list[Any] = []
         failure = OSError("down")
         assert error_of(observe(pyrs.just(1).concat(pyrs.error(failure)), events)) is failure
         assert events == ["subscribe", f"request {pyrs.UNBOUNDED}", 1, failure, "terminate", "finally"]
 
-    def test_events_of_a_cancelled_stream(self) -> None:
+    def test_actions_run_in_order_for_a_cancelled_stream(self) -> None:
         events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         observe(pyrs.range(9), events).subscribe(subscriber)

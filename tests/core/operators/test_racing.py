@@ -88,7 +88,7 @@ class TestMergeComparing:
 class TestRace:
     @quick
     @given(numbers=NUMBERS, demands=DEMANDS)
-    def test_the_winner_is_mirrored(self, numbers: list[int], demands: list[int]) -> None:
+    def test_winner_emits_all_its_elements(self, numbers: list[int], demands: list[int]) -> None:
         for race in RACES.values():
             if numbers or race is RACES["first_with_signal"]:
                 agrees(lambda s, race=race: race(s, pyrs.never()), numbers, numbers, demands)  # type: ignore[misc]

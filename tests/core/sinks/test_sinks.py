@@ -159,7 +159,7 @@ def test_interrupt_propagates_after_every_subscriber_is_signalled() -> None:
         first.assert_elements(1)
 
 
-def test_operators_on_the_stream_of_a_sink(sink: Sink[Any]) -> None:
+def test_stream_of_a_sink_supports_operators(sink: Sink[Any]) -> None:
     seen: list[Any] = []
     sink.stream.map(lambda n: n + 1).filter(lambda n: n % 2).subscribe(on_next=seen.append)
     for n in range(6):

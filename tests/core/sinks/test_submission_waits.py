@@ -1,4 +1,4 @@
-"""SubmissionPublisher: a submit that waits for capacity always continues."""
+"""SubmissionPublisher: a ``submit`` that waits for capacity always returns."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class InterposingQueue(deque[Any]):
 
     def __init__(self, action: Callable[[], object]) -> None:
         super().__init__()
-        self.first = action
+        self.before_append = action
 
     def append(self, ticket: Any) -> None:
-        self.first()
+        self.before_append()
         super().append(ticket)
 
 
 @pytest.mark.parametrize("demand", [1, 2])
-def test_submit_continues_if_the_buffer_empties_just_before_the_wait(demand: int) -> None:
+def test_submit_returns_if_the_buffer_empties_just_before_the_wait(demand: int) -> None:
     publisher = SubmissionPublisher[int](schedulers.inline(), max_buffer_capacity=1)
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
@@ -45,7 +45,7 @@ def test_submit_continues_if_the_buffer_empties_just_before_the_wait(demand: int
     subscriber.assert_complete()
 
 
-def test_submit_continues_if_the_buffer_empties_while_on_next_blocks() -> None:
+def test_submit_returns_if_the_buffer_empties_while_on_next_blocks() -> None:
     publisher = SubmissionPublisher[int](max_buffer_capacity=1)
     inside, submitted = threading.Event(), threading.Event()
 
@@ -63,9 +63,8 @@ def test_submit_continues_if_the_buffer_empties_while_on_next_blocks() -> None:
         assert inside.wait(20)
 
     publisher._core.subscriptions[0].waiting = InterposingQueue(drain)
-    run_with_deadline(
-        lambda: publisher.submit(2)
-    )  # the buffer has capacity, so submit must not wait for on_next to return
+    # The buffer has capacity, so submit must not wait for on_next to return.
+    run_with_deadline(lambda: publisher.submit(2))
     submitted.set()
     publisher.close()
     assert subscriber.await_complete() == [1, 2]
@@ -73,7 +72,7 @@ def test_submit_continues_if_the_buffer_empties_while_on_next_blocks() -> None:
 
 @pytest.mark.parametrize("capacity", [1, 3])
 @pytest.mark.parametrize("submitters", [1, 3])
-def test_submit_races_with_the_drain_loops(capacity: int, submitters: int) -> None:
+def test_concurrent_submits_lose_no_element(capacity: int, submitters: int) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -122,7 +121,7 @@ def test_interrupt_while_drain_loops_are_scheduled_leaves_no_waiter() -> None:
     assert [subscriber.assert_complete().elements for subscriber in subscribers] == [[1], [1, 2], [1, 2]]
 
 
-def test_close_interrupted_by_a_cancel_ends_every_wait() -> None:
+def test_close_interrupted_by_a_cancel_releases_the_submitter() -> None:
     publisher = SubmissionPublisher[int](schedulers.inline(), max_buffer_capacity=1)
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
@@ -130,7 +129,7 @@ def test_close_interrupted_by_a_cancel_ends_every_wait() -> None:
     subscription = publisher._core.subscriptions[0]
 
     class CancellingQueue(deque[Any]):
-        """Simulate a finalizer that runs when the first ticket is read."""
+        """Cancel when a ticket is read, as a finalizer may that runs at that moment."""
 
         def __iter__(self) -> Any:
             for ticket in super().__iter__():

@@ -57,11 +57,11 @@ def _for_each(stream: pyrs.Stream[int]) -> list[int]:
     return seen
 
 
-def in_running_loop(function: Callable[[], Any]) -> Any:
-    async def cell() -> Any:
+def run_inside_a_loop(function: Callable[[], Any]) -> Any:
+    async def main() -> Any:
         return function()
 
-    return asyncio.run(cell())
+    return asyncio.run(main())
 
 
 @pytest.mark.parametrize("build", STREAMS.values(), ids=STREAMS)
@@ -69,14 +69,14 @@ def in_running_loop(function: Callable[[], Any]) -> Any:
 def test_terminal_operation_returns_on_a_thread_with_a_running_loop(
     build: Callable[[], pyrs.Stream[int]], run: Callable[[pyrs.Stream[int]], list[int]]
 ) -> None:
-    assert sorted(in_running_loop(lambda: run(build()))) == [0, 2, 4]
+    assert sorted(run_inside_a_loop(lambda: run(build()))) == [0, 2, 4]
 
 
-def test_coroutines_started_after_a_blocking_operation_run_on_the_loop() -> None:
+def test_coroutines_after_a_blocking_operation_run_on_the_callers_loop() -> None:
     async def get_loop(_: int) -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
 
-    async def cell() -> None:
+    async def main() -> None:
         [background] = pyrs.just(1).map(get_loop).collect(timeout=DEADLINE)
         here = asyncio.get_running_loop()
         assert background is not here
@@ -85,7 +85,7 @@ def test_coroutines_started_after_a_blocking_operation_run_on_the_loop() -> None
         assert await pyrs.just(1).map(get_loop).first() is here  # also while the iterator is open
         assert next(iterator) is background
 
-    asyncio.run(cell())
+    asyncio.run(main())
 
 
 async def _future() -> pyrs.Stream[int]:
@@ -105,21 +105,21 @@ async def _queue() -> pyrs.Stream[int]:
 def test_blocking_on_a_source_of_the_blocked_loop_raises(
     build: Callable[[], Coroutine[Any, Any, pyrs.Stream[int]]],
 ) -> None:
-    async def cell() -> None:
+    async def main() -> None:
         stream = await build()
         with pytest.raises(RuntimeError, match="await the stream there"):
             stream.collect(timeout=DEADLINE)
 
-    asyncio.run(cell())
+    asyncio.run(main())
 
 
 def test_blocking_on_a_completed_future_of_the_loop_is_allowed() -> None:
-    async def cell() -> None:
+    async def main() -> None:
         future = asyncio.get_running_loop().create_future()
         future.set_result(5)
         assert pyrs.from_future(future).block(DEADLINE) == 5
 
-    asyncio.run(cell())
+    asyncio.run(main())
 
 
 def test_blocking_on_the_background_loop_raises() -> None:
@@ -132,7 +132,7 @@ def test_blocking_on_the_background_loop_raises() -> None:
 
 
 def test_blocking_on_a_foreign_synchronous_publisher_is_allowed() -> None:
-    assert in_running_loop(lambda: pyrs.Stream(Hidden(pyrs.range(3))).flat_map(double).collect(timeout=DEADLINE)) == [
+    assert run_inside_a_loop(lambda: pyrs.Stream(Hidden(pyrs.range(3))).flat_map(double).collect(timeout=DEADLINE)) == [
         0,
         2,
         4,

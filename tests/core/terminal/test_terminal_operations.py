@@ -65,7 +65,7 @@ def test_iterator_of_the_caller_keeps_its_elements_behind_a_none() -> None:
     assert list(numbers) == [3]
 
 
-def test_timeout_cancels() -> None:
+def test_timeout_cancels_upstream() -> None:
     counting = Counting.of(pyrs.never())
     with pytest.raises(TimeoutError, match=r"did not terminate within 0\.01 seconds"):
         counting.stream().collect(timeout=0.01)

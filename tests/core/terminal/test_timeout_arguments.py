@@ -1,4 +1,4 @@
-"""The timeout argument of blocking terminal operations."""
+"""Blocking terminal operations validate their timeout before they subscribe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_wrong_timeout_raises_before_subscribing(
     source.assert_was_not_subscribed()
 
 
-def test_timeout_may_exceed_the_maximum_of_a_lock() -> None:
+def test_timeout_may_exceed_threading_timeout_max() -> None:
     assert pyrs.timer(0.001).collect(timeout=1e10) == [0]
     assert list(pyrs.timer(0.001).to_iterable(timeout=1e10)) == [0]
     assert pyrs.timer(0.001).block(1e10) == 0

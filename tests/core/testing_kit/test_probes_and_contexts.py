@@ -147,7 +147,7 @@ def test_discarded_elements_are_kept() -> None:
         dropped.has_not_discarded()
 
 
-def test_no_discarded_element() -> None:
+def test_has_discarded_fails_without_a_discarded_element() -> None:
     dropped = StepVerifier.create(pyrs.just(1)).expect_next(1).expect_complete().verify_then_assert_that()
     dropped.has_not_discarded()
     with pytest.raises(AssertionError, match="expected some discarded elements"):

@@ -126,7 +126,7 @@ class TestStepVerifier:
         verifier = StepVerifier.create(publisher).then(task).expect_next(1)
         fails(verifier.verify_complete, "step 1 of 3, then(", "OSError('late')")
 
-    def test_interrupt_propagates(self) -> None:
+    def test_interrupt_propagates_and_cancels(self) -> None:
         def interrupt(element: Any = None) -> None:
             raise KeyboardInterrupt
 
@@ -332,7 +332,7 @@ class TestVirtualTime:
     def test_elements_without_delay_need_no_then_await(self) -> None:
         StepVerifier.with_virtual_time(lambda: Ticks(0, 2)).expect_next(0, 1).verify_complete()
 
-    def test_verify_timeout_in_virtual_time(self) -> None:
+    def test_verify_timeout_waits_in_virtual_time(self) -> None:
         assert StepVerifier.with_virtual_time(pyrs.never).verify_timeout(100) == 100.0
 
     def test_virtual_time_is_current_only_during_the_verification(self) -> None:
@@ -360,14 +360,14 @@ class TestDropped:
 
         return StepVerifier.create(pyrs.empty()).then(drop).expect_complete().verify_then_assert_that()
 
-    def test_drop_assertions_without_drops(self) -> None:
+    def test_drop_assertions_fail_without_drops(self) -> None:
         assertions = self.dropping(0).has_not_dropped().has_not_dropped_errors()
         fails(assertions.has_dropped, "expected some dropped elements: 0 elements")
         fails(lambda: assertions.has_dropped(1), "expected 1 dropped elements")
         fails(assertions.has_dropped_errors, "expected dropped errors")
         fails(lambda: assertions.has_dropped_error_matching("x"), "a dropped error matching 'x'")
 
-    def test_drop_assertions_with_drops(self) -> None:
+    def test_drop_assertions_check_the_number_and_type_of_drops(self) -> None:
         error = ValueError("late")
         assertions = self.dropping(3, error).has_dropped().has_dropped(3).has_dropped_errors()
         assertions.has_dropped_errors(ValueError).has_dropped_error_matching("^late$")

@@ -38,7 +38,7 @@ class TestTestSubscriber:
         publisher.subscribe(subscriber)
         return publisher, subscriber
 
-    def test_assertions_on_a_live_stream(self) -> None:
+    def test_assertions_distinguish_a_live_stream(self) -> None:
         publisher, subscriber = self.subscribe()
         publisher.next(1, 2)
         subscriber.assert_elements(1, 2).assert_live().assert_rules()
@@ -48,7 +48,7 @@ class TestTestSubscriber:
         fails(subscriber.await_end, "a terminal signal did not arrive within 0.0 seconds", "on_subscribe, request(5)")
         fails(lambda: subscriber.await_count(3), "3 elements did not arrive")
 
-    def test_assertions_on_a_terminated_stream(self) -> None:
+    def test_assertions_distinguish_completion_and_error(self) -> None:
         publisher, subscriber = self.subscribe()
         publisher.emit(1)
         assert subscriber.await_complete() == [1]
@@ -109,7 +109,7 @@ class TestTestSubscriber:
 
 
 class TestTestPublisher:
-    def test_hot_and_cold_publishers(self) -> None:
+    def test_only_a_cold_publisher_replays_its_signals(self) -> None:
         for cold, seen in ((False, [2]), (True, [1, 2])):
             publisher: TestPublisher[int] = TestPublisher(cold=cold)
             first, second, third = (TestSubscriber[int](9) for _ in range(3))
@@ -151,7 +151,7 @@ class TestTestPublisher:
         publisher.next(1)
         subscriber.assert_elements(1, 2)
 
-    def test_no_signal_after_cancel(self) -> None:
+    def test_cancel_stops_signals_and_requests(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(cold=True)
         subscriber: TestSubscriber[int] = TestSubscriber(5, on_element=lambda self, n: n == 2 and self.cancel())
         publisher.emit(1, 2, 3).subscribe(subscriber)
@@ -211,7 +211,7 @@ class TestTestPublisher:
         publisher.next(1, 2).assert_cancelled()
         assert [str(error) for error in dropped.take()] == ["mine"]
 
-    def test_assertions_without_subscribers(self) -> None:
+    def test_assertions_about_subscribers_fail_without_one(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(timeout=0.0)
         publisher.assert_no_subscribers().assert_was_not_subscribed().assert_not_cancelled()
         publisher.assert_was_not_requested().assert_max_requested(0).assert_no_request_overflow().assert_subscribers(0)
@@ -229,7 +229,7 @@ class TestTestPublisher:
         ):
             fails(check, "expected", "0 subscribed, 0 cancelled")
 
-    def test_assertions_with_subscribers(self) -> None:
+    def test_assertions_count_subscribers_requests_and_cancels(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(timeout=0.0)
         first, second = TestSubscriber[int](3), TestSubscriber[int](None)
         publisher.subscribe(first)
@@ -283,7 +283,7 @@ class TestTestPublisher:
         fails(publisher.assert_no_request_overflow, "no element without demand")
         assert subscriber.elements == [1, 2]
 
-    def test_second_subscription_that_is_not_cancelled_fails(self) -> None:
+    def test_assert_second_cancelled_fails_for_a_live_second_subscription(self) -> None:
         class Greedy(TestSubscriber[int]):
             def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
                 self.subscription = subscription

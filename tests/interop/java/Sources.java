@@ -141,7 +141,7 @@ public final class Sources {
     }
 
     /** 1.7: emits two terminal signals. */
-    public static Publisher<Object> twoEndings() {
+    public static Publisher<Object> twoTerminalSignals() {
         return rude(subscriber -> {
             subscriber.onComplete();
             subscriber.onError(new IllegalStateException("the second ending"));

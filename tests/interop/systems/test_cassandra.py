@@ -24,7 +24,7 @@ SYSTEM = System(
     packages=("com.datastax.oss:java-driver-core:4.17.0",),
     component=f"Cassandra {VERSION}, one node from Maven Central",
     source='`executeReactive`: `ReactiveRow` as dict, by `convert="values"`',
-    sink="a statement for each element, `at_once` concurrently: the driver takes no Publisher",
+    sink="a statement for each element, `concurrency` concurrently: the driver takes no Publisher",
     ordering="that of the query; concurrent inserts may overtake one another",
     delivery="each row once; an insert that was not emitted may have been written: repeat it",
     cancel="no further page is fetched; the server keeps no cursor",
@@ -188,7 +188,7 @@ class TestInserts:
     ) -> None:
         source = Watched(lambda: (row(number, part=1) for number in range(10**9)))
         received = TestSubscriber(100, timeout=DEADLINE)
-        recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=8).subscribe(received)
+        recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), concurrency=8).subscribe(received)
         received.await_count(100)
         received.cancel()
         assert source.cancelled.wait(DEADLINE)
@@ -200,7 +200,7 @@ class TestInserts:
         rows = [{"part": 2, "number": number} for number in [*range(20), "twenty", *range(21, 1000)]]
         source = Watched(lambda: iter(rows))
         received = TestSubscriber(1000, timeout=DEADLINE)
-        recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=1).subscribe(received)
+        recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), concurrency=1).subscribe(received)
         error = received.await_error(JavaError)
         assert "Unable to make int from 'twenty'" in str(error)
         assert received.elements == rows[:20]

@@ -133,7 +133,7 @@ class TestDocuments:
     ) -> None:
         watched = Watched(lambda: ({"id": str(n), "number": n} for n in range(100_000)))
         received = TestSubscriber(1, timeout=DEADLINE)
-        recipe.save(bridge, template, "numbers", pyrs.Stream(watched), at_once=50).subscribe(received)
+        recipe.save(bridge, template, "numbers", pyrs.Stream(watched), batch_size=50).subscribe(received)
         assert received.await_count(1) == [50]
         received.cancel()
         assert watched.cancelled.wait(DEADLINE)
@@ -152,7 +152,7 @@ class TestDocuments:
 
         watched = Watched(documents)
         received = TestSubscriber(1, timeout=DEADLINE)
-        recipe.save(bridge, template, books, pyrs.Stream(watched), at_once=10).subscribe(received)
+        recipe.save(bridge, template, books, pyrs.Stream(watched), batch_size=10).subscribe(received)
         error = received.await_error(JavaError)
         assert "failed to parse field [number] of type [long] in document with id '2001'" in str(error)
         assert watched.cancelled.wait(DEADLINE)

@@ -140,7 +140,7 @@ class TestInserts:
         watched = Watched(lambda: ((n, "name") for n in range(10_000)))
         received = TestSubscriber(1, timeout=DEADLINE)
         sql = "INSERT INTO readings (id, name) VALUES (?, ?)"
-        recipe.insert(bridge, connection, sql, pyrs.Stream(watched), at_once=10).subscribe(received)
+        recipe.insert(bridge, connection, sql, pyrs.Stream(watched), batch_size=10).subscribe(received)
         assert received.await_count(1) == [10]
         received.cancel()
         assert watched.cancelled.wait(DEADLINE)
@@ -152,7 +152,7 @@ class TestInserts:
         watched = Watched(lambda: chain([(1,), (2,), (3,), ("four",)], ((n,) for n in range(5, 10_000))))
         with pytest.raises(JavaError, match="Data conversion error"):
             recipe.insert(
-                bridge, connection, "INSERT INTO readings (id) VALUES (?)", pyrs.Stream(watched), at_once=2
+                bridge, connection, "INSERT INTO readings (id) VALUES (?)", pyrs.Stream(watched), batch_size=2
             ).collect(timeout=DEADLINE)
         assert watched.cancelled.wait(DEADLINE)
         assert count(bridge, recipe, connection) == 3

@@ -102,7 +102,7 @@ def orders(bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: Mod
     """A collection with MANY documents."""
     collection: JavaObject = recipe.collection(bridge, client, database, "orders")
     numbered = pyrs.range(0, MANY).map(lambda number: {"_id": number, "tens": number // 10})
-    assert recipe.insert(bridge, collection, numbered, at_once=500).collect(timeout=DEADLINE) == [500] * 4
+    assert recipe.insert(bridge, collection, numbered, batch_size=500).collect(timeout=DEADLINE) == [500] * 4
     commands.take()
     return collection
 
@@ -120,7 +120,9 @@ class TestQueries:
         program.insert(bridge, collection, customers).collect(timeout=DEADLINE)
         assert program.names(uri(server)) == ["Ada"]
 
-    def test_many_sequential_queries(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+    def test_300_sequential_queries_return_their_first_document(
+        self, bridge: Bridge, orders: JavaObject, recipe: ModuleType
+    ) -> None:
         first = recipe.find(bridge, orders, {}).take(1)
         assert [first.collect(timeout=DEADLINE) for _ in range(300)] == [[{"_id": 0, "tens": 0}]] * 300
 
@@ -217,7 +219,7 @@ class TestInserts:
         source = Watched(lambda: iter({"_id": number} for number in range(10**9)))
         received = TestSubscriber(2, timeout=DEADLINE)
         collection = recipe.collection(bridge, client, database, "endless")
-        recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
+        recipe.insert(bridge, collection, pyrs.Stream(source), batch_size=10).subscribe(received)
         assert received.await_count(2)[:2] == [10, 10]
         received.cancel()
         assert source.cancelled.wait(DEADLINE)
@@ -227,7 +229,7 @@ class TestInserts:
         collection = recipe.collection(bridge, client, database, "twice")
         source = Watched(lambda: iter({"_id": number % 25} for number in range(10**9)))
         received = TestSubscriber(100, timeout=DEADLINE)
-        recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
+        recipe.insert(bridge, collection, pyrs.Stream(source), batch_size=10).subscribe(received)
         error = received.await_error(JavaError)
         assert "E11000 duplicate key error" in str(error)
         assert received.elements == [10, 10]

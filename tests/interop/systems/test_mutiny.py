@@ -1,4 +1,4 @@
-"""SmallRye Mutiny, which uses java.util.concurrent.Flow."""
+"""SmallRye Mutiny over the interfaces of java.util.concurrent.Flow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def create(bridge: Bridge) -> JavaObject:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def pools_that_are_shut_down(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[None]:
+def check_that_pools_are_shut_down(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[None]:
     """Stop the threads of Mutiny, which would delay the exit of the process."""
     yield
     recipe.shut_down(connected[0])
@@ -72,8 +72,8 @@ class TestMultiIntoPython:
         assert recipe.one(bridge, uni.nullItem()) is None
         made = bridge.java_class("io.smallrye.mutiny.Uni").createFrom().item("two")
         assert isinstance(bridge.from_jvm(made), pyrs.Maybe)
-        back: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just(3), java_type="io.smallrye.mutiny.Uni"))
-        assert back.subscribeAsCompletionStage().get() == 3
+        as_uni: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just(3), java_type="io.smallrye.mutiny.Uni"))
+        assert as_uni.subscribeAsCompletionStage().get() == 3
         assert bridge.from_jvm(uni.item("one").toMulti()).collect(timeout=DEADLINE) == ["one"]
         with pytest.raises(JavaError, match="no such row"):
             recipe.one(bridge, uni.failure(bridge.java_class("java.lang.IllegalStateException")("no such row")))
@@ -103,7 +103,7 @@ class TestPythonIntoMulti:
         assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """Collecting requests Long.MAX_VALUE, ``emitOn`` a few at a time."""
+        """``collect`` requests Long.MAX_VALUE; ``emitOn`` requests eight elements at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert len(recipe.one(bridge, recipe.as_multi(bridge, numbers).collect().asList())) == MANY

@@ -259,7 +259,7 @@ class TestCopy:
         assert other.value("SELECT count(*) FROM readings") == 0
         assert not received.ended
 
-    def test_cancel_while_the_server_waits(
+    def test_cancel_ends_a_copy_that_waits_for_the_server(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, locked: Database, pid: int
     ) -> None:
         watched = Endless()
@@ -291,7 +291,7 @@ class TestCopy:
 
 
 class TestNotifications:
-    def test_notifications_arrive(
+    def test_notifications_arrive_in_order_on_demand(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
@@ -310,7 +310,7 @@ class TestNotifications:
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         received = TestSubscriber(timeout=DEADLINE)
-        recipe.notifications(bridge, connection, "news", most=2).subscribe(received)
+        recipe.notifications(bridge, connection, "news", max_buffered=2).subscribe(received)
         other.until("LISTEN news", LAST_STATEMENT, pid)
         spoken = "SELECT count(pg_notify('news', 'number ' || n)) FROM generate_series(0, 999) n"
         assert other.value(spoken) == 1000

@@ -78,7 +78,7 @@ class TestChannelIntoPython:
         assert channel.isClosed()
         assert not received.ended
 
-    def test_cancel_of_an_idle_receiver(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
+    def test_cancel_releases_an_idle_receiver(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 1)

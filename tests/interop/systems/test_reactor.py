@@ -166,12 +166,12 @@ class TestPythonInTheMiddle:
 
 
 class TestStepVerifier:
-    def test_step_verifier_passes(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_step_verifier_accepts_a_conforming_publisher(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: iter(range(1, 6)))
         recipe.verify_counts(bridge, source, 5)
         assert source.emitted == 5
 
-    def test_step_verifier_fails(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_step_verifier_reports_an_unexpected_element(self, bridge: Bridge, recipe: ModuleType) -> None:
         with pytest.raises(JavaError, match="expected value: 3; actual value: 4") as caught:
             recipe.verify_counts(bridge, pyrs.just(1, 2, 4), 3)
         assert caught.value.java_class == "java.lang.AssertionError"

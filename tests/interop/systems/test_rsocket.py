@@ -112,13 +112,13 @@ class TestClient:
         _, peer = connected_to(lambda request: pyrs.from_iterable(numbers(500)))
         assert program.first_hundred("127.0.0.1", peer.port) == list(numbers(100))
 
-    def test_request_stream(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+    def test_request_stream_returns_every_payload(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(int(request))))
         stream = recipe.request_stream(bridge, client, b"500")
         assert stream.collect(timeout=DEADLINE) == list(numbers(500))
         assert stream.count().block(DEADLINE) == 500  # a separate request
 
-    def test_payloads_as_references(self, bridge: Bridge, connected_to: Any) -> None:
+    def test_payloads_can_be_received_as_references(self, bridge: Bridge, connected_to: Any) -> None:
         client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(3)))
         request = bridge.java_class("io.rsocket.util.DefaultPayload").create(b"")
         payloads = bridge.from_jvm(client.requestStream(request), convert="references").collect(timeout=DEADLINE)
@@ -138,7 +138,9 @@ class TestClient:
         assert peer.cancelled.wait(DEADLINE)
         assert received.elements == list(numbers(5))
 
-    def test_request_channel(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+    def test_request_channel_exchanges_every_payload(
+        self, bridge: Bridge, recipe: ModuleType, connected_to: Any
+    ) -> None:
         client, _ = connected_to(lambda requests: requests.map(lambda number: b"%d" % (10 * int(number))))
         sent = Watched(lambda: numbers(300))
         stream = recipe.request_channel(bridge, client, sent)
@@ -208,7 +210,7 @@ class TestServer:
         answers = from_rsocket(lambda: client.request_stream(Payload(request)), loop=background_loop())
         return answers.map(lambda payload: payload.data)
 
-    def test_request_stream(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_server_answers_a_request_stream(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         client = asking(recipe.serve_stream(bridge, lambda request: pyrs.from_iterable(numbers(int(request)))))
         assert self.stream(client, b"500").collect(timeout=DEADLINE) == list(numbers(500))
 
@@ -224,7 +226,7 @@ class TestServer:
         received.cancel()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_request_channel(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_server_answers_a_request_channel(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         server = recipe.serve_channel(bridge, lambda requests: requests.map(lambda number: b"%d" % (10 * int(number))))
         client = asking(server)
 

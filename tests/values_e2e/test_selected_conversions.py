@@ -62,12 +62,16 @@ FITTING: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("wish", "value", "expected"), FITTING, ids=[f"{wish}-{value!r}"[:50] for wish, value, _ in FITTING]
+    ("element_type", "value", "expected"),
+    FITTING,
+    ids=[f"{java_type}-{value!r}"[:50] for java_type, value, _ in FITTING],
 )
-def test_element_type(bridge: Bridge, java: Java, wish: str, value: Any, expected: str) -> None:
-    # A Date says itself in the zone of the JVM.
-    text = described(java, bridge, value, element_type=wish)
-    assert text == expected or (wish == "java.util.Date" and text.startswith(expected))
+def test_element_type_selects_the_java_class(
+    bridge: Bridge, java: Java, element_type: str, value: Any, expected: str
+) -> None:
+    # toString of a Date uses the time zone of the JVM.
+    text = described(java, bridge, value, element_type=element_type)
+    assert text == expected or (element_type == "java.util.Date" and text.startswith(expected))
 
 
 UNFIT: list[tuple[str, Any, str]] = [
@@ -91,12 +95,14 @@ UNFIT: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wish", "value", "python"), UNFIT, ids=[f"{wish}-{value!r}"[:50] for wish, value, _ in UNFIT])
+@pytest.mark.parametrize(
+    ("element_type", "value", "python"), UNFIT, ids=[f"{java_type}-{value!r}"[:50] for java_type, value, _ in UNFIT]
+)
 def test_an_element_that_does_not_fit_names_both_types(
-    bridge: Bridge, java: Java, wish: str, value: Any, python: str
+    bridge: Bridge, java: Java, element_type: str, value: Any, python: str
 ) -> None:
-    message = java.call(error_in_java(java, bridge, value, element_type=wish), "getMessage")
-    assert wish in message or wish.partition("<")[2].rstrip(">") in message
+    message = java.call(error_in_java(java, bridge, value, element_type=element_type), "getMessage")
+    assert element_type in message or element_type.partition("<")[2].rstrip(">") in message
     assert python in message
 
 
@@ -132,40 +138,44 @@ class TestConvert:
         return java.static("interop.Table", "publisher", "LinkedList")
 
     @pytest.mark.parametrize("convert", [None, "auto"])
-    def test_auto(self, bridge: Bridge, points: Any, lists: Any, convert: str | None) -> None:
+    def test_auto_converts_collections_and_keeps_beans(
+        self, bridge: Bridge, points: Any, lists: Any, convert: str | None
+    ) -> None:
         assert isinstance(to_python(bridge, points, convert), JavaObject)
         assert to_python(bridge, lists, convert) == [1, 2]
 
-    def test_values(self, bridge: Bridge, points: Any, lists: Any) -> None:
+    def test_values_converts_beans(self, bridge: Bridge, points: Any, lists: Any) -> None:
         assert to_python(bridge, points, "values") == {"x": 1, "y": 2}
         assert to_python(bridge, lists, "values") == [1, 2]
 
-    def test_values_of_what_has_none(self, bridge: Bridge, java: Java) -> None:
+    def test_values_refuses_an_object_without_properties(self, bridge: Bridge, java: Java) -> None:
         error = error_in_python(
             bridge, java.static("interop.Sources", "one", java.static("interop.Table", "thing")), "values"
         )
         assert isinstance(error, ConversionError)
         assert "interop.Table$Hidden" in str(error)
 
-    def test_references(self, bridge: Bridge, java: Java, points: Any, lists: Any) -> None:
+    def test_references_keeps_collections_in_java(self, bridge: Bridge, java: Java, points: Any, lists: Any) -> None:
         assert isinstance(to_python(bridge, points, "references"), JavaObject)
         found = to_python(bridge, lists, "references")
         assert isinstance(found, JavaObject)
         assert found.size() == 2
         assert to_python(bridge, java.static("interop.Table", "publisher", "Long"), "references") == 2**63 - 1
 
-    def test_by_class(self, bridge: Bridge, java: Java, points: Any, lists: Any) -> None:
-        wishes = {"interop.Table$Point": "values", "java.util.List": "references"}
-        assert to_python(bridge, points, wishes) == {"x": 1, "y": 2}
-        assert isinstance(to_python(bridge, lists, wishes), JavaObject)
-        assert to_python(bridge, java.static("interop.Table", "publisher", "Map"), wishes)["a"] == 1
+    def test_a_mapping_selects_the_conversion_by_class(
+        self, bridge: Bridge, java: Java, points: Any, lists: Any
+    ) -> None:
+        by_class = {"interop.Table$Point": "values", "java.util.List": "references"}
+        assert to_python(bridge, points, by_class) == {"x": 1, "y": 2}
+        assert isinstance(to_python(bridge, lists, by_class), JavaObject)
+        assert to_python(bridge, java.static("interop.Table", "publisher", "Map"), by_class)["a"] == 1
 
-    def test_of_a_subscriber(self, bridge: Bridge, java: Java, points: Any) -> None:
+    def test_convert_applies_to_a_subscriber(self, bridge: Bridge, java: Java, points: Any) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         java.static("interop.Functions", "subscribe", points, bridge.to_jvm(received, convert="values"))
         assert received.await_complete() == [{"x": 1, "y": 2}]
 
-    def test_of_a_stage(self, bridge: Bridge, java: Java, points: Any, recorder: Any) -> None:
+    def test_convert_applies_to_a_stage(self, bridge: Bridge, java: Java, points: Any, recorder: Any) -> None:
         stage = bridge.to_jvm_stage(lambda s: s.map(lambda point: point["x"] + point["y"]), convert="values")
         java.static(
             "interop.Functions", "subscribe", java.static("interop.Functions", "assembled", stage, points), recorder
@@ -173,7 +183,7 @@ class TestConvert:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
         assert java.call(recorder, "described") == "Long 3"
 
-    def test_of_a_callable(self, bridge: Bridge, java: Java) -> None:
+    def test_convert_applies_to_a_callable(self, bridge: Bridge, java: Java) -> None:
         function = bridge.to_jvm_callable(lambda point: point["y"], "java.util.function.Function", convert="values")
         point = java.new("interop.Table$Point", 1, 2)
         assert java.static("interop.Functions", "apply", function, point) == "Long 2"
