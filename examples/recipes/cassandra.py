@@ -66,16 +66,16 @@ def rows(
 
 
 def insert(
-    bridge: Bridge, session: JavaObject, table: str, rows: pyrs.Stream[Mapping[str, Any]], *, at_once: int = 16
+    bridge: Bridge, session: JavaObject, table: str, rows: pyrs.Stream[Mapping[str, Any]], *, concurrency: int = 16
 ) -> pyrs.Stream[Mapping[str, Any]]:
-    """Insert the rows, and emit each row once it is written, in that order."""
+    """Insert the rows; emit each row when it is written, in order of completion."""
 
     def run(prepared: JavaObject) -> pyrs.Stream[Mapping[str, Any]]:
         def insert_one(row: Mapping[str, Any]) -> pyrs.Stream[Mapping[str, Any]]:
             written = bridge.from_jvm(session.executeReactive(prepared.bind(json.dumps(row))))
             return pyrs.concat(written, pyrs.just(row))
 
-        return rows.flat_map(insert_one, concurrency=at_once)
+        return rows.flat_map(insert_one, concurrency=concurrency)
 
     statement = f"INSERT INTO {table} JSON ?"
     return pyrs.defer(lambda: bridge.from_jvm(session.prepareAsync(statement))).concat_map(run, prefetch=1)

@@ -50,7 +50,7 @@ def connected(bridge: Bridge, address: str) -> Iterator[JavaObject]:
 
 
 def save(
-    bridge: Bridge, template: JavaObject, index: str, documents: pyrs.Stream[dict[str, Any]], *, at_once: int = 500
+    bridge: Bridge, template: JavaObject, index: str, documents: pyrs.Stream[dict[str, Any]], *, batch_size: int = 500
 ) -> pyrs.Stream[int]:
     """Store documents by sequential bulk requests.
 
@@ -62,7 +62,7 @@ def save(
         saved: pyrs.Stream[Any] = bridge.from_jvm(template.saveAll(batch, place))
         return saved.count()
 
-    return documents.buffer(at_once).concat_map(save_batch, prefetch=1)
+    return documents.buffer(batch_size).concat_map(save_batch, prefetch=1)
 
 
 def search(

@@ -63,7 +63,7 @@ def _counts(bridge: Bridge, statement: JavaObject) -> pyrs.Stream[int]:
 def _bound(bridge: Bridge, statement: JavaObject, values: Sequence[object]) -> JavaObject:
     for position, value in enumerate(values):
         if value is None:
-            statement.bindNull(position, bridge.java_class("java.lang.String"))  # any type will do: H2's NULL has none
+            statement.bindNull(position, bridge.java_class("java.lang.String"))  # H2 ignores the type
         else:
             statement.bind(position, value)
     return statement
@@ -75,7 +75,7 @@ def insert(
     sql: str,
     records: pyrs.Stream[Sequence[object]],
     *,
-    at_once: int = 100,
+    batch_size: int = 100,
 ) -> pyrs.Stream[int]:
     """Run the statement for each record, in batches.
 
@@ -88,13 +88,13 @@ def insert(
             _bound(bridge, statement.add() if number else statement, record)
         return _counts(bridge, statement).to_list().map(sum)
 
-    return records.buffer(at_once).concat_map(insert_batch, prefetch=1)
+    return records.buffer(batch_size).concat_map(insert_batch, prefetch=1)
 
 
 def blob(bridge: Bridge, chunks: pyrs.Publisher[bytes]) -> JavaObject:
-    """Return a value of a ``BLOB`` column for ``changed`` and ``insert``.
+    """Return a value for a ``BLOB`` column, to pass to ``changed`` and ``insert``.
 
-    It is read as bytes.
+    ``rows`` returns such a column as bytes.
     """
     content = bridge.to_jvm(chunks, element_type="java.nio.ByteBuffer")
     made: JavaObject = bridge.java_class("io.r2dbc.spi.Blob").from_(content)

@@ -55,7 +55,7 @@ def by_id(bridge: Bridge, collection: JavaObject, text: str) -> pyrs.Stream[dict
 
 
 def insert(
-    bridge: Bridge, collection: JavaObject, documents: pyrs.Stream[dict[str, Any]], *, at_once: int = 100
+    bridge: Bridge, collection: JavaObject, documents: pyrs.Stream[dict[str, Any]], *, batch_size: int = 100
 ) -> pyrs.Stream[int]:
     """Insert documents in sequential batches; emit the count of each."""
 
@@ -63,7 +63,7 @@ def insert(
         stored: pyrs.Stream[JavaObject] = bridge.from_jvm(collection.insertMany(batch))
         return stored.map(lambda result: len(batch))
 
-    return documents.buffer(at_once).concat_map(insert_batch, prefetch=1)
+    return documents.buffer(batch_size).concat_map(insert_batch, prefetch=1)
 
 
 def upload(

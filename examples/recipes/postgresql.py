@@ -30,7 +30,7 @@ def names(**database: object) -> list[str]:
 def connected(bridge: Bridge, **database: object) -> Iterator[JavaObject]:
     """Open a connection and close it on exit.
 
-    It runs one statement at a time; a second one waits for the first.
+    The connection runs one statement at a time; a second statement waits for the first.
     """
     option = bridge.java_class("io.r2dbc.spi.Option")
     options = bridge.java_class("io.r2dbc.spi.ConnectionFactoryOptions").builder()
@@ -97,15 +97,17 @@ def copy_in(bridge: Bridge, connection: JavaObject, sql: str, chunks: pyrs.Publi
 
 
 def notifications(
-    bridge: Bridge, connection: JavaObject, channel: str, *, most: int = 1000
+    bridge: Bridge, connection: JavaObject, channel: str, *, max_buffered: int = 1000
 ) -> pyrs.Stream[dict[str, Any]]:
     """Return a channel's notifications: dicts of ``name``, ``parameter``, ``processId``.
 
     Args:
         channel: an SQL identifier: never pass untrusted input.
-        most: the number of buffered notifications for a slow Subscriber; beyond it the stream fails.
+        max_buffered: the capacity of the buffer for a slow Subscriber; the stream fails if it overflows.
     """
-    received = bridge.from_jvm(connection.getNotifications().onBackpressureBuffer(most), hot=True, convert="values")
+    received = bridge.from_jvm(
+        connection.getNotifications().onBackpressureBuffer(max_buffered), hot=True, convert="values"
+    )
     listen = pyrs.defer(lambda: changed(bridge, connection, f"LISTEN {channel}").ignore_elements())
     return pyrs.merge(received, listen)
 
@@ -115,7 +117,10 @@ UPSERT = """INSERT INTO totals SELECT * FROM json_to_recordset($1::json) AS new(
 
 
 def add_up(spark: Any, ranges: list[tuple[int, int]], **database: object) -> int:
-    """Add up the orders of each customer, with a task for each range of ids; return the number of written totals."""
+    """Write the total of each customer's orders; return the number of written totals.
+
+    A task reads each range of ids.
+    """
     from pyrs import spark as ps
 
     def read(ids: tuple[int, int]) -> pyrs.Stream[dict[str, Any]]:
@@ -135,7 +140,7 @@ def add_up(spark: Any, ranges: list[tuple[int, int]], **database: object) -> int
 
 
 def connected_task(use: Callable[[Bridge, JavaObject], pyrs.Stream[Any]], **database: object) -> pyrs.Stream[Any]:
-    """Return the stream of ``use``, with a connection for each Subscriber, in the JVM of this process."""
+    """Return the stream of ``use``; each Subscriber has a connection in the JVM of this process."""
 
     def connect(bridge: Bridge) -> pyrs.Stream[Any]:
         return pyrs.using(lambda: connected(bridge, **database), lambda connection: use(bridge, connection))

@@ -28,7 +28,7 @@ def numbers(bridge: Bridge, count: int) -> pyrs.Stream[int]:
 
 
 def first(bridge: Bridge, mono: JavaObject) -> Any:
-    """Return the value of a Mono; None if it is empty."""
+    """Wait for the value of a Mono; return None if it is empty."""
     return bridge.from_jvm(mono.toFuture()).result(timeout_seconds=30)
 
 
@@ -42,7 +42,7 @@ def through_python(
 ) -> JavaObject:
     """Append a Python stage to the Flux.
 
-    ``function`` is called once for each assembly.
+    ``function`` is called once, when the stage is appended.
     """
     transformed: JavaObject = flux.transform(bridge.to_jvm_stage(function))
     return transformed

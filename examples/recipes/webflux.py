@@ -20,7 +20,7 @@ PACKAGES = [
 
 
 def ticks_over_http(count: int) -> list[str]:
-    """Serve a Python stream, and read it with a client."""
+    """Serve a Python stream as server-sent events; return the events that a WebClient receives."""
     with jvm.launch(packages=PACKAGES) as bridge:
         server = serve(bridge, "/ticks", lambda request: pyrs.range(count).map(str))
         try:
@@ -35,7 +35,7 @@ WEB = "org.springframework.web.reactive.function"
 def serve(bridge: Bridge, path: str, publisher_for: Callable[[JavaObject], pyrs.Publisher[str]]) -> JavaObject:
     """Start an HTTP server on a free port.
 
-    The function returns the body for each GET request.
+    ``publisher_for`` returns the body of the response to a GET request.
     """
     media = bridge.java_class("org.springframework.http.MediaType")
     response = bridge.java_class(f"{WEB}.server.ServerResponse")
@@ -43,8 +43,8 @@ def serve(bridge: Bridge, path: str, publisher_for: Callable[[JavaObject], pyrs.
 
     def handle(request: JavaObject) -> JavaObject:
         body = bridge.to_jvm(publisher_for(request), element_type="java.lang.String")
-        answer: JavaObject = response.ok().contentType(media.TEXT_EVENT_STREAM).body(body, text)
-        return answer
+        result: JavaObject = response.ok().contentType(media.TEXT_EVENT_STREAM).body(body, text)
+        return result
 
     handler = bridge.to_jvm_callable(handle, f"{WEB}.server.HandlerFunction")
     get = bridge.java_class(f"{WEB}.server.RequestPredicates").GET(path)
@@ -52,9 +52,9 @@ def serve(bridge: Bridge, path: str, publisher_for: Callable[[JavaObject], pyrs.
 
 
 def listen(bridge: Bridge, routes: JavaObject) -> JavaObject:
-    """Start Reactor Netty's server for a RouterFunction.
+    """Start the server of Reactor Netty for a RouterFunction.
 
-    ``port()`` is its port, ``disposeNow()`` stops it.
+    ``port()`` returns its port, and ``disposeNow()`` stops it.
     """
     handler = bridge.java_class(f"{WEB}.server.RouterFunctions").toHttpHandler(routes)
     adapter = bridge.java_class("org.springframework.http.server.reactive.ReactorHttpHandlerAdapter")(handler)
@@ -64,16 +64,16 @@ def listen(bridge: Bridge, routes: JavaObject) -> JavaObject:
 
 
 def events(bridge: Bridge, url: str) -> pyrs.Stream[str]:
-    """Return the data of a stream of server-sent events."""
-    texts = retrieve(bridge, url).bodyToFlux(bridge.java_class("java.lang.String"))
-    stream: pyrs.Stream[str] = bridge.from_jvm(texts)
+    """Return the data fields of the server-sent events at a URL."""
+    data = retrieve(bridge, url).bodyToFlux(bridge.java_class("java.lang.String"))
+    stream: pyrs.Stream[str] = bridge.from_jvm(data)
     return stream
 
 
 def body(bridge: Bridge, url: str) -> pyrs.Stream[bytes]:
-    """Return the body of any response, in the received chunks."""
-    pieces = retrieve(bridge, url).bodyToFlux(bridge.java_class("byte[]"))
-    stream: pyrs.Stream[bytes] = bridge.from_jvm(pieces)
+    """Return the body of a response in the chunks in which it arrives."""
+    chunks = retrieve(bridge, url).bodyToFlux(bridge.java_class("byte[]"))
+    stream: pyrs.Stream[bytes] = bridge.from_jvm(chunks)
     return stream
 
 
@@ -83,11 +83,11 @@ def retrieve(bridge: Bridge, url: str) -> JavaObject:
 
 
 def post(bridge: Bridge, url: str, chunks: pyrs.Publisher[bytes], *, timeout_seconds: float = 30) -> str:
-    """Send a chunked body as the server reads it; return the response."""
+    """Send a chunked body on the server's demand; wait for the response and return it."""
     client = bridge.java_class(f"{WEB}.client.WebClient").create(url)
     sent = client.post().body(bridge.to_jvm(chunks, element_type="byte[]"), bridge.java_class("byte[]"))
-    answer: Any = sent.retrieve().bodyToMono(bridge.java_class("java.lang.String"))
-    return str(bridge.from_jvm(answer.toFuture()).result(timeout_seconds))
+    response: Any = sent.retrieve().bodyToMono(bridge.java_class("java.lang.String"))
+    return str(bridge.from_jvm(response.toFuture()).result(timeout_seconds))
 
 
 print(ticks_over_http(3))
