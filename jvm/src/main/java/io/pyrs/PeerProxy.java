@@ -1,6 +1,6 @@
 package io.pyrs;
 
-/** An object that represents an object of the peer. Sent to the peer, it arrives as that object. */
+/** A proxy for an object of the peer. The peer receives the original object when the proxy is sent to it. */
 public interface PeerProxy {
     /** Returns the identity of the represented object. */
     PeerReference reference();

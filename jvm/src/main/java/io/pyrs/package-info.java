@@ -1,8 +1,8 @@
 /**
- * Types that applications see, and the base of all other packages: the exceptions of Python and of the link, {@link
- * io.pyrs.PyRef}, and the identity of objects that live in Python.
+ * The public types of the jar, and the base of all other packages: exceptions of Python and of the link, {@link
+ * io.pyrs.PyRef}, and the identity of Python objects.
  *
- * <p>Dependencies point one way: bridge, mirror, link.connection, link.session, link.protocol and invoke, value, and
- * this package. A package imports only packages that follow it.
+ * <p>A package imports only packages that follow it in this order: bridge, mirror, link.connection, link.session,
+ * link.protocol and invoke, value, and this package.
  */
 package io.pyrs;

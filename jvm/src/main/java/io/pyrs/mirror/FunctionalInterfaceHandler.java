@@ -10,7 +10,8 @@ import java.lang.reflect.Proxy;
 /**
  * Implements an interface with a single abstract method.
  *
- * <p>Subclasses implement that method. The default methods of the interface stay; equality is identity.
+ * <p>Subclasses implement that method. Default methods of the interface run unchanged, and {@code equals} compares
+ * identity.
  */
 abstract class FunctionalInterfaceHandler implements InvocationHandler {
     final Class<?> type;

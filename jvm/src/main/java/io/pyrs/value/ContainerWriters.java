@@ -100,7 +100,7 @@ final class ContainerWriters {
     }
 
     private static void writeSet(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
-        // An extension's length precedes its content, so the content goes to a separate buffer first.
+        // The length of an extension precedes its content, so the content is first written to a separate buffer.
         ValueBuffer content = new ValueBuffer(256);
         writeArray(value, ((Set<?>) value).toArray(), encoder, content, depth);
         out.packer.packExtensionTypeHeader(ExtensionTypes.SET, content.size());
@@ -109,7 +109,7 @@ final class ContainerWriters {
 
     private static void writeMap(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
         int within = encoder.deeper(value, depth);
-        // A snapshot, since the size of a concurrent map may differ from the number of entries that it iterates.
+        // Copy the entries, because the size of a concurrent map may differ from the number of iterated entries.
         Object[] entries = ((Map<?, ?>) value).entrySet().toArray();
         out.packer.packMapHeader(entries.length);
         for (Object each : entries) {

@@ -23,14 +23,15 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Accepts the one connection that proves the token, on an ephemeral port of 127.0.0.1, and closes the port.
+ * Listens on an ephemeral port of 127.0.0.1 until one connection proves the token, then closes the port.
  *
- * <p>An unauthenticated connection has five seconds for its proof. At most eight are open at a time: a ninth closes the
- * oldest, so that connections without the token cannot block the one with it. The port closes after thirty seconds.
+ * <p>An unauthenticated connection must send its proof within five seconds. At most eight of them are open at a time: a
+ * ninth closes the oldest, so that connections without the token cannot keep out the one that has it. If no connection
+ * proves the token, the port closes after thirty seconds.
  */
 final class Listener {
     static final int MAX_UNPROVEN = Limits.of("handshake.connections");
-    private static final long ACCEPTOR_ENDS_MILLIS = 5_000; // generous, for a machine under load
+    private static final long ACCEPTOR_JOIN_MILLIS = 5_000; // a loaded machine may need seconds
     static final int UNPROVEN_MILLIS = Limits.of("handshake.connection_ms");
     static final int OPEN_MILLIS = Limits.of("handshake.listener_ms");
 
@@ -48,7 +49,7 @@ final class Listener {
     private final Outcome outcome;
     private final ServerSocket server;
     private final ArrayDeque<Socket> unproven = new ArrayDeque<>();
-    private boolean over;
+    private boolean finished;
     private int accepted;
     private volatile Thread acceptor;
 
@@ -152,7 +153,7 @@ final class Listener {
         InputStream in = socket.getInputStream();
         byte[] buffer = new byte[256];
         while (true) {
-            // The deadline covers the whole handshake, so a slow sender gains no time.
+            // The deadline covers the whole handshake: a peer that sends single bytes must not extend it.
             long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
             if (left <= 0) {
                 throw new SocketTimeoutException("no proof in time");
@@ -176,7 +177,7 @@ final class Listener {
             return; // never started
         }
         try {
-            waiting.join(ACCEPTOR_ENDS_MILLIS);
+            waiting.join(ACCEPTOR_JOIN_MILLIS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }
@@ -188,10 +189,10 @@ final class Listener {
 
     /** Closes the port and clears the token. Returns whether this is the first call. */
     private synchronized boolean finish() {
-        if (over) {
+        if (finished) {
             return false;
         }
-        over = true;
+        finished = true;
         Arrays.fill(token, (byte) 0);
         try {
             server.close();
@@ -201,7 +202,7 @@ final class Listener {
         return true;
     }
 
-    /** Closes the port before a connection proved the token. */
+    /** Closes the port and all connections, unless a connection has proved the token. */
     void close() {
         if (finish()) {
             List<Socket> left;

@@ -79,7 +79,7 @@ public class FramesTest {
         assertTrue(count.getMessage().startsWith("malformed frame: 2 unfinished"), count.getMessage());
     }
 
-    /** Returns the frames of a NEXT of one extension that announces {@code announced} bytes. */
+    /** Returns the frames of a NEXT with one extension whose header announces {@code announced} bytes. */
     private static byte[] extensionFrames(long id, int announced, byte[] body, int fragment) {
         body[0] = (byte) 0x91;
         body[1] = (byte) 0xc9;
@@ -103,7 +103,7 @@ public class FramesTest {
 
     @Test
     public void announcedMessageIsJoinedFromReadsOfAnySize() throws IOException {
-        for (int difference : new int[] {0, 300_000, -300_000}) { // a wrong announcement changes no byte
+        for (int difference : new int[] {0, 300_000, -300_000}) { // a wrong size must not change the message
             for (int step : new int[] {997, 65_536, 131_072, 1 << 22}) {
                 byte[] body = randomBody(700_000);
                 byte[] bytes = extensionFrames(3, body.length - 7 + difference, body, Frames.MAX_FRAGMENT);
@@ -153,7 +153,7 @@ public class FramesTest {
     }
 
     @Test
-    public void announcedSizeCountsBeforeItIsAllocated() {
+    public void announcedSizeCountsAgainstTheLimitBeforeAllocation() {
         FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH, 9, 1_500_000);
         byte[] body = randomBody(700_000);
         for (int round = 0; round < 3; round++) { // finished messages do not count

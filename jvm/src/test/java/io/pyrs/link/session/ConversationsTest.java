@@ -33,7 +33,7 @@ import reactor.core.CorePublisher;
 import reactor.core.CoreSubscriber;
 import reactor.util.context.Context;
 
-/** Replays the shared conversations of one stream on a session without socket and threads. */
+/** Replays the shared conversations, each of one stream, on a session without a socket or threads. */
 public class ConversationsTest {
     private static final long HANDLE = 7;
 
@@ -55,11 +55,11 @@ public class ConversationsTest {
         harness.quiet();
     }
 
-    /** Represents the user on this side and the peer on the other. */
+    /** Plays the parts of the user on this side and of the peer on the other side. */
     private static final class Harness implements CorePublisher<Object> {
         private final boolean consumer;
         private final boolean exact;
-        private final DirectSession inline;
+        private final DirectSession direct;
         private final RecordingSubscriber user = new RecordingSubscriber();
         private final Queue<List<Object>> calls = new ArrayDeque<>();
         private final ErrorCodec errors = new ErrorCodec(new SentErrors());
@@ -69,17 +69,17 @@ public class ConversationsTest {
         Harness(boolean consumer, int maxPrefetch, boolean exact) {
             this.consumer = consumer;
             this.exact = exact;
-            inline = new DirectSession(maxPrefetch);
+            direct = new DirectSession(maxPrefetch);
             if (!consumer) {
                 id = 1;
                 for (int i = 1; i < HANDLE; i++) {
-                    inline.session.own(new Object());
+                    direct.session.own(new Object());
                 }
-                assertEquals(inline.session.own(this), HANDLE);
+                assertEquals(direct.session.own(this), HANDLE);
             }
         }
 
-        /** The Subscriber is one of Reactor if there is a Context. */
+        /** Records the call, with the Context if the Subscriber is a CoreSubscriber. */
         @Override
         public void subscribe(Subscriber<? super Object> subscriber) {
             upstream = subscriber;
@@ -98,7 +98,7 @@ public class ConversationsTest {
             subscribe((Subscriber<? super Object>) subscriber);
         }
 
-        /** The recording Subscriber, with a Context. */
+        /** Forwards signals to the recording Subscriber, and has a Context. */
         private final class ContextualSubscriber implements CoreSubscriber<Object> {
             private final Context context;
 
@@ -155,7 +155,7 @@ public class ConversationsTest {
                     matches(calls.poll(), (List<?>) value);
                     break;
                 case "lost":
-                    inline.session.lost(
+                    direct.session.lost(
                             "broken".equals(value)
                                     ? new LinkBrokenException("gone")
                                     : new LinkClosedException("closed"));
@@ -164,10 +164,10 @@ public class ConversationsTest {
                     quiet();
                     break;
                 case "streams":
-                    assertEquals(inline.session.streamsLive(), Vectors.number(value));
+                    assertEquals(direct.session.streamsLive(), Vectors.number(value));
                     break;
                 default:
-                    throw new AssertionError("no such step: " + step);
+                    throw new AssertionError("unknown step: " + step);
             }
         }
 
@@ -175,8 +175,8 @@ public class ConversationsTest {
             switch (what) {
                 case "subscribe":
                     StreamOptions options = StreamOptions.of(Map.of("exact", exact), null);
-                    inline.session.subscribe(
-                            new PeerReference(inline.session.handles(), ObjectKind.PUBLISHER, HANDLE),
+                    direct.session.subscribe(
+                            new PeerReference(direct.session.handles(), ObjectKind.PUBLISHER, HANDLE),
                             step.containsKey("context")
                                     ? new ContextualSubscriber((Map<?, ?>) step.get("context"))
                                     : user,
@@ -219,7 +219,7 @@ public class ConversationsTest {
         private void receive(List<?> frame) {
             String type = (String) frame.get(0);
             Object value = frame.size() > 1 ? frame.get(1) : null;
-            Codec codec = inline.session.codec();
+            Codec codec = direct.session.codec();
             byte[] bytes;
             switch (type) {
                 case "SUBSCRIBE":
@@ -243,7 +243,7 @@ public class ConversationsTest {
                 default:
                     bytes = Frames.frame(FrameType.ERROR, id, errors.encode(new IllegalStateException((String) value)));
             }
-            new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length).forEach(inline.session::receive);
+            new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length).forEach(direct.session::receive);
         }
 
         private static Object option(Object value) {
@@ -256,8 +256,8 @@ public class ConversationsTest {
         }
 
         private void sent(List<?> expected) {
-            Frame frame = inline.sent.poll();
-            assertNotNull(frame, "nothing was sent instead of " + expected);
+            Frame frame = direct.sent.poll();
+            assertNotNull(frame, "no frame was sent; expected " + expected);
             assertEquals(frame.type.name(), expected.get(0));
             if (consumer && frame.type == FrameType.SUBSCRIBE) {
                 id = frame.id;
@@ -266,7 +266,7 @@ public class ConversationsTest {
             Object value = expected.size() > 1 ? expected.get(1) : null;
             switch (frame.type) {
                 case SUBSCRIBE:
-                    List<?> body = (List<?>) inline.session.codec().decode(frame.body);
+                    List<?> body = (List<?>) direct.session.codec().decode(frame.body);
                     assertEquals(body.get(0), Vectors.number(value));
                     assertEquals(
                             ((Map<?, ?>) body.get(1)).get("context"), expected.size() > 2 ? expected.get(2) : null);
@@ -277,7 +277,7 @@ public class ConversationsTest {
                 case NEXT:
                     List<Object> elements = new ArrayList<>();
                     ((List<?>) value).forEach(each -> elements.add(Vectors.number(each)));
-                    assertEquals(inline.session.codec().decode(frame.body), elements);
+                    assertEquals(direct.session.codec().decode(frame.body), elements);
                     break;
                 case ERROR:
                     String message =
@@ -290,7 +290,7 @@ public class ConversationsTest {
         }
 
         private static void matches(List<Object> seen, List<?> expected) {
-            assertNotNull(seen, "nothing was received instead of " + expected);
+            assertNotNull(seen, "no signal was received; expected " + expected);
             assertEquals(seen.get(0), expected.get(0));
             if (expected.size() > 1 && expected.get(1) instanceof Map) {
                 assertEquals(seen.get(1), expected.get(1));
@@ -302,7 +302,7 @@ public class ConversationsTest {
         }
 
         void quiet() {
-            assertNull(inline.sent.peek(), "unexpected frame");
+            assertNull(direct.sent.peek(), "unexpected frame");
             assertNull(user.signals.peek(), "unexpected signal");
             assertNull(calls.peek(), "unexpected call");
         }

@@ -19,8 +19,8 @@ public class OutboxTest {
     public void largeBodyIsFragmentedAndJoined() {
         byte[] body = new byte[3 * Frames.MAX_BODY + 7];
         new Random(1).nextBytes(body);
-        byte[] behindRoom = new byte[Frames.HEADER + body.length];
-        System.arraycopy(body, 0, behindRoom, Frames.HEADER, body.length);
+        byte[] withHeaderSpace = new byte[Frames.HEADER + body.length];
+        System.arraycopy(body, 0, withHeaderSpace, Frames.HEADER, body.length);
         FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
         List<Frame> messages = new ArrayList<>();
         List<Integer> sizes = new ArrayList<>();
@@ -37,7 +37,7 @@ public class OutboxTest {
                 },
                 () -> {});
         outbox.open();
-        outbox.ready(new OutgoingMessage(FrameType.NEXT, 6, behindRoom, CollectedReferences.NONE));
+        outbox.ready(new OutgoingMessage(FrameType.NEXT, 6, withHeaderSpace, CollectedReferences.NONE));
         outbox.write();
         assertEquals(sizes, List.of(Frames.MAX_BODY, Frames.MAX_BODY, Frames.MAX_BODY, 7));
         assertEquals(messages.size(), 1);
@@ -45,14 +45,14 @@ public class OutboxTest {
     }
 
     @Test
-    public void endOfABodyInAnotherBufferIsFragmentedWithIt() {
+    public void bodyInTwoBuffersIsFragmentedAsOne() {
         byte[] tail = new byte[2 * Frames.MAX_FRAGMENT + 7];
         new Random(1).nextBytes(tail);
-        for (int own : new int[] {0, 3, Frames.MAX_FRAGMENT - 1, Frames.MAX_FRAGMENT, Frames.MAX_FRAGMENT + 1}) {
-            byte[] bytes = new byte[Frames.HEADER + own];
+        for (int headLength : new int[] {0, 3, Frames.MAX_FRAGMENT - 1, Frames.MAX_FRAGMENT, Frames.MAX_FRAGMENT + 1}) {
+            byte[] bytes = new byte[Frames.HEADER + headLength];
             Arrays.fill(bytes, (byte) 5);
             byte[] body = Arrays.copyOfRange(bytes, Frames.HEADER, bytes.length + tail.length);
-            System.arraycopy(tail, 0, body, own, tail.length);
+            System.arraycopy(tail, 0, body, headLength, tail.length);
             FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
             List<Frame> messages = new ArrayList<>();
             Outbox outbox = new Outbox(
@@ -89,7 +89,7 @@ public class OutboxTest {
                 new Outbox.Sink() {
                     @Override
                     public void write(byte[] bytes, int offset, int length) {
-                        written.add((bytes[offset + 4] & 0x7f) + ":" + bytes[offset + 12]);
+                        written.add((bytes[offset + 4] & 0x7f) + ":" + bytes[offset + 12]); // type:stream
                     }
 
                     @Override

@@ -1,6 +1,6 @@
 package org.springframework.core.io.buffer;
 
-/** Test double of a buffer that its receiver releases. */
+/** Stands in for the Spring interface of this name: a buffer that its receiver must release. */
 public interface PooledDataBuffer extends DataBuffer {
     boolean release();
 }
