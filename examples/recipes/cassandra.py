@@ -49,7 +49,7 @@ def connect(bridge: Bridge, host: str, port: int, datacenter: str, *, request_se
 def rows(
     bridge: Bridge, session: JavaObject, query: str, *parameters: Any, page_size: int = 1000
 ) -> pyrs.Stream[dict[str, Any]]:
-    """Return the rows as dicts by column name; each Subscriber runs the query anew.
+    """Return the rows as dicts by column name; each subscription runs the query.
 
     Args:
         parameters: the values for the question marks of the query. An int is a bigint;

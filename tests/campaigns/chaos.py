@@ -378,7 +378,7 @@ class Chaos:
         )
 
     def spark_is_stopped(self, random: Random) -> None:
-        """``spark.stop()``: streams that are not Spark's go on."""
+        """Call ``spark.stop()``: other streams of the bridge continue."""
         jar = next(Path(jvm.__file__).parent.glob("jars/reactive-streams-*.jar"))
         with self.start(SPARK, f"{self.classes}:{jar}", str(random.uniform(0, 0.5))) as driver:
             try:
@@ -388,7 +388,7 @@ class Chaos:
         assert driver.returncode == 0, said[-3_000:]
 
     def process_is_forked(self, random: Random) -> None:
-        """Forks: the bridge is closed in a child, and its streams go on in the parent."""
+        """Fork: the bridge is closed in the child, and its streams continue in the parent."""
         with jvm.connect(self.plain.gateway) as bridge:
             source = bridge.from_jvm(self.java.Parties.Range(COUNT))
             subscriber, sink = recording(10, 1), self.java.Parties.Counting(10, 1, False)

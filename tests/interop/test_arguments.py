@@ -1,4 +1,4 @@
-"""Java objects that Python holds can be arguments of Java calls, whatever created them."""
+"""Python can pass every Java object that it holds to a Java call, including errors and objects of other bridges."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SUBMISSIONS = "java.util.concurrent.SubmissionPublisher"
 
 
 def sink_of(java: Java) -> Any:
-    """Create a sink that emits each element to the current Subscribers, whatever their demand."""
+    """Create a sink that emits each element to the current Subscribers regardless of demand."""
     many = java.call(java.static("reactor.core.publisher.Sinks", "many"), "multicast")
     sink = java.call(many, "onBackpressureBuffer", 256, False)
     # The first Subscriber of such a sink would receive the earlier elements.

@@ -249,7 +249,7 @@ def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
         from pyrs.jvm.gateways import launch_gateway
         struck = threading.Event()
         def strike(number, frame):
-            # One alone: those that are still on their way would strike what follows.
+            # Raise once: signals that arrive later would interrupt the code after the wait.
             if not struck.is_set():
                 struck.set()
                 raise KeyboardInterrupt
@@ -259,7 +259,7 @@ def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
         started = threading.Event()
         def interrupt():
             started.wait(30)
-            # More than one: CPython overlooks a signal that meets the very moment in which a wait begins.
+            # Send several signals: CPython misses one that arrives in the moment in which a wait begins.
             while not struck.wait(0.2):
                 os.kill(os.getpid(), signal.SIGINT)
         threading.Thread(target=interrupt).start()

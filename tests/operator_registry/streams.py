@@ -231,7 +231,7 @@ GROUPING = [
     Row(
         {"buffer(seconds)": Sample(lambda s: s.buffer(seconds=0.001), None, conformance=Conformance(hot=True))},
         demand="ahead: `prefetch` (256), or `count` if that is less",
-        slow="slows; a due list goes on filling",
+        slow="slows; a due list receives elements until it is requested",
         holds="a list and the prefetched elements",
         variant="by time",
     ),

@@ -1,4 +1,4 @@
-"""from_stream with explicit acknowledgement: at least once, whatever operators follow and whenever the driver dies."""
+"""from_stream with explicit acknowledgement: delivery at least once, after any operators and kills of the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Py4J gateway of real drivers: where the jar goes, and that a Ctrl-C costs nobody a call."""
+"""The Py4J gateway of real drivers: loading of the jar, and calls that survive a Ctrl-C."""
 
 from __future__ import annotations
 

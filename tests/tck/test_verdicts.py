@@ -1,4 +1,4 @@
-"""A test has a verdict whatever the user's code does: hooks that return None, raise or block, endless tests."""
+"""Every test has a verdict, also if hooks return None, raise or block, or the test does not terminate."""
 
 from __future__ import annotations
 

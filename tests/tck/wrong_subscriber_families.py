@@ -345,7 +345,7 @@ def _uses_the_first(self: Any, subscription: Any) -> None:
 
 
 def _without(signal: str, state: str) -> Callable[..., None]:
-    """Return a signal that is forgotten if the Subscriber has not requested, or if it has."""
+    """Return a signal method that ignores its signal before the first request, or after it."""
 
     def send(self: Any, *arguments: Any) -> None:
         if self.requested is (state == "without"):

@@ -253,7 +253,7 @@ def test_no_thread_remains_after_the_tests(referee: JavaReferee) -> None:
 
     for _ in range(5):
         assert referee.judge(_Processor, COMPLETES).status is Status.PASSED
-    eventually(lambda: not left(), lambda: f"{left()} go on")
+    eventually(lambda: not left(), lambda: f"{left()} still run")
 
 
 def test_skips_of_hooks_are_reported(referee: JavaReferee) -> None:

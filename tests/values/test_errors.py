@@ -95,7 +95,7 @@ def test_returned_exception_is_the_same_object() -> None:
     wire = exception_to_wire(error, originals)
     wire[0] = 1
     assert wire_to_exception(wire, originals) is error
-    wire[1] = 999  # forgotten, so it is built from the data
+    wire[1] = 999  # an unknown number, so the error is created from the data
     built = wire_to_exception(wire, originals)
     assert isinstance(built, JavaError)
     assert built.java_class == "LookupError"

@@ -127,12 +127,12 @@ public final class Sources {
 
     /** 2.13: emits null. */
     public static Publisher<Object> nullElement() {
-        return rude(subscriber -> subscriber.onNext(null));
+        return onFirstRequest(subscriber -> subscriber.onNext(null));
     }
 
     /** 1.1: emits far more elements than requested. */
     public static Publisher<Object> beyondDemand(int count) {
-        return rude(subscriber -> {
+        return onFirstRequest(subscriber -> {
             for (int i = 0; i < count; i++) {
                 subscriber.onNext(i);
             }
@@ -142,23 +142,23 @@ public final class Sources {
 
     /** 1.7: emits two terminal signals. */
     public static Publisher<Object> twoTerminalSignals() {
-        return rude(subscriber -> {
+        return onFirstRequest(subscriber -> {
             subscriber.onComplete();
-            subscriber.onError(new IllegalStateException("the second ending"));
+            subscriber.onError(new IllegalStateException("the second terminal signal"));
         });
     }
 
-    private interface Rudeness {
-        void signal(Subscriber<? super Object> subscriber);
+    private interface Signals {
+        void sendTo(Subscriber<? super Object> subscriber);
     }
 
-    private static Publisher<Object> rude(Rudeness rudeness) {
+    private static Publisher<Object> onFirstRequest(Signals signals) {
         return subscriber -> subscriber.onSubscribe(new Subscription() {
             private final AtomicBoolean done = new AtomicBoolean();
 
             @Override public void request(long n) {
                 if (done.compareAndSet(false, true)) {
-                    rudeness.signal(subscriber);
+                    signals.sendTo(subscriber);
                 }
             }
 

@@ -70,7 +70,7 @@ public final class ValueBuffer {
         return taken;
     }
 
-    /** Appends the content of an array-backed buffer that nobody changes. */
+    /** Appends the content of an array-backed buffer, which must not change afterwards. */
     void writeConstant(ByteBuffer content, int depth) throws IOException {
         int size = content.remaining();
         if (depth > 0 || size < smallestAttached) {

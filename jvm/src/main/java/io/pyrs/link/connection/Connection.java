@@ -169,7 +169,7 @@ public final class Connection {
             }
             parked = false;
             if (outbox.isFilling()) {
-                // A frame of few elements costs as much as a full one, which the emitting thread writes by itself.
+                // A frame of few elements costs as much as a full one. The emitting thread writes full frames itself.
                 LockSupport.parkNanos(this, BURST_NANOS);
             }
             try {

@@ -25,7 +25,7 @@ final class OutgoingMessage extends Outbox.Source {
     }
 
     /**
-     * @param tail the end of the body, an array-backed buffer that nobody changes; null for none
+     * @param tail the end of the body, an array-backed buffer that must not change; null for none
      */
     OutgoingMessage(FrameType type, long id, byte[] bytes, ByteBuffer tail, CollectedReferences references) {
         this.type = type;

@@ -1,4 +1,4 @@
-"""The tests that the documentation names exist."""
+"""Every test that the documentation names exists."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def functions(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_a_named_test_exists(name: str) -> None:
+def test_a_documented_test_exists(name: str) -> None:
     path, _, function = name.partition("::")
     assert function in functions(ROOT / path)
 
 
 @pytest.mark.parametrize("name", JAVA_TESTS)
-def test_a_named_java_test_exists(name: str) -> None:
+def test_a_documented_java_test_exists(name: str) -> None:
     kind, _, method = name.partition(".")
     (path,) = (ROOT / "jvm" / "src" / "test").rglob(f"{kind}.java")
     assert f"void {method}(" in path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Classes of Akka and R2DBC as values and back."""
+"""Conversion of classes of Akka and R2DBC, in both directions."""
 
 from __future__ import annotations
 
