@@ -73,7 +73,7 @@ def table(spark: Any, rows: int, partitions: int = 8) -> Any:
     return spark.range(0, rows, 1, partitions).selectExpr("id", "id * 0.5d as half", "concat('row-', id) as name")
 
 
-def slow(spark: Any, partitions: int) -> Any:
+def slow_partitions(spark: Any, partitions: int) -> Any:
     """Create partitions of one row that take 200 milliseconds each."""
     df = spark.range(0, partitions, 1, partitions)
 
@@ -101,7 +101,7 @@ def count_of(elements: Iterable[Any]) -> int:
     return count
 
 
-def of_stream(make: Callable[[int], Any], size: Callable[[Any], int] | None = None) -> Callable[[int], float]:
+def run_of_stream(make: Callable[[int], Any], size: Callable[[Any], int] | None = None) -> Callable[[int], float]:
     def run(elements: int) -> float:
         stream = make(elements)
 
@@ -121,20 +121,20 @@ def of_stream(make: Callable[[int], Any], size: Callable[[Any], int] | None = No
     return run
 
 
-def of_iterator(make: Callable[[int], Any]) -> Callable[[int], float]:
+def run_of_iterator(make: Callable[[int], Any]) -> Callable[[int], float]:
     return lambda elements: timed(lambda: count_of(make(elements).toLocalIterator(prefetchPartitions=True)), elements)
 
 
 def local_iterator(spark: Any, rows: int) -> Contender:
-    return Contender("toLocalIterator", rows, of_iterator(lambda n: table(spark, n)))
+    return Contender("toLocalIterator", rows, run_of_iterator(lambda n: table(spark, n)))
 
 
 def shaped(spark: Any, as_: str) -> Contender:
-    return Contender("ours", MILLION, of_stream(lambda n: ps.from_dataframe(table(spark, n), as_=as_)))
+    return Contender("ours", MILLION, run_of_stream(lambda n: ps.from_dataframe(table(spark, n), as_=as_)))
 
 
 def batches(spark: Any) -> Sequence[Contender]:
-    ours = of_stream(lambda n: ps.from_dataframe(table(spark, n), as_="arrow"), lambda batch: batch.num_rows)
+    ours = run_of_stream(lambda n: ps.from_dataframe(table(spark, n), as_="arrow"), lambda batch: batch.num_rows)
     whole = Contender("toArrow", MILLION, lambda n: timed(lambda: table(spark, n).toArrow().num_rows, n))
     return (Contender("ours", MILLION, ours), whole)
 
@@ -173,14 +173,16 @@ def tiny(spark: Any) -> Sequence[Contender]:
 
     def run(partitions: int) -> float:
         df = table(spark, partitions * TINY, partitions)
-        return of_stream(lambda n: ps.from_dataframe(df, as_="tuples"))(partitions * TINY)
+        return run_of_stream(lambda n: ps.from_dataframe(df, as_="tuples"))(partitions * TINY)
 
     return (Contender("ours", TINY, run),)
 
 
 def sleepers(spark: Any) -> Sequence[Contender]:
-    ours = of_stream(lambda n: ps.from_dataframe(slow(spark, n), window=8))
-    return Contender("ours", 32, ours), Contender("toLocalIterator", 32, of_iterator(lambda n: slow(spark, n)))
+    ours = run_of_stream(lambda n: ps.from_dataframe(slow_partitions(spark, n), window=8))
+    return Contender("ours", 32, ours), Contender(
+        "toLocalIterator", 32, run_of_iterator(lambda n: slow_partitions(spark, n))
+    )
 
 
 def streamed(make: Callable[[int], Any]) -> Callable[[int], float]:

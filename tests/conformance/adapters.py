@@ -49,7 +49,7 @@ class _FilledOnLoop(asyncio.Queue):  # type: ignore[type-arg]
         return next(self._numbers, None)
 
 
-def _of_a_loops_queue(elements: int) -> Any:
+def _from_asyncio_queue(elements: int) -> Any:
     return from_queue(_FilledOnLoop(elements), end=None, scheduler=schedulers.asyncio(background_loop()))
 
 
@@ -69,7 +69,7 @@ def _observed_failure() -> Any:
     return from_observable(reactivex.throw(ValueError("failed from the start")))
 
 
-def _there_and_back(elements: int) -> Any:
+def _round_trip(elements: int) -> Any:
     from pyrs.adapters.reactivex import from_observable, to_observable
 
     return from_observable(to_observable(numbers(elements)))
@@ -96,7 +96,7 @@ def _payload(number: int) -> Any:
     return Payload(b"%d" % number)
 
 
-def _of_a_generator(elements: int) -> Any:
+def _from_generator(elements: int) -> Any:
     from rsocket.streams.stream_from_generator import StreamFromGenerator
 
     from pyrs.adapters.rsocket import from_rsocket
@@ -108,7 +108,7 @@ def _of_a_generator(elements: int) -> Any:
     return from_rsocket(lambda: StreamFromGenerator(payloads), loop=background_loop())
 
 
-def _answered(elements: int) -> Any:
+def _through_rsocket(elements: int) -> Any:
     """Return a stream that passes through rsocket-py's interfaces without a network."""
     from pyrs.adapters.rsocket import from_rsocket, to_rsocket
 
@@ -166,7 +166,7 @@ ADAPTERS: list[Entry] = [
     ),
     publisher(
         "adapters.queues.from_queue of asyncio",
-        _of_a_loops_queue,
+        _from_asyncio_queue,
         failed=None,
         covers=("adapters.queues.from_queue",),
         skips=SHARED,
@@ -191,7 +191,7 @@ ADAPTERS: list[Entry] = [
     ),
     publisher(
         "adapters.reactivex, to an Observable and back",
-        _there_and_back,
+        _round_trip,
         failed=_observed_failure,
         max_elements=PUSHED_AT_ONCE,
         covers=("adapters.reactivex.to_observable", "adapters.reactivex.from_observable"),
@@ -202,14 +202,14 @@ ADAPTERS: list[Entry] = [
     ),
     publisher(
         "adapters.rsocket.from_rsocket of a generator",
-        _of_a_generator,
+        _from_generator,
         failed=None,
         covers=("adapters.rsocket.from_rsocket",),
         skips={EMPTY: "rsocket-py sends an empty Payload for an empty generator"},
     ),
     publisher(
         "adapters.rsocket, to rsocket-py and back",
-        _answered,
+        _through_rsocket,
         failed=None,
         covers=("adapters.rsocket.from_rsocket", "adapters.rsocket.to_rsocket"),
     ),

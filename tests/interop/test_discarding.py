@@ -59,13 +59,13 @@ def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: in
             delivered.clear()
     eventually(lambda: bridge.stats()["streams_live"] == 0)
 
-    def none_left() -> bool:
+    def no_handle_is_left() -> bool:
         """Return whether no handle is left; a worker may still pass a batch that arrived late to ``released``."""
         released.clear()
         delivered.clear()
         return handles(bridge) <= base
 
-    collected(none_left, lambda: f"{handles(bridge)} handles, {base} before")
+    collected(no_handle_is_left, lambda: f"{handles(bridge)} handles, {base} before")
 
 
 def handles(bridge: Bridge) -> int:
@@ -102,11 +102,11 @@ def test_each_received_element_is_delivered_or_discarded_once(bridge: Bridge) ->
         subscriber.request(plan.choice([1, 16, 1_000]))
         subscriber.cancel()
 
-        def each_once(subscriber: TestSubscriber[Any] = subscriber, discarded: list[int] = discarded) -> bool:
+        def is_discarded_once(subscriber: TestSubscriber[Any] = subscriber, discarded: list[int] = discarded) -> bool:
             found = Counter([*subscriber.elements, *discarded])
             return sorted(found) == list(range(len(found))) and set(found.values()) <= {1}
 
-        eventually(each_once, lambda discarded=discarded: f"discarded {discarded}")  # type: ignore[misc]
+        eventually(is_discarded_once, lambda discarded=discarded: f"discarded {discarded}")  # type: ignore[misc]
 
 
 def test_hook_of_reactor_receives_what_a_cancel_in_java_drops(bridge: Bridge) -> None:

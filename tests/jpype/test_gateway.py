@@ -28,7 +28,7 @@ def gateway() -> Gateway:
     return launch_gateway()
 
 
-def in_a_process(program: str, *arguments: str) -> str:
+def run_in_process(program: str, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -188,7 +188,7 @@ THEIR_JVM = """
 def test_connect_uses_the_reactive_streams_of_a_jvm_that_the_user_started(way: str, tmp_path: Path) -> None:
     own = Path(shutil.copy(packaged_jars().reactive_streams, tmp_path / "the-users-own.jar"))
     expected = packaged_jars().reactive_streams if way == "none" else own
-    assert Path(in_a_process(THEIR_JVM, way, str(own))).name == expected.name
+    assert Path(run_in_process(THEIR_JVM, way, str(own))).name == expected.name
 
 
 def test_the_users_class_path_comes_first(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_the_users_class_path_comes_first(tmp_path: Path) -> None:
         import jpype
         print(jpype.JClass("org.reactivestreams.Publisher").class_.getProtectionDomain().getCodeSource().getLocation())
     """
-    assert in_a_process(program, str(own)).endswith("the-users-own.jar")
+    assert run_in_process(program, str(own)).endswith("the-users-own.jar")
 
 
 def test_the_bridge_sees_what_a_later_launch_adds(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_the_bridge_sees_what_a_later_launch_adds(tmp_path: Path) -> None:
         print(loader.loadClass("io.pyrs.bridge.Entry").getName())
         control.close()
     """
-    assert in_a_process(program, str(own)) == "io.pyrs.bridge.Entry"
+    assert run_in_process(program, str(own)) == "io.pyrs.bridge.Entry"
 
 
 def test_a_missing_jvm_is_reported(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_missing_jvm_is_reported(tmp_path: Path) -> None:
         try: launch_gateway()
         except Exception as error: print(type(error).__name__, error)
     """
-    assert in_a_process(program).startswith("JvmUnavailable no JVM was found (No JVM shared library file")
+    assert run_in_process(program).startswith("JvmUnavailable no JVM was found (No JVM shared library file")
 
 
 def test_a_jvm_that_does_not_start_is_reported(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_jvm_that_does_not_start_is_reported(tmp_path: Path) -> None:
         try: launch_gateway()
         except Exception as error: print(type(error).__name__, error)
     """
-    assert in_a_process(program, str(tmp_path / "libjvm.so")).startswith("JvmUnavailable the JVM ")
+    assert run_in_process(program, str(tmp_path / "libjvm.so")).startswith("JvmUnavailable the JVM ")
 
 
 def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
@@ -275,4 +275,4 @@ def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
         release.set()
         control.close()
     """
-    assert in_a_process(program) == "interrupted False True"
+    assert run_in_process(program) == "interrupted False True"

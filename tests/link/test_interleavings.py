@@ -270,7 +270,7 @@ class FutureOf(SimpleNamespace):
 
 
 class TestAbandonedFuture:
-    def nothing_is_left(self, peer: Peer, connection: LinkConnection) -> None:
+    def assert_nothing_is_left(self, peer: Peer, connection: LinkConnection) -> None:
         eventually(lambda: not connection.session.streams and not peer.session.streams, "a stream is left")
         assert connection.close(DEADLINE)
 
@@ -281,7 +281,7 @@ class TestAbandonedFuture:
         for _ in range(5):
             with pytest.raises(CallTimeout):
                 future.result(0.001)
-        self.nothing_is_left(peer, connection)
+        self.assert_nothing_is_left(peer, connection)
 
     def test_interrupted_wait_leaves_no_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(threading.Event):
@@ -295,7 +295,7 @@ class TestAbandonedFuture:
             patched.setattr("pyrs.operators.terminal.Event", Interrupted)
             with pytest.raises(KeyboardInterrupt):
                 future.result(DEADLINE)
-        self.nothing_is_left(peer, connection)
+        self.assert_nothing_is_left(peer, connection)
 
 
 class TestUserFinalizers:

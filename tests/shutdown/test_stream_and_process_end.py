@@ -198,11 +198,11 @@ def test_ten_thousand_streams_leave_nothing_behind(shared_jvm: Any) -> None:
         assert bridge.stats()["streams_total"] == 10_000
         del source, sink, recorders, countings
 
-        def given_back() -> bool:
+        def handles_are_released() -> bool:
             shared_jvm.gateway.jvm.System.gc()
             return bool(bridge.jvm_stats()["handles_owned"] == 0)
 
-        collected(given_back, lambda: f"handles are left: {bridge.jvm_stats()}")
+        collected(handles_are_released, lambda: f"handles are left: {bridge.jvm_stats()}")
     eventually(lambda: threading.active_count() <= threads + 1, lambda: f"threads are left: {bridge_threads()}")
     eventually(lambda: shared_jvm.parties.bridgeThreads() == 0, "threads are left in the JVM")
     eventually(lambda: open_files(shared_jvm) <= files + 2, "files are left")

@@ -237,7 +237,7 @@ def test_rows_do_not_pass_through_the_driver(results: Any) -> None:
     assert copied < rows * 0.02
 
 
-def of_standalone(results: Any, name: str) -> Any:
+def result_of_standalone(results: Any, name: str) -> Any:
     """Return a result that only a standalone cluster has: on local-cluster both executors have the same host."""
     if name not in results:
         pytest.skip("needs two hosts")
@@ -246,7 +246,7 @@ def of_standalone(results: Any, name: str) -> Any:
 
 @pytest.mark.campaign
 def test_a_speculative_task_delivers_its_partition_again(results: Any) -> None:
-    count, complete, repeated = of_standalone(results, "speculative_for_each_partition")
+    count, complete, repeated = result_of_standalone(results, "speculative_for_each_partition")
     assert count == 4000 and complete
     assert 1 in repeated  # Spark may run other slow tasks twice, too
 
@@ -254,38 +254,38 @@ def test_a_speculative_task_delivers_its_partition_again(results: Any) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("function", ["speculative_apply", "speculative_from_dataframe"])
 def test_a_speculative_task_loses_and_repeats_no_row(results: Any, function: str) -> None:
-    assert of_standalone(results, function) is True
+    assert result_of_standalone(results, function) is True
 
 
 @pytest.mark.campaign
 def test_two_workers_have_the_throughput_of_two(results: Any) -> None:
     """The work is waiting, so that the cores of this machine do not limit it."""
-    ratio = of_standalone(results, "throughput_of_1") / of_standalone(results, "throughput_of_2")
+    ratio = result_of_standalone(results, "throughput_of_1") / result_of_standalone(results, "throughput_of_2")
     assert ratio >= 1.8
 
 
 @pytest.mark.campaign
 def test_executors_read_and_write_postgresql(results: Any) -> None:
-    first, again, totals = of_standalone(results, "postgresql")
+    first, again, totals = result_of_standalone(results, "postgresql")
     assert (first, again) == (10, 10)
     assert totals == [{"customer": n, "total": sum(range(n, 3000, 10))} for n in range(10)]
 
 
 @pytest.mark.campaign
 def test_the_postgresql_example_prints_its_totals(results: Any) -> None:
-    output, errors = of_standalone(results, "postgresql_on_executors")
+    output, errors = result_of_standalone(results, "postgresql_on_executors")
     assert output == "100 totals written\n100 totals in the database, of 200010000 in all\n", errors
 
 
 @pytest.mark.campaign
 def test_the_r2dbc_example_stores_its_rows_with_the_executors(results: Any) -> None:
-    output, errors = of_standalone(results, "r2dbc_to_spark")
+    output, errors = result_of_standalone(results, "r2dbc_to_spark")
     assert output.startswith("9000 rows in "), errors
     assert output.endswith("".join(f"sensor-{n}: {10 + 5 * n}.0 degrees Celsius\n" for n in range(3)))
 
 
 @pytest.mark.campaign
 def test_a_killed_driver_continues_with_checkpoint_and_journal(results: Any) -> None:
-    killed, ended, rows = of_standalone(results, "a_killed_driver")
+    killed, ended, rows = result_of_standalone(results, "a_killed_driver")
     assert (killed, ended) == (-signal.SIGKILL, 0)
     assert rows == list(range(TOTAL))

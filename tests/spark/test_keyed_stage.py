@@ -68,7 +68,7 @@ STAGES: dict[str, StageFunction] = {
 }
 
 
-def in_the_driver(stage: StageFunction, batches: Batches) -> list[list[Any]]:
+def emitted_in_driver(stage: StageFunction, batches: Batches) -> list[list[Any]]:
     """Return what one subscription emits in each batch, in virtual time."""
     found = []
     source: TestPublisher[int] = TestPublisher()
@@ -84,7 +84,7 @@ def in_the_driver(stage: StageFunction, batches: Batches) -> list[list[Any]]:
     return found
 
 
-def by_batch(stage: StageFunction, batches: Batches) -> list[list[Any]]:
+def emitted_by_batches(stage: StageFunction, batches: Batches) -> list[list[Any]]:
     """Return what the stage emits if each batch runs in another process: only the text of the state remains."""
     found, state = [], None
     for now, elements in batches:
@@ -108,7 +108,7 @@ def random_batches(seed: int) -> Batches:
 def test_a_stage_with_saved_state_emits_what_it_emits_in_the_driver(name: str) -> None:
     for seed in range(25):
         batches = random_batches(seed)
-        assert by_batch(STAGES[name], batches) == in_the_driver(STAGES[name], batches), batches
+        assert emitted_by_batches(STAGES[name], batches) == emitted_in_driver(STAGES[name], batches), batches
 
 
 @pytest.mark.campaign
@@ -118,7 +118,7 @@ def test_a_million_elements_in_random_batches_give_the_same_results(name: str) -
     elements = [generator.randint(0, 3_000) for _ in range(1_000_000)]
     cuts = [0, *sorted(generator.sample(range(1_000_000), 40)), 1_000_000]
     batches = [(1.5 * number, elements[start:end]) for number, (start, end) in enumerate(pairwise(cuts))]
-    assert by_batch(STAGES[name], batches) == in_the_driver(STAGES[name], batches)
+    assert emitted_by_batches(STAGES[name], batches) == emitted_in_driver(STAGES[name], batches)
 
 
 def test_a_timer_is_due_when_the_stage_must_run_again() -> None:

@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 
 @pytest.fixture(params=["tqdm", "lines"])
-def shown_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def display(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "tqdm":
         pytest.importorskip("tqdm")
     else:
@@ -31,14 +31,14 @@ def shown_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("as_", ["rows", "arrow"])
-def test_progress_counts_partitions_and_rows(spark: Any, shown_by: str, as_: str) -> None:
+def test_progress_counts_partitions_and_rows(spark: Any, display: str, as_: str) -> None:
     file = io.StringIO()
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 4), as_=as_)
     stream.progress(description="numbers", file=file).collect(timeout=JOB_DEADLINE)
     text = file.getvalue()
     last = text.replace("\r", "\n").strip().splitlines()[-1]
     assert "numbers: " in text
-    if shown_by == "tqdm":
+    if display == "tqdm":
         assert "| 4/4 [" in last and "1,000 rows" in last
     else:
         assert last.startswith("numbers: 4 of 4 partitions, 1000 rows, ")
@@ -103,12 +103,12 @@ def on_interrupt(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
     signal.signal(signal.SIGINT, before)
 
 
-def over_rows(df: Any) -> None:
+def iterate_rows(df: Any) -> None:
     for _ in ps.from_dataframe(df).to_iterable():
         pass
 
 
-async def _all_rows(df: Any) -> None:
+async def _iterate_rows_async(df: Any) -> None:
     async with ps.from_dataframe(df).iterate() as rows:
         async for _ in rows:
             pass
@@ -126,8 +126,8 @@ def partitions_of(df: Any) -> None:
 WAITS: dict[str, Callable[[Any], object]] = {
     "collect": lambda df: ps.from_dataframe(df).collect(),
     "for_each": lambda df: ps.from_dataframe(df).progress(file=io.StringIO()).for_each(print),
-    "to_iterable": over_rows,
-    "asyncio": lambda df: asyncio.run(_all_rows(df)),
+    "to_iterable": iterate_rows,
+    "asyncio": lambda df: asyncio.run(_iterate_rows_async(df)),
     "for_each_frame": frames_of,
     "for_each_partition": partitions_of,
 }

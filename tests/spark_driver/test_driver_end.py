@@ -198,10 +198,10 @@ def test_the_driver_ends_mid_stream(classes: Path) -> None:
             assert child.returncode == status, (how, child.returncode, error[-3000:])
             assert ("Traceback" in error) == bool(said), (how, error[-3000:])
             assert said in error
-    eventually(lambda: all(map(gone, drivers.values())), "the driver's JVM still runs")
+    eventually(lambda: all(map(has_terminated, drivers.values())), "the driver's JVM still runs")
 
 
-def gone(pid: int) -> bool:
+def has_terminated(pid: int) -> bool:
     """Return whether a process has terminated; it need not be a child of this process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

@@ -59,7 +59,7 @@ def java(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue({"JavaGateway": "plain", "ClientServer": "client_server"}[request.param])
 
 
-def in_a_process(program: str, *, pinned: bool = True, stdin: str = "") -> str:
+def run_in_process(program: str, *, pinned: bool = True, stdin: str = "") -> str:
     environment = {**os.environ, "PYSPARK_PIN_THREAD": str(pinned).lower(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
@@ -166,7 +166,7 @@ def test_two_bridges_and_two_processes_share_one_copy_of_the_jar(plain: JavaGate
         control.close()
     """
     try:
-        port, class_identity = in_a_process(program, stdin=f"{parameters.port} {parameters.auth_token}").split()
+        port, class_identity = run_in_process(program, stdin=f"{parameters.port} {parameters.auth_token}").split()
         assert int(port) != ours.port()
         assert ours.is_open()
         assert ours.mirror(1, 5, {}).getClass().hashCode() == int(class_identity)
@@ -195,7 +195,7 @@ def test_gateway_that_was_shut_down_is_unavailable(client: str) -> None:
         except Exception as error:
             print(type(error).__name__, error)
     """
-    said = in_a_process(program)
+    said = run_in_process(program)
     assert said.startswith("JvmUnavailable no JVM answers at 127.0.0.1:1 (")
     assert said.rstrip().endswith("Start it again and connect again")
 
@@ -221,7 +221,7 @@ def test_a_killed_jvm_is_unavailable(client: str) -> None:
             except Exception as error:
                 print(type(error).__name__, error)
     """
-    lines = in_a_process(program).splitlines()
+    lines = run_in_process(program).splitlines()
     assert len(lines) == 2
     assert all(line.startswith("JvmUnavailable no JVM answers at 127.0.0.1:") for line in lines)
 
@@ -339,7 +339,7 @@ def test_jar_is_loaded_into_a_running_driver(way: str, pinned: bool, tmp_path: P
         ),
     }[way]
     extra = str(ivy_of_its_own(tmp_path) if way == "spark.jars.packages" else user_jar)
-    *_, location, done = in_a_process(DRIVER, pinned=pinned, stdin=f"{key}\n{value}\n{extra}\n{pinned}").split()
+    *_, location, done = run_in_process(DRIVER, pinned=pinned, stdin=f"{key}\n{value}\n{extra}\n{pinned}").split()
     assert done == "done"
     assert Path(location).name == expected
 
@@ -393,7 +393,7 @@ INTERRUPTED = """
 @pytest.mark.slow
 def test_interrupted_call_of_the_user_loses_no_other_call(client_server: ClientServer) -> None:
     parameters = client_server.java_parameters
-    in_a_process(INTERRUPTED, stdin=f"{parameters.port} {parameters.auth_token}")
+    run_in_process(INTERRUPTED, stdin=f"{parameters.port} {parameters.auth_token}")
 
 
 def test_the_gateway_protocol_is_kept(plain: JavaGateway) -> None:

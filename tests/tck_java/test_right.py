@@ -122,13 +122,13 @@ def test_right_implementations_pass_every_applicable_test(
     untested: int,
 ) -> None:
     report = verify_concurrently(referees(family), verification)
-    assert report.passed, wrong_in(report)
-    assert (report.count(Status.PASSED), report.count(Status.UNTESTED)) == (passed, untested), wrong_in(report)
+    assert report.passed, failures_of(report)
+    assert (report.count(Status.PASSED), report.count(Status.UNTESTED)) == (passed, untested), failures_of(report)
     skipped = [verdict.name for verdict in report.verdicts if verdict.status is Status.SKIPPED]
     assert [name for name in skipped if not name.startswith(NO_FAILED)] == []
 
 
-def wrong_in(report: Report) -> list[Any]:
+def failures_of(report: Report) -> list[Any]:
     fine = (Status.PASSED, Status.UNTESTED)
     return [*report.problems, *((v.name, v.reason) for v in report.verdicts if v.status not in fine)]
 
@@ -247,13 +247,13 @@ def test_a_late_puppet_has_the_same_message_in_both_tcks(referee: JavaReferee, c
 def test_no_thread_remains_after_the_tests(referee: JavaReferee) -> None:
     before = set(threading.enumerate())
 
-    def left() -> list[threading.Thread]:
+    def running_threads() -> list[threading.Thread]:
         threads = set(threading.enumerate()) - before
         return [thread for thread in threads if thread.name.startswith("pyrs-tck")]
 
     for _ in range(5):
         assert referee.judge(_Processor, COMPLETES).status is Status.PASSED
-    eventually(lambda: not left(), lambda: f"{left()} still run")
+    eventually(lambda: not running_threads(), lambda: f"{running_threads()} still run")
 
 
 def test_skips_of_hooks_are_reported(referee: JavaReferee) -> None:

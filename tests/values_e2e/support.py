@@ -56,7 +56,7 @@ def error_in_java(java: Java, bridge: Bridge, *elements: Any, element_type: str 
     return java.call(recorder, "error")
 
 
-def there_and_back(java: Java, bridge: Bridge, value: Any) -> Any:
+def round_trip(java: Java, bridge: Bridge, value: Any) -> Any:
     """Convert a Python value to Java and back."""
     flux = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(pyrs.just(value)))
     return to_python(bridge, flux)

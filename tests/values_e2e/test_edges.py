@@ -13,7 +13,7 @@ from pyrs.errors import ConversionError, JavaError, NonPositiveRequest, NullSign
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
-from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, there_and_back, to_python
+from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, round_trip, to_python
 
 LARGE = 50_000_000
 
@@ -140,8 +140,8 @@ class TestReferences:
         recorder = recorded(java, bridge, mine)
         assert java.call(recorder, "classes") == "io.pyrs.PyRef"
         assert java.call(recorder, "text").startswith("PyRef[")
-        assert there_and_back(java, bridge, mine) is mine
-        (inside,) = there_and_back(java, bridge, [mine])
+        assert round_trip(java, bridge, mine) is mine
+        (inside,) = round_trip(java, bridge, [mine])
         assert inside is mine
 
     def test_java_objects_without_another_reference_arrive(self, bridge: Bridge, java: Java) -> None:

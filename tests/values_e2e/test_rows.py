@@ -22,7 +22,7 @@ import pyrs
 from pyrs.errors import ConversionError
 from pyrs.jvm import Bridge, JavaFuture, JavaObject
 from tests.interop.harness import DEADLINE, Java
-from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, there_and_back, to_python
+from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, round_trip, to_python
 
 UTC = dt.timezone.utc
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
@@ -240,7 +240,7 @@ def round_trips() -> list[Any]:
 
 @pytest.mark.parametrize("value", round_trips())
 def test_a_value_survives_a_round_trip(bridge: Bridge, java: Java, value: Any) -> None:
-    back = there_and_back(java, bridge, value)
+    back = round_trip(java, bridge, value)
     assert type(back) is type(value)
     assert back == value or (value != value and back != back)
     assert str(back) == str(value) or isinstance(value, (set, frozenset))
@@ -255,7 +255,7 @@ def test_nan_and_negative_zero_are_kept(bridge: Bridge, java: Java) -> None:
 def test_an_arrow_batch_survives_a_round_trip(bridge: Bridge, java: Java) -> None:
     batch = pyarrow.RecordBatch.from_pydict({"n": [1, 2, None], "s": ["a", None, "c"]})
     assert java.call(recorded(java, bridge, batch), "classes") == "io.pyrs.value.ArrowBatch"
-    back = there_and_back(java, bridge, batch)
+    back = round_trip(java, bridge, batch)
     assert isinstance(back, pyarrow.RecordBatch)
     assert back.equals(batch)
 
@@ -338,7 +338,7 @@ def test_a_completion_stage_becomes_a_java_future(bridge: Bridge, java: Java) ->
 )
 def test_a_python_value_without_a_row_is_a_reference(bridge: Bridge, java: Java, value: Any) -> None:
     assert java.call(recorded(java, bridge, value), "classes") == "io.pyrs.PyRef"
-    assert there_and_back(java, bridge, value) is value
+    assert round_trip(java, bridge, value) is value
 
 
 def test_integer_and_float_keys_keep_their_types(bridge: Bridge, java: Java) -> None:
@@ -374,4 +374,4 @@ def test_a_dataclass_is_a_reference(bridge: Bridge, java: Java) -> None:
 
     point = Point(1)
     assert java.call(recorded(java, bridge, point), "classes") == "io.pyrs.PyRef"
-    assert there_and_back(java, bridge, point) is point
+    assert round_trip(java, bridge, point) is point

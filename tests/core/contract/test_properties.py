@@ -59,7 +59,7 @@ def fail_at(n: int) -> int:
     return n
 
 
-async def same_later(n: int) -> int:
+async def return_later(n: int) -> int:
     return n
 
 
@@ -202,8 +202,8 @@ THREADED = [
     Step("merge(empty)", lambda s: s.merge(pyrs.empty()), lambda s: s),
     Step("delay_nothing", lambda s: s.delay(0.0), lambda s: s),
     Step("timeout", lambda s: s.timeout(60.0), lambda s: s),
-    Step("map(coroutine)", lambda s: s.map(same_later), lambda s: s),
-    Step("map(coroutine, 3)", lambda s: s.map(same_later, concurrency=3), lambda s: s),
+    Step("map(coroutine)", lambda s: s.map(return_later), lambda s: s),
+    Step("map(coroutine, 3)", lambda s: s.map(return_later, concurrency=3), lambda s: s),
     Step("create", through_an_emitter, lambda s: s),
 ]
 
@@ -261,7 +261,7 @@ def run_with_demand(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
     return subscriber
 
 
-def busy() -> int:
+def count_busy() -> int:
     """Count the busy threads of the pool and the tasks of the background loop."""
 
     async def tasks() -> int:
@@ -275,10 +275,10 @@ def busy() -> int:
 @pytest.fixture(autouse=True)
 def planned_errors_may_be_dropped(dropped: Any) -> Iterator[None]:
     """Accept dropped errors of scripts: an upstream failure after a cancel or an early completion is dropped."""
-    before = busy()
+    before = count_busy()
     yield
     # A later drop would fail another test. Checked twice, because callbacks of the loop run between the two checks.
-    eventually(lambda: busy() <= before and busy() <= before)
+    eventually(lambda: count_busy() <= before and count_busy() <= before)
     assert [error for error in dropped.take() if not isinstance(error, Planned)] == []
 
 

@@ -39,34 +39,34 @@ OURS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
 
 
 @pytest.fixture(params=list(OURS))
-def ours(request: pytest.FixtureRequest) -> Any:
+def subscriber_of_pyrs(request: pytest.FixtureRequest) -> Any:
     subscriber = OURS[request.param]()
     yield subscriber
     if isinstance(subscriber, _Inbox):
         subscriber._waker._loop.close()  # type: ignore[attr-defined]
 
 
-def test_rule_2_1_on_subscribe_requests_elements(ours: pyrs.Subscriber[Any]) -> None:
+def test_rule_2_1_on_subscribe_requests_elements(subscriber_of_pyrs: pyrs.Subscriber[Any]) -> None:
     subscription = RecordingSubscription()
-    ours.on_subscribe(subscription)
+    subscriber_of_pyrs.on_subscribe(subscription)
     assert sum(subscription.requested) > 0
 
 
-def test_rule_2_3_and_2_4_no_call_after_a_terminal_signal(ours: pyrs.Subscriber[Any]) -> None:
+def test_rule_2_3_and_2_4_no_call_after_a_terminal_signal(subscriber_of_pyrs: pyrs.Subscriber[Any]) -> None:
     subscription = RecordingSubscription()
-    ours.on_subscribe(subscription)
+    subscriber_of_pyrs.on_subscribe(subscription)
     requested = list(subscription.requested)
-    ours.on_complete()
-    if isinstance(ours, pyrs.Subscription):
-        ours.request(1)
-        ours.cancel()
+    subscriber_of_pyrs.on_complete()
+    if isinstance(subscriber_of_pyrs, pyrs.Subscription):
+        subscriber_of_pyrs.request(1)
+        subscriber_of_pyrs.cancel()
     assert (subscription.requested, subscription.cancelled) == (requested, 0)
 
 
-def test_rule_2_5_second_subscription_is_cancelled(ours: pyrs.Subscriber[Any], dropped: Any) -> None:
+def test_rule_2_5_second_subscription_is_cancelled(subscriber_of_pyrs: pyrs.Subscriber[Any], dropped: Any) -> None:
     first, second = RecordingSubscription(), RecordingSubscription()
-    ours.on_subscribe(first)
-    ours.on_subscribe(second)
+    subscriber_of_pyrs.on_subscribe(first)
+    subscriber_of_pyrs.on_subscribe(second)
     assert (first.cancelled, second.cancelled, second.requested) == (0, 1, [])
     assert all(isinstance(error, pyrs.SpecViolation) for error in dropped.take())
 
@@ -135,13 +135,13 @@ def test_rule_2_8_elements_after_cancel_are_ignored(dropped: Any) -> None:
 
 @pytest.mark.parametrize("signal", ["on_complete", "on_error"])
 def test_rule_2_9_and_2_10_terminal_signal_is_accepted_without_a_request(
-    ours: pyrs.Subscriber[Any], signal: str
+    subscriber_of_pyrs: pyrs.Subscriber[Any], signal: str
 ) -> None:
-    ours.on_subscribe(RecordingSubscription())
+    subscriber_of_pyrs.on_subscribe(RecordingSubscription())
     if signal == "on_complete":
-        ours.on_complete()
+        subscriber_of_pyrs.on_complete()
     else:
-        ours.on_error(ValueError("early"))
+        subscriber_of_pyrs.on_error(ValueError("early"))
 
 
 def test_rule_2_9_and_2_10_empty_sources_terminate_without_a_request() -> None:
@@ -151,12 +151,12 @@ def test_rule_2_9_and_2_10_empty_sources_terminate_without_a_request() -> None:
         subscriber.assert_elements().await_end(0)
 
 
-def test_rule_2_13_none_raises_null_signal(ours: pyrs.Subscriber[Any]) -> None:
-    ours.on_subscribe(RecordingSubscription())
+def test_rule_2_13_none_raises_null_signal(subscriber_of_pyrs: pyrs.Subscriber[Any]) -> None:
+    subscriber_of_pyrs.on_subscribe(RecordingSubscription())
     with pytest.raises(pyrs.NullSignal):
-        ours.on_next(None)
+        subscriber_of_pyrs.on_next(None)
     with pytest.raises(pyrs.NullSignal):
-        ours.on_error(None)  # type: ignore[arg-type]
+        subscriber_of_pyrs.on_error(None)  # type: ignore[arg-type]
 
 
 def test_rule_2_13_exception_in_on_next_cancels_and_is_reported(source: Source, dropped: Any) -> None:

@@ -39,7 +39,7 @@ EVERY = PREFETCHING | UNBOUNDED
 
 
 @pytest.fixture(params=list(EVERY))
-def every(request: pytest.FixtureRequest) -> Operate:
+def operator(request: pytest.FixtureRequest) -> Operate:
     return EVERY[request.param]
 
 
@@ -49,42 +49,42 @@ def unbounded(request: pytest.FixtureRequest) -> Operate:
 
 
 class TestAllBackpressureOperators:
-    def test_unbounded_demand_passes_every_element(self, source: Wrap, every: Operate) -> None:
-        assert every(source(range(1000))).collect(timeout=DEADLINE) == list(range(1000))
+    def test_unbounded_demand_passes_every_element(self, source: Wrap, operator: Operate) -> None:
+        assert operator(source(range(1000))).collect(timeout=DEADLINE) == list(range(1000))
 
-    def test_take_cancels_upstream(self, every: Operate) -> None:
+    def test_take_cancels_upstream(self, operator: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
-        every(publisher.stream()).take(2).subscribe(subscriber)
+        operator(publisher.stream()).take(2).subscribe(subscriber)
         publisher.next(1)
         publisher.assert_not_cancelled()
         publisher.next(2)
         publisher.assert_cancelled(1)
         subscriber.assert_elements(1, 2).assert_complete()
 
-    def test_cancel_reaches_upstream(self, every: Operate) -> None:
+    def test_cancel_reaches_upstream(self, operator: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
-        every(publisher.stream()).subscribe(subscriber)
+        operator(publisher.stream()).subscribe(subscriber)
         subscriber.cancel()
         publisher.assert_cancelled(1)
 
-    def test_error_follows_buffered_elements(self, every: Operate) -> None:
+    def test_error_follows_buffered_elements(self, operator: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
-        every(publisher.stream()).subscribe(subscriber)
+        operator(publisher.stream()).subscribe(subscriber)
         publisher.next(1)
         publisher.error(KeyError("late"))
         subscriber.assert_elements(1).assert_error(KeyError)
 
-    def test_none_element_signals_null_signal(self, every: Operate) -> None:
+    def test_none_element_signals_null_signal(self, operator: Operate) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
-        every(pyrs.from_iterable([1, None])).subscribe(subscriber)
+        operator(pyrs.from_iterable([1, None])).subscribe(subscriber)
         subscriber.assert_elements(1).assert_error(pyrs.NullSignal)
 
-    def test_negative_request_signals_on_error(self, every: Operate) -> None:
+    def test_negative_request_signals_on_error(self, operator: Operate) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
-        every(pyrs.never()).subscribe(subscriber)
+        operator(pyrs.never()).subscribe(subscriber)
         assert subscriber.subscription is not None
         subscriber.subscription.request(-1)
         subscriber.assert_error(NonPositiveRequest)

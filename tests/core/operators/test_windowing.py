@@ -23,14 +23,14 @@ from tests.waiting import collected, run_on_threads
 Windows = TestSubscriber[Any]
 
 
-def pieces(elements: list[int], count: int, skip: int | None) -> list[list[int]]:
+def expected_windows(elements: list[int], count: int, skip: int | None) -> list[list[int]]:
     return [elements[start : start + count] for start in range(0, len(elements), skip or count)]
 
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS, count=st.integers(1, 5), skip=st.none() | st.integers(1, 7))
 def test_by_count_matches_the_list_model(numbers: list[int], demands: list[int], count: int, skip: int | None) -> None:
-    expected = pieces(numbers, count, skip)
+    expected = expected_windows(numbers, count, skip)
     for way, source in WAYS.items():
         for late in (False, True):
             read: list[TestSubscriber[int]] = []
@@ -62,7 +62,7 @@ def test_by_count_requests_no_more_than_needed(count: int, skip: int, wanted: in
         windows.request(1)
     assert source.requested == (wanted - 1) * skip + count
     assert len(windows.elements) == wanted
-    expected = pieces(list(range(50)), count, skip)[:wanted]
+    expected = expected_windows(list(range(50)), count, skip)[:wanted]
     assert [subscribe(window).elements for window in windows.elements] == [
         [n for n in piece if n < source.requested] for piece in expected
     ]

@@ -46,15 +46,15 @@ class ObservingBridge:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
         self._flux = bridge.java_class("reactor.core.publisher.Flux")
-        self._requested = bridge.to_jvm_callable(self._asked, "java.util.function.LongConsumer")
-        self._cancelled = bridge.to_jvm_callable(self._gone, "java.lang.Runnable")
+        self._requested = bridge.to_jvm_callable(self._on_request, "java.util.function.LongConsumer")
+        self._cancelled = bridge.to_jvm_callable(self._on_cancel, "java.lang.Runnable")
         self.requests: list[int] = []
         self.cancelled = threading.Event()
 
-    def _asked(self, count: int) -> None:
+    def _on_request(self, count: int) -> None:
         self.requests.append(count)
 
-    def _gone(self) -> None:
+    def _on_cancel(self) -> None:
         self.cancelled.set()
 
     def from_jvm(self, publisher: Any, **options: Any) -> pyrs.Stream[Any]:

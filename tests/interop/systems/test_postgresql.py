@@ -123,7 +123,7 @@ def pid(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
     return int(Database(bridge, recipe, connection).value("SELECT pg_backend_pid()"))
 
 
-def free(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> bool:
+def accepts_statements(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> bool:
     """Return True if the connection accepts the next statement."""
     return bool(Database(bridge, recipe, connection).value("SELECT true"))
 
@@ -186,7 +186,7 @@ class TestQueries:
         other.until("active", STATE, pid)
         received.cancel()
         other.until("idle", STATE, pid)
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
         # The demand, the window of the link, 256 messages in the driver, a fetch in flight and one on the server.
         assert other.value("SELECT last_value FROM computed") < 103 + 256 + 256 + 3 * 50
         assert len(received.elements) == 103
@@ -200,7 +200,7 @@ class TestQueries:
         assert len(received.elements) <= 899
         with pytest.raises(JavaError, match='syntax error at or near "SELEC"'):
             recipe.rows(bridge, connection, "SELEC 1").collect(timeout=DEADLINE)
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
 
     def test_cancelled_statement_is_stopped(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
@@ -210,7 +210,7 @@ class TestQueries:
         other.until("PgSleep", "SELECT wait_event FROM pg_stat_activity WHERE pid = $1", pid)
         bridge.from_jvm(connection.cancelRequest()).collect(timeout=DEADLINE)
         assert "canceling statement due to user request" in str(received.await_error())
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
 
     def test_rejected_connection_is_an_error(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
         with (
@@ -255,7 +255,7 @@ class TestCopy:
         assert watched.many.wait(DEADLINE)
         received.cancel()
         assert watched.cancelled.wait(DEADLINE)
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
         assert other.value("SELECT count(*) FROM readings") == 0
         assert not received.ended
 
@@ -270,7 +270,7 @@ class TestCopy:
         received.cancel()
         assert watched.cancelled.wait(DEADLINE)
         locked.changed("ROLLBACK")
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
         assert other.value("SELECT count(*) FROM readings") == 0
 
     def test_publisher_error_rolls_the_copy_back(
@@ -280,14 +280,14 @@ class TestCopy:
         with pytest.raises(JavaError, match=r"COPY from stdin failed: .*no more paper"):
             recipe.copy_in(bridge, connection, COPY, watched).collect(timeout=DEADLINE)
         assert other.value("SELECT count(*) FROM readings") == 0
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
 
     def test_server_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         chunks = pyrs.just(b"1,one\n", b"two,two\n", b"3,three\n")
         recipe.copy_in(bridge, connection, COPY, chunks).subscribe(received)
         assert 'invalid input syntax for type integer: "two"' in str(received.await_error())
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
 
 
 class TestNotifications:
@@ -304,7 +304,7 @@ class TestNotifications:
         assert [each["parameter"] for each in received.await_count(20)] == [f"number {n}" for n in range(20)]
         assert received.elements[0]["name"] == "news"
         received.cancel()
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)
 
     def test_overflow_of_notifications_is_an_error(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
@@ -318,4 +318,4 @@ class TestNotifications:
         assert "overrun" in str(received.await_error())
         parameters = [each["parameter"] for each in received.elements]
         assert parameters == [f"number {n}" for n in range(len(parameters))]
-        assert free(bridge, recipe, connection)
+        assert accepts_statements(bridge, recipe, connection)

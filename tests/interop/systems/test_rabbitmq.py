@@ -189,14 +189,14 @@ class TestAQueueIntoPython:
     def test_missing_queue_is_an_error(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
-        assert "NOT_FOUND - no queue 'nowhere'" in said(received.await_error())
+        assert "NOT_FOUND - no queue 'nowhere'" in messages_of(received.await_error())
         assert received.elements == []
 
     def test_wrong_password_is_an_error(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
         with recipe.open_receiver(bridge, recipe.connections(bridge, node.port, password="wrong")) as receiver:
             received = TestSubscriber(10, timeout=DEADLINE)
             recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
-            assert "ACCESS_REFUSED" in said(received.await_error())
+            assert "ACCESS_REFUSED" in messages_of(received.await_error())
 
 
 class TestPythonIntoAQueue:
@@ -278,12 +278,12 @@ class TestPythonIntoAQueue:
         source = Watched(lambda: itertools.repeat({"exchange": "nowhere", "routing_key": queue, "body": b"lost"}))
         confirms = TestSubscriber(10, timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(confirms)
-        assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.await_error())
+        assert "NOT_FOUND - no exchange 'nowhere'" in messages_of(confirms.await_error())
         assert not any(confirm["ack"] for confirm in confirms.elements)
         assert source.cancelled.wait(DEADLINE)
 
 
-def said(error: BaseException) -> str:
+def messages_of(error: BaseException) -> str:
     """Return the messages of a JavaError and its causes."""
     assert isinstance(error, JavaError)
     words = [str(error)]

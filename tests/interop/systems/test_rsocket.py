@@ -60,15 +60,15 @@ class Peer(BaseRequestHandler):  # type: ignore[misc]
         self.port = 0
 
     async def request_stream(self, request: Payload) -> Any:
-        return self.answered(self.answer(request.data))
+        return self.as_rsocket_publisher(self.answer(request.data))
 
     async def request_channel(self, request: Payload) -> Any:
         receiver = Receiver()
         # rsocket-py passes the first element, which opens the channel, separately.
         requests = pyrs.just(request).concat(receiver.stream).map(lambda received: bytes(received.data))
-        return self.answered(self.answer(requests)), receiver
+        return self.as_rsocket_publisher(self.answer(requests)), receiver
 
-    def answered(self, stream: pyrs.Publisher[bytes]) -> Any:
+    def as_rsocket_publisher(self, stream: pyrs.Publisher[bytes]) -> Any:
         watched = pyrs.Stream(stream).do_on_request(self.requested.append).do_on_cancel(self.cancelled.set)
         return to_rsocket(watched.map(Payload))
 
@@ -187,7 +187,7 @@ class TestServer:
     """rsocket-py requests, and Python responds through rsocket-java."""
 
     @pytest.fixture
-    def asking(self) -> Iterator[Any]:
+    def connect_client(self) -> Iterator[Any]:
         """Connect rsocket-py to an rsocket-java server."""
         running = []
 
@@ -210,13 +210,15 @@ class TestServer:
         answers = from_rsocket(lambda: client.request_stream(Payload(request)), loop=background_loop())
         return answers.map(lambda payload: payload.data)
 
-    def test_server_answers_a_request_stream(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
-        client = asking(recipe.serve_stream(bridge, lambda request: pyrs.from_iterable(numbers(int(request)))))
+    def test_server_answers_a_request_stream(self, bridge: Bridge, recipe: ModuleType, connect_client: Any) -> None:
+        client = connect_client(recipe.serve_stream(bridge, lambda request: pyrs.from_iterable(numbers(int(request)))))
         assert self.stream(client, b"500").collect(timeout=DEADLINE) == list(numbers(500))
 
-    def test_request_n_is_demand_and_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_request_n_is_demand_and_cancel_is_forwarded(
+        self, bridge: Bridge, recipe: ModuleType, connect_client: Any
+    ) -> None:
         source = Watched(lambda: numbers(10**9))
-        client = asking(recipe.serve_stream(bridge, lambda request: source))
+        client = connect_client(recipe.serve_stream(bridge, lambda request: source))
         received = TestSubscriber(2, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
         received.await_count(2)
@@ -226,9 +228,9 @@ class TestServer:
         received.cancel()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_server_answers_a_request_channel(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_server_answers_a_request_channel(self, bridge: Bridge, recipe: ModuleType, connect_client: Any) -> None:
         server = recipe.serve_channel(bridge, lambda requests: requests.map(lambda number: b"%d" % (10 * int(number))))
-        client = asking(server)
+        client = connect_client(server)
 
         def channel() -> Any:
             rest = to_rsocket(pyrs.from_iterable(numbers(300)).skip(1).map(Payload))
@@ -237,14 +239,16 @@ class TestServer:
         answers = from_rsocket(channel, loop=background_loop()).map(lambda payload: payload.data)
         assert answers.collect(timeout=DEADLINE) == [b"%d" % (10 * number) for number in range(300)]
 
-    def test_channel_demand_of_python_reaches_the_peer(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_channel_demand_of_python_reaches_the_peer(
+        self, bridge: Bridge, recipe: ModuleType, connect_client: Any
+    ) -> None:
         taken = TestSubscriber(3, timeout=DEADLINE)
 
         def answer(requests: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             requests.subscribe(taken)
             return pyrs.never()
 
-        client = asking(recipe.serve_channel(bridge, answer))
+        client = connect_client(recipe.serve_channel(bridge, answer))
         sent = Watched(lambda: map(Payload, numbers(10**9)))
         channel = from_rsocket(
             lambda: client.request_channel(Payload(b"first"), to_rsocket(sent)), loop=background_loop()
@@ -255,18 +259,20 @@ class TestServer:
         taken.cancel()
         assert sent.cancelled.wait(DEADLINE)
 
-    def test_publisher_error_aborts_the_exchange(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_publisher_error_aborts_the_exchange(self, bridge: Bridge, recipe: ModuleType, connect_client: Any) -> None:
         failing = Watched(lambda: numbers(1), ValueError("the disk is full"))
-        client = asking(recipe.serve_stream(bridge, lambda request: failing))
+        client = connect_client(recipe.serve_stream(bridge, lambda request: failing))
         received = TestSubscriber(5, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
         error = received.await_error()
         assert "ValueError: the disk is full" in str(error)  # rsocket-py raises a RuntimeError
         assert received.elements == [b"0"]
 
-    def test_client_disconnect_cancels_the_publisher(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_client_disconnect_cancels_the_publisher(
+        self, bridge: Bridge, recipe: ModuleType, connect_client: Any
+    ) -> None:
         source = Watched(lambda: numbers(10**9))
-        client = asking(recipe.serve_stream(bridge, lambda request: source))
+        client = connect_client(recipe.serve_stream(bridge, lambda request: source))
         received = TestSubscriber(1, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
         received.await_count(1)
