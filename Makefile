@@ -138,7 +138,7 @@ CAMPAIGN := $(BIN)/python -m tests.campaigns
 soak fuzz chaos races: setup
 	@$(CAMPAIGN) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(FRAMES),--frames $(FRAMES))
 
-soak: ## run all shapes of streams on 32 threads over both gateways, and compare what is held at the end with the start
+soak: ## run all shapes of streams on 32 threads over both gateways, and compare the held objects before and after
 fuzz: ## send mutated and random frames to both halves of the link, guided by coverage with Jazzer and atheris
 chaos: ## kill, stop, cut, fork and interrupt both sides of bridges with live streams
 races: ## run jcstress on the drain loop, the outbox, the handles and the window of the Java half

@@ -1,4 +1,4 @@
-"""Run every shape of stream on many threads for a long time, and compare what is held at the end with the start.
+"""Run every shape of stream on many threads for a long time, and compare the held objects before and after.
 
 Each gateway has its own process: ``python -m tests.campaigns.soak py4j|jpype SEED SECONDS THREADS``.
 """

@@ -1,4 +1,4 @@
-"""The Subscriber that each operator passes to its source, verified itself: nothing is in front of it.
+"""The Subscriber that each operator passes to its source, verified directly.
 
 The TCK signals it directly. The Subscriber after the operator reports to the probe. Where the elements of an operator
 do not reach the Subscriber one by one, the verification is a blackbox one.

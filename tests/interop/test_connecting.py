@@ -1,4 +1,4 @@
-"""A bridge works as soon as it is open, every time one is opened."""
+"""A bridge can be used as soon as ``connect`` returns, and bridges are independent."""
 
 from __future__ import annotations
 

@@ -190,10 +190,7 @@ def from_publishers(spark: Any, folder: Path) -> Any:
 
 
 def through_the_jvm(elements: Any) -> Any:
-    """Send elements through Reactor in a JVM of this process.
-
-    Return each element with a string of the process id and the start time of the JVM.
-    """
+    """Send elements through a JVM of this process; return each with the process id and the start time of the JVM."""
     from pyrs import jvm
 
     def pairs(bridge: Any) -> Any:
@@ -208,10 +205,7 @@ def through_the_jvm(elements: Any) -> Any:
 
 @recorded
 def the_bridge_on_the_executors(spark: Any, folder: Path) -> Any:
-    """Run a stage and Publishers through Reactor.
-
-    Return whether each row arrived once, the number of processes, and the number of JVMs.
-    """
+    """Return whether each row arrived once, the number of processes, and the number of their JVMs."""
     size = ROWS // PARTITIONS
 
     def stage(rows: Any) -> Any:
@@ -359,10 +353,7 @@ def stream_from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> A
 def delivered_to_subscribers(
     spark: Any, received: Path, disturb: Callable[[int, Path], object]
 ) -> tuple[int, bool, list[int]]:
-    """Consume numbers with a Subscriber that calls ``disturb``.
-
-    Return the number of consumed rows, whether every row was delivered, and the partitions with repeated rows.
-    """
+    """Return the number of consumed rows, whether all were delivered, and the partitions with repeated rows."""
     received.mkdir()
 
     class Recorder(pyrs.Subscriber[Any]):
@@ -455,11 +446,7 @@ def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
 
 @recorded
 def rows_that_bypass_the_driver(spark: Any, folder: Path) -> Any:
-    """Return three numbers of bytes.
-
-    They are the size of the rows, of the task results when executors copy the rows to files, and of the task results
-    when the driver collects the rows.
-    """
+    """Return the size of the rows, of the task results of a copy to files, and of the task results of a collect."""
     rows, size, length = 8000, 1000, 1000
 
     def random_rows(first: int) -> Any:
@@ -517,10 +504,7 @@ def throughput(spark: Any, folder: Path) -> Any:
 
 @recorded
 def postgresql(spark: Any, folder: Path) -> Any:
-    """Run the recipe twice on the server that database.json describes.
-
-    Return the number of written totals of each run, and the totals.
-    """
+    """Run the recipe twice; return the number of totals that each run has written, and the totals."""
     database = json.loads((folder / "database.json").read_text())
     recipe = load_recipe("postgresql")
 

@@ -1,4 +1,4 @@
-"""One value across the link, in either direction."""
+"""Helpers that send single values across the link, in either direction."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SYSTEM = System(
     packages=("com.datastax.oss:java-driver-core:4.17.0",),
     component=f"Cassandra {VERSION}, one node from Maven Central",
     source='`executeReactive`: `ReactiveRow` as dict, by `convert="values"`',
-    sink="a statement for each element, `concurrency` concurrently: the driver takes no Publisher",
+    sink="a statement for each element, up to `concurrency` at a time: the driver takes no Publisher",
     ordering="that of the query; concurrent inserts may overtake one another",
     delivery="each row once; an insert that was not emitted may have been written: repeat it",
     cancel="no further page is fetched; the server keeps no cursor",
