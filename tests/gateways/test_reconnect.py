@@ -1,4 +1,4 @@
-"""``connect(reconnect=True)`` over the Py4J gateway of a JVM without Spark: the connection is cut, the JVM keeps running."""
+"""``connect(reconnect=True)`` over Py4J to a JVM without Spark: the connection is cut, and the JVM keeps running."""
 
 from __future__ import annotations
 
