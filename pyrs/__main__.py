@@ -155,17 +155,19 @@ def run_top(arguments: argparse.Namespace) -> int:
 
 
 def _interval(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0.1 <= seconds <= 3_600:
         raise argparse.ArgumentTypeError(f"SECONDS must be from 0.1 to 3600, not {text}")
     return seconds
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port < 1 << 16:
+    if not text.isdecimal() or int(text) >= 1 << 16:
         raise argparse.ArgumentTypeError(f"PORT must be from 0 to 65535, not {text}")
-    return port
+    return int(text)
 
 
 def run_version(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 from xml.etree import ElementTree
 
 from pyrs.errors import JvmError
@@ -98,18 +99,28 @@ def find(name: str) -> type[Verification]:
     try:
         thing: object = importlib.import_module(module_name)
     except ImportError as error:
-        raise UsageError(f"cannot import {module_name}: {error}") from error
+        advice = f" (name the module, {module_name[:-3]})" if module_name.endswith(".py") else ""
+        raise UsageError(f"cannot import {module_name}: {error}{advice}") from error
     except (Exception, SystemExit) as error:  # SystemExit(0) would look like success
         raise UsageError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
+    module = thing
     for part in class_name.split("."):
         thing = getattr(thing, part, None)
-    if not isinstance(thing, type) or not issubclass(thing, Verification) or not thing.expected:
+    if thing is None:
+        own = [each for each in vars(module).values() if getattr(each, "__module__", "") == module_name]
+        found = [each.__name__ for each in own if _is_verification(each)]
+        raise UsageError(f"{module_name} has no {class_name}; its verifications: {', '.join(found) or 'none'}")
+    if not _is_verification(thing):
         raise UsageError(f"{name} is not a subclass of a verification of pyrs.tck")
     try:
         thing()  # each test creates one
     except (Exception, SystemExit) as error:
         raise UsageError(f"{name}() raised {type(error).__name__}: {error}") from error
     return thing
+
+
+def _is_verification(thing: object) -> TypeGuard[type[Verification]]:
+    return isinstance(thing, type) and issubclass(thing, Verification) and bool(thing.expected)
 
 
 def as_text(report: Report) -> str:

@@ -30,6 +30,23 @@ def test_demo_without_pyspark_names_the_extra(
     assert "pyrs-streams[spark]" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--interval", "often", "SECONDS must be from 0.1 to 3600, not often"),
+        ("--interval", "nan", "SECONDS must be from 0.1 to 3600, not nan"),
+        ("--http", "web", "PORT must be from 0 to 65535, not web"),
+        ("--http", "65536", "PORT must be from 0 to 65535, not 65536"),
+    ],
+)
+def test_invalid_option_names_the_valid_values(
+    option: str, value: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["top", option, value])
+    assert capsys.readouterr().err.endswith(f"argument {option}: {message}\n")
+
+
 def test_unknown_command_is_a_usage_error() -> None:
     with pytest.raises(SystemExit) as exited:
         command_line.main(["fly"])

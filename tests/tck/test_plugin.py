@@ -407,7 +407,8 @@ def test_the_command_prints_the_verdicts(project: Path) -> None:
     [
         (["test_mine"], "'test_mine' does not have the form module:Class"),
         (["nowhere:Mine"], "cannot import nowhere: No module named 'nowhere'"),
-        (["test_mine:Other"], "test_mine:Other is not a subclass of a verification of pyrs.tck"),
+        (["test_mine:Other"], "test_mine has no Other; its verifications: Mine, "),
+        (["test_mine.py:Mine"], "cannot import test_mine.py: "),
         (["test_mine:TestEnvironment"], "test_mine:TestEnvironment is not a subclass of a verification of pyrs.tck"),
         (["leaves:Mine"], "cannot import leaves: SystemExit: 0"),
         (["breaks:Mine"], "cannot import breaks: OSError: the database is away"),
