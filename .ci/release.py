@@ -59,7 +59,8 @@ def open_points(root: Path, version: str, jar: str | None, status: str) -> list[
     points = []
     if not re.search(r'^repository = "https://.+"$', (root / "pyproject.toml").read_text(), re.MULTILINE):
         points.append(
-            "pyproject.toml: [tool.hatch.metadata.hooks.custom] has no repository, so the project has no URLs"
+            "pyproject.toml names no public repository, so the package has no URLs: set `repository` in "
+            "[tool.hatch.metadata.hooks.custom] to an address such as https://github.com/owner/name"
         )
     if jar != version:
         points.append(f"the jar has version {jar}, and the package {version}: run `make setup`")

@@ -49,7 +49,7 @@ def test_each_open_point_is_reported(release: ModuleType, tree: Path) -> None:
     (tree / "CHANGELOG.md").write_text("## 1.2.3 - unreleased\n")
     assert "has no date: unreleased" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
     (tree / "pyproject.toml").write_text('repository = ""\n')
-    assert "no repository" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
+    assert "names no public repository" in release.open_points(tree, "1.2.3", "1.2.3", "")[0]
 
 
 @pytest.fixture
