@@ -252,7 +252,7 @@ class Bridge:
                 is a dict of its getters.
 
         Raises:
-            ConversionError: The object has no form as a value.
+            ConversionError: The object cannot be converted to a value.
             LinkClosed: The bridge is closed.
 
         Examples:
@@ -361,7 +361,7 @@ class Bridge:
         """Return a Java object whose single method calls a Python function.
 
         Each use is one call across the link, with a deadline: about 100 microseconds. To map many elements use a stage.
-        A value without a form on the other side fails that call alone.
+        A value that cannot be converted fails that call alone.
 
         Args:
             function: The function; its arguments and result are converted by the value table.

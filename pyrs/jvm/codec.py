@@ -137,7 +137,7 @@ class LinkReferences(Exports, Imports):
 
         Raises:
             JavaError: The call threw, or nothing of that name takes these arguments.
-            ConversionError: An argument has no form in Java, or the result none in Python.
+            ConversionError: An argument or the result cannot be converted.
             LinkClosed, LinkBroken: The link is over.
         """
         if not self.session.open:

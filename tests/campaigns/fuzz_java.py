@@ -196,7 +196,7 @@ class JavaFuzz:
             self.data = frame(FrameType.CALL, number, body)
             dialled.send(self.data)
             answer = dialled.read(number)
-            # A half may stop reading at a value without a form, and overlook malformed bytes after it.
+            # A half may stop reading at a value that cannot be converted, and overlook malformed bytes after it.
             if bool(answer) == bool(refused) and not formless and answer[:2] != b"\x92\xc2":
                 said = f"Java {dialled.goaway or 'accepts'}, Python {refused or 'accepts'}"
                 raise Violation(f"the halves differ on the value {value.hex()[:200]}: {said}")

@@ -94,7 +94,7 @@ class TestCallables:
             lambda *arguments: calls.append(arguments), "java.util.function.BiFunction", convert="values"
         )
         functions = bridge.java_class("interop.Functions")
-        with pytest.raises(JavaError, match="no form as a value"):
+        with pytest.raises(JavaError, match="cannot be converted to a value"):
             functions.apply(function, 1, plain)
         assert calls == []
         assert functions.apply(function, 1, None) == "null"

@@ -33,7 +33,7 @@ class Codec(PlainCodec):
         def decode(body: bytes) -> tuple[list[Any], Exception | None]:
             elements = self.decode(body)
             if UNREADABLE in elements:
-                return elements[: elements.index(UNREADABLE)], ValueError("it has no form here")
+                return elements[: elements.index(UNREADABLE)], ValueError("it cannot be converted here")
             return elements, None
 
         return decode

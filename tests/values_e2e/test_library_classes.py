@@ -96,7 +96,7 @@ class TestOneObject:
         assert bridge.value_of(point, convert={"interop.Table$Point": "values"}) == {"x": 1, "y": 2}
 
     def test_value_of_refuses_an_object_without_properties(self, bridge: Bridge) -> None:
-        with pytest.raises(ConversionError, match=r"java\.lang\.Object has no form as a value"):
+        with pytest.raises(ConversionError, match=r"java\.lang\.Object cannot be converted to a value"):
             bridge.value_of(bridge.java_class("java.lang.Object")())
 
     def test_value_function_refuses_an_interface_with_two_methods(self, bridge: Bridge) -> None:

@@ -82,13 +82,13 @@ def test_unconvertible_argument_fails_its_call(bridge: Bridge, from_java: dict[s
     called: list[object] = []
     with pytest.raises((ConversionError, JavaError)) as caught:
         call_from_java(bridge, called.append, from_java[name])
-    assert "ConversionError" in repr(caught.value) or "has no form" in str(caught.value)
+    assert "ConversionError" in repr(caught.value) or "cannot be converted" in str(caught.value)
     assert not called
 
 
 @from_python
 def test_unconvertible_result_fails_its_call(bridge: Bridge, value: object) -> None:
-    with pytest.raises(JavaError, match="has no form in Java"):
+    with pytest.raises(JavaError, match="cannot be converted to Java"):
         call_from_java(bridge, lambda argument: value, 1)
 
 
@@ -106,7 +106,7 @@ def test_unconvertible_java_element_fails_its_stream(bridge: Bridge, from_java: 
 @from_python
 def test_unconvertible_python_element_fails_its_stream(bridge: Bridge, java: Java, value: object) -> None:
     error = error_in_java(java, bridge, 1, value)
-    assert "has no form in Java" in str(java.call(error, "getMessage"))
+    assert "cannot be converted to Java" in str(java.call(error, "getMessage"))
 
 
 @pytest.mark.parametrize("convert", [{("a", "b"): "values"}, {"a": "\ud800"}, nested(513), "no such conversion"])

@@ -17,7 +17,7 @@ def check_argument(value: object) -> None:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
+            raise ConversionError(f"a str with a lone surrogate cannot be converted to Java: {error}") from error
     elif not (value is None or isinstance(value, (float, bytes, bytearray))):
         raise ConversionError(
             f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes and "

@@ -63,7 +63,7 @@ class Batches:
         """Encode one element and append it.
 
         Raises:
-            ConversionError: The element has no form in Java.
+            ConversionError: The element cannot be converted to Java.
         """
         encoder = self._encoder
         try:
@@ -76,8 +76,8 @@ class Batches:
         """Append up to ``wanted`` elements, each encoded as it is pulled.
 
         Returns:
-            The number of elements, and the error that ended the call early: a ConversionError for an element that has
-            no form in Java, NullSignal for None, or the error of the iterator.
+            The number of elements, and the error that ended the call early: a ConversionError, NullSignal for None, or
+            the error of the iterator.
         """
         append, encode, carried = self._encoded.append, self._encoder.encode_element, self._encoder.carried
         count = 0

@@ -387,7 +387,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         if error is None:
             self.window.observe(len(self._current), len(body))
         else:
-            # A value without a form in Python ends the stream, after the elements before it.
+            # A value that cannot be converted to Python ends the stream, after the elements before it.
             self._session.send_cancel(self)
             self._unreadable = True
             self._terminal = error

@@ -38,7 +38,7 @@ class Codec(Protocol):
     def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
         """Return a decoder of NEXT bodies for one stream.
 
-        It returns the elements, and the error of the first one that has no form; that and later elements are missing.
+        It returns the elements before the first one that cannot be converted, and the error of that one.
         """
 
     def disown(self, handle: int) -> None:
@@ -54,10 +54,10 @@ class Codec(Protocol):
         """Encode one value. Also return its references, to be held until it is written."""
 
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
-        """Decode a control frame: the entries up to the first without a form, its error.
+        """Decode a control frame: the entries up to the first that cannot be converted, and its error.
 
         Raises:
-            ConversionError: An entry has no form, and those before it are lost.
+            ConversionError: An entry cannot be converted, and those before it are lost.
         """
 
     def encode_error(self, error: BaseException) -> bytes:

@@ -101,7 +101,7 @@ class Session(StreamHost):
     ) -> None:
         """Subscribe a Python Subscriber to the peer's Publisher ``handle``.
 
-        ``on_subscribe`` is called before this returns. If the link is closed, or the options have no form in Java, the
+        ``on_subscribe`` is called before this returns. If the link is closed or the options cannot be converted, the
         Subscriber receives its Subscription and then the error (§1.9). The signals run in the context of this call.
 
         With ``confirm`` this returns after the peer's ``subscribe`` has returned, so that no element is lost that a hot
@@ -284,8 +284,8 @@ class Session(StreamHost):
     def _read_entries(self, body: Body, name: str, size: int) -> tuple[list[Any], Exception | None]:
         """Read the body of a control frame: an array of at least ``size`` entries.
 
-        An entry that has no form in Python is a fault of a user's value and not of the peer. Its error is returned with
-        the entries before it, and fails only the call or stream of the frame.
+        An entry that cannot be converted to Python is a fault of a user's value and not of the peer. Its error is
+        returned with the entries before it, and fails only the call or stream of the frame.
         """
         try:
             entries, unreadable = self.codec.decode_entries(body)
@@ -372,7 +372,7 @@ class Session(StreamHost):
         Raises:
             CallTimeout: The peer did not answer within the deadline.
             LinkClosed, LinkBroken: The link is over.
-            ConversionError: An argument has no form in Java, or the result none in Python.
+            ConversionError: An argument or the result cannot be converted.
             JavaError: The call threw.
         """
         if not self.open:
@@ -402,7 +402,7 @@ class Session(StreamHost):
         """Encode the body of a CALL or RETURN. Also return its references.
 
         Raises:
-            ConversionError: The value has no form in Java, or no message can hold it.
+            ConversionError: The value cannot be converted to Java, or no message can hold it.
         """
         body, carried = self.codec.encode_carrying(value)
         if len(body) > MAX_MESSAGE:

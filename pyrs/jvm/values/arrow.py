@@ -57,7 +57,7 @@ def from_ipc(stream: bytes | memoryview) -> Any:
         import pyarrow
     except ImportError as error:
         raise ConversionError(
-            "an Arrow batch (io.pyrs.value.ArrowBatch) has no form here: pyarrow is missing"
+            "an Arrow batch (io.pyrs.value.ArrowBatch) cannot be converted here: pyarrow is missing"
         ) from error
     with pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)) as reader:
         batches = list(reader)

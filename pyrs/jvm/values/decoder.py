@@ -40,7 +40,7 @@ _EXTENSIONS: dict[int, tuple[str, Callable[[Any], Any]]] = {
 
 
 class _Unreadable:
-    """The placeholder in a decoded batch for a value that has no form in Python."""
+    """The placeholder in a decoded batch for a value that cannot be converted to Python."""
 
     __slots__ = ("error",)
 
@@ -74,7 +74,7 @@ class ValueDecoder:
         """Read one value.
 
         Raises:
-            ConversionError: The value, or one inside it, has no form in Python.
+            ConversionError: The value, or one inside it, cannot be converted to Python.
             ProtocolError: The bytes are not a value of the table.
         """
         value = self._read(body)
@@ -85,7 +85,7 @@ class ValueDecoder:
         return value
 
     def decode_entries(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
-        """Read an array: the entries up to the first without a form, and its error.
+        """Read an array: the entries up to the first that cannot be converted, and its error.
 
         If there is an error, the entries are those before it.
 
@@ -175,7 +175,7 @@ class ValueDecoder:
             handles = Counter(handle for code, _, handle in _references(body) if code == types.SENDER_OWNS)
             for handle in (handles - Counter(self._received)).elements():
                 self._references.remote_object(handle)  # created and dropped at once, which releases the handle
-            raise ConversionError(f"a value has no form in Python: {describe(error)}") from error
+            raise ConversionError(f"a value cannot be converted to Python: {describe(error)}") from error
         if _may_hold_timestamp(body) and _has_timestamp(value):
             self._failed.clear()
             raise ProtocolError("unknown extension type -1")
@@ -200,7 +200,7 @@ class ValueDecoder:
 
     def _set(self, payload: bytes, kind: type[set[Any]] | type[frozenset[Any]]) -> Any:
         if self._sets >= types.MAX_SETS:
-            return self._fail(f"a java.util.Set nested within {self._sets} others has no form in Python", None)
+            return self._fail(f"a java.util.Set nested within {self._sets} others cannot be converted to Python", None)
         self._sets += 1
         try:
             content = self._unpack_hashable(payload)
@@ -213,7 +213,7 @@ class ValueDecoder:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an entry that cannot be hashed, or raises while it is hashed or compared
-            return self._fail(f"a java.util.Set has no form as a set: {describe(error)}", error)
+            return self._fail(f"a java.util.Set cannot be converted to a set: {describe(error)}", error)
 
     def _value(self, code: int, payload: bytes | memoryview) -> Any:
         row = _EXTENSIONS.get(code)
@@ -225,7 +225,7 @@ class ValueDecoder:
         except struct.error as error:
             raise ProtocolError(f"extension type {code} with {len(payload)} bytes") from error
         except Exception as error:  # for example a year beyond 9999, or a time zone that is not installed
-            return self._fail(f"a {name} has no form in Python: {describe(error)}", error)
+            return self._fail(f"a {name} cannot be converted to Python: {describe(error)}", error)
 
     def _fail(self, message: str, cause: BaseException | None) -> _Unreadable:
         # Not raised here: the elements before this one must still be delivered.

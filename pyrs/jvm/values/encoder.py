@@ -67,12 +67,12 @@ class ValueEncoder:
             return error
         name = table.type_name(value)
         if isinstance(error, UnicodeEncodeError):
-            text = f"a str with a lone surrogate (U+{ord(error.object[error.start]):04X} at {error.start}) has no form"
+            text = f"a str has a lone surrogate (U+{ord(error.object[error.start]):04X} at {error.start})"
         elif isinstance(error, RecursionError) or (isinstance(error, ValueError) and "recursion" in describe(error)):
-            text = "it contains itself or nests too deep: it has no form"
+            text = "it contains itself or nests too deep"
         else:
             text = describe(error)
-        explained = ConversionError(f"a {name} cannot travel to Java: {text}")
+        explained = ConversionError(f"a {name} cannot be converted to Java: {text}")
         explained.__cause__ = error
         return explained
 

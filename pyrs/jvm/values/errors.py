@@ -37,7 +37,7 @@ class JavaTimeout(JavaError, TimeoutError):
 
 
 class JavaConversionError(JavaError, ConversionError):
-    """A Java ConversionException: a value has no form on the other side."""
+    """A Java ConversionException: a value cannot be converted for the other side."""
 
 
 class Originals:

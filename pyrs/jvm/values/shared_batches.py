@@ -43,7 +43,7 @@ def received(handle: int, move: Callable[[int, int, int], object], give_back: Ca
         move(handle, ctypes.addressof(array), ctypes.addressof(schema))
         return RecordBatch._import_from_c(ctypes.addressof(array), ctypes.addressof(schema))
     except ImportError as error:
-        raise ConversionError("a shared Arrow batch has no form here: pyarrow is missing") from error
+        raise ConversionError("a shared Arrow batch cannot be converted here: pyarrow is missing") from error
     except BaseException:
         # An interrupt may strike before the import, which clears both structs.
         for struct in (array, schema):

@@ -44,7 +44,7 @@ def arrow_extension(batch: Any) -> Any:
 
 def _datetime(value: dt.datetime) -> Any:
     if value != value:  # pandas' NaT is a datetime, and the only one that is not equal to itself
-        raise ConversionError(f"a {table.type_name(value)} (not a time) has no form in Java")
+        raise ConversionError(f"a {table.type_name(value)} (not a time) cannot be converted to Java")
     return table.from_datetime(value)
 
 
@@ -85,14 +85,14 @@ def _numpy_scalar(kind: type, numpy: Any) -> Callable[[Any], Any] | None:
 
 
 def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
-    """Convert a datetime64 or timedelta64, truncated to microseconds. NaT has no form."""
+    """Convert a datetime64 or timedelta64, truncated to microseconds. NaT cannot be converted."""
     if numpy.isnat(value):
-        raise ConversionError(f"a numpy.{name} of NaT has no form in Java")
+        raise ConversionError(f"a numpy.{name} of NaT cannot be converted to Java")
     unit = numpy.datetime_data(value.dtype)[0]
     exact = value.astype(
         f"{name}[D]" if name == "datetime64" and unit in ("Y", "M", "W", "D") else f"{name}[us]"
     ).item()
     convert = table.PLAIN.get(type(exact))
     if convert is None or isinstance(exact, int):
-        raise ConversionError(f"a numpy.{name} of {value} has no form in Java: it is outside of Python's years")
+        raise ConversionError(f"a numpy.{name} of {value} cannot be converted to Java: it is outside of Python's years")
     return convert(exact)

@@ -54,7 +54,7 @@ def from_int(value: int) -> Any:
 def from_decimal(value: decimal.Decimal) -> Any:
     """Convert a finite Decimal to its text. BigDecimal has neither NaN nor infinity."""
     if not value.is_finite():
-        raise ConversionError(f"a decimal.Decimal of {value} has no form as a java.math.BigDecimal")
+        raise ConversionError(f"a decimal.Decimal of {value} cannot be converted to a java.math.BigDecimal")
     return msgpack.ExtType(types.DECIMAL, str(value).encode())
 
 
@@ -71,7 +71,7 @@ def from_time(value: dt.time) -> Any:
         return msgpack.ExtType(types.TIME, _pack_long(nanos))
     offset = value.utcoffset()
     if offset is None:
-        raise ConversionError("a datetime.time whose zone has no offset without a date has no form in Java")
+        raise ConversionError("a datetime.time whose zone has no offset without a date cannot be converted to Java")
     return msgpack.ExtType(types.TIME, _pack_long_int(nanos, _offset_seconds(offset)))
 
 
@@ -91,7 +91,7 @@ def _offset_seconds(offset: dt.timedelta) -> int:
     seconds = offset // _SECOND
     if offset.microseconds or not -_MAX_OFFSET <= seconds <= _MAX_OFFSET:
         raise ConversionError(
-            f"a UTC offset of {offset} has no form as a java.time.ZoneOffset: whole seconds, 18 hours"
+            f"a UTC offset of {offset} cannot be converted to a java.time.ZoneOffset: whole seconds, 18 hours"
         )
     return seconds
 
@@ -110,7 +110,7 @@ def from_enum(value: enum.Enum) -> str:
     """Convert a member of an Enum, also of an IntEnum, to its name."""
     name = value.name
     if name is None:
-        raise ConversionError(f"a {type_name(value)} without a name has no form in Java")
+        raise ConversionError(f"a {type_name(value)} without a name cannot be converted to Java")
     return str(name)
 
 

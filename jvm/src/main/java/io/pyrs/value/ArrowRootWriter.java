@@ -32,7 +32,7 @@ final class ArrowRootWriter {
                     end.invoke(stream);
                 } catch (InvocationTargetException e) {
                     throw new ConversionException(
-                            "a " + root.getName() + " cannot travel: " + e.getCause(), e.getCause());
+                            "a " + root.getName() + " cannot be converted: " + e.getCause(), e.getCause());
                 } catch (ReflectiveOperationException e) {
                     throw new IOException(e);
                 }

@@ -117,7 +117,7 @@ final class ContainerWriters {
             Object key = entry.getKey();
             if (key != null && key.getClass() != String.class && isContainer(key.getClass())) {
                 encoder.fail(
-                        new ConversionException("a " + key.getClass().getName() + " has no form as the key of a dict"));
+                        new ConversionException("a " + key.getClass().getName() + " cannot be the key of a dict"));
             }
             encoder.writeContent(key, out, within);
             encoder.writeContent(entry.getValue(), out, within);
@@ -134,7 +134,7 @@ final class ContainerWriters {
             throws IOException {
         if (content == null && depth == 0) {
             throw new ConversionException("an empty " + optional.getClass().getName()
-                    + " has no form as an element: null is not an element (rule 2.13)");
+                    + " cannot be an element: null is not an element (rule 2.13)");
         }
         encoder.write(content, out, depth);
     }
@@ -225,11 +225,11 @@ final class ContainerWriters {
             return accessor.invoke(value);
         } catch (InvocationTargetException e) {
             throw new ConversionException(
-                    "a " + value.getClass().getName() + " cannot travel: " + accessor.getName() + "() threw "
+                    "a " + value.getClass().getName() + " cannot be converted: " + accessor.getName() + "() threw "
                             + e.getCause().getClass().getName(),
                     e.getCause());
         } catch (IllegalAccessException e) {
-            throw new ConversionException("a " + value.getClass().getName() + " cannot travel: " + e, e);
+            throw new ConversionException("a " + value.getClass().getName() + " cannot be converted: " + e, e);
         }
     }
 }

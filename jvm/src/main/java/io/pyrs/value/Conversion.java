@@ -152,7 +152,7 @@ public final class Conversion {
                     writer.write(encoder, value, out, depth);
                 } else {
                     throw new ConversionException("a " + type.getName()
-                            + " has no form as a value (convert=\"values\"): the value table does not list it,"
+                            + " cannot be converted to a value (convert=\"values\"): the value table does not list it,"
                             + " and it has no getters");
                 }
             }

@@ -1,6 +1,6 @@
 package io.pyrs.value;
 
-/** A value has no form on the other side. The message names the type, or both types for a mismatch. */
+/** A value cannot be converted for the other side. The message names the type, or both types for a mismatch. */
 public final class ConversionException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

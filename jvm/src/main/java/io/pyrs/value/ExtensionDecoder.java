@@ -32,7 +32,8 @@ final class ExtensionDecoder {
         } catch (BufferUnderflowException e) {
             throw new MalformedValueException("extension type " + type + " with " + payload.length + " bytes", e);
         } catch (DateTimeException | ArithmeticException | NumberFormatException e) {
-            throw new ConversionException("a " + pythonType(type) + " has no form in Java: " + e.getMessage(), e);
+            throw new ConversionException(
+                    "a " + pythonType(type) + " cannot be converted to Java: " + e.getMessage(), e);
         }
     }
 

@@ -51,7 +51,7 @@ final class ForeignRows {
         }
         if (new HashSet<>(names).size() < names.size()) {
             throw new ConversionException(
-                    "a row with two columns of the same name has no form as a dict: give them different names"
+                    "a row with two columns of the same name cannot be converted to a dict: give them different names"
                             + " (SELECT a.id AS a_id, b.id AS b_id). Its columns are " + names);
         }
         return names.toArray(new String[0]);

@@ -91,7 +91,7 @@ final class ForeignWriters {
                     throw error;
                 } catch (Throwable error) {
                     throw new ConversionException(
-                            "a " + value.getClass().getName() + " cannot travel: " + error, error);
+                            "a " + value.getClass().getName() + " cannot be converted: " + error, error);
                 }
                 encoder.write(plain, out, depth);
             }

@@ -8,7 +8,7 @@ class NoReferences implements References {
 
     @Override
     public long own(Object value) {
-        throw new ConversionException("a " + value.getClass().getName() + " has no form here");
+        throw new ConversionException("a " + value.getClass().getName() + " cannot be converted here");
     }
 
     @Override

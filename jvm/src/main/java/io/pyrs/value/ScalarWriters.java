@@ -167,7 +167,7 @@ final class ScalarWriters {
             if (Character.isSurrogate(c)) {
                 if (Character.isLowSurrogate(c) || i + 1 == length || !Character.isLowSurrogate(text.charAt(i + 1))) {
                     throw new ConversionException(String.format(
-                            "a java.lang.String with a lone surrogate (U+%04X at %d) has no form as a str",
+                            "a java.lang.String with a lone surrogate (U+%04X at %d) cannot be converted to a str",
                             (int) c, i));
                 }
                 i++;

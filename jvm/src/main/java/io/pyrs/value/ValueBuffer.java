@@ -171,7 +171,7 @@ public final class ValueBuffer {
 
         private void check(long size) {
             if (size > LARGEST_MESSAGE) {
-                throw new ConversionException("a value of more than 1 GiB cannot travel");
+                throw new ConversionException("a value of more than 1 GiB cannot be sent");
             }
         }
 

@@ -11,7 +11,7 @@ public final class ValueCopy {
      * Converts an object to lists, maps, bytes, strings and numbers. An object that the conversion sends by reference
      * stays.
      *
-     * @throws ConversionException if it has no form as a value
+     * @throws ConversionException if it cannot be converted to a value
      */
     public static Object of(Object value, Conversion conversion) {
         LocalReferences references = new LocalReferences();

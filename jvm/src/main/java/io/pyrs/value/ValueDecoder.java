@@ -81,7 +81,7 @@ public final class ValueDecoder {
     /**
      * Returns the next element of the batch, converted to the element type.
      *
-     * @throws ConversionException if it has no form in Java; the caller must then call {@link #releaseRest}
+     * @throws ConversionException if it cannot be converted to Java; the caller must then call {@link #releaseRest}
      * @throws MalformedValueException if the bytes are not a value of the table
      */
     public Object next() {
@@ -224,7 +224,7 @@ public final class ValueDecoder {
     private static RuntimeException noForm(Throwable error) {
         return error instanceof MalformedValueException || error instanceof ConversionException
                 ? (RuntimeException) error
-                : new ConversionException("a value has no form in Java: " + ErrorCodec.describe(error), error);
+                : new ConversionException("a value cannot be converted to Java: " + ErrorCodec.describe(error), error);
     }
 
     private Object read(int depth) throws IOException {
@@ -325,7 +325,7 @@ public final class ValueDecoder {
             Object key = read(depth);
             if (key instanceof Collection || key instanceof Map) {
                 throw new ConversionException("a dict with a " + ElementType.pythonName(key)
-                        + " (or tuple) as a key has no form in Java: keys are scalars");
+                        + " (or tuple) as a key cannot be converted to Java: keys are scalars");
             }
             map.put(key, read(depth));
         }
@@ -352,7 +352,8 @@ public final class ValueDecoder {
     private int deeper(int depth) {
         if (depth >= deepest) {
             throw new ConversionException(
-                    "a value that nests deeper than " + ExtensionTypes.MAX_DEPTH + " containers has no form in Java");
+                    "a value that nests deeper than " + ExtensionTypes.MAX_DEPTH
+                            + " containers cannot be converted to Java");
         }
         return depth + 1;
     }

@@ -41,7 +41,7 @@ public final class ValueEncoder {
     /**
      * Appends one value. Null becomes nil, for arguments and results; an element must not be null (rule 2.13).
      *
-     * @throws ConversionException if it has no form; the buffer is unchanged then, and no handle is exported
+     * @throws ConversionException if it cannot be converted; the buffer is unchanged then, and no handle is exported
      */
     public void encode(Object value, ValueBuffer out) {
         encode(value, out, 0);
@@ -95,7 +95,7 @@ public final class ValueEncoder {
             throw (VirtualMachineError) error;
         }
         return new ConversionException(
-                "a " + value.getClass().getName() + " cannot travel: " + ErrorCodec.describe(error), error);
+                "a " + value.getClass().getName() + " cannot be converted: " + ErrorCodec.describe(error), error);
     }
 
     /** Drops an element. Encodes it to an unused buffer, which releases the values inside. */

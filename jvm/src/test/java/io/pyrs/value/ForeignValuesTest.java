@@ -249,7 +249,7 @@ public class ForeignValuesTest {
         RecordingReferences references = new RecordingReferences();
         ValueEncoder encoder = new ValueEncoder(references, Conversion.of("values"), true);
         encoder.discard(Map.of("parts", List.of(first, second)));
-        encoder.discard(Arrays.asList(new Object())); // it has no form, but it is dropped
+        encoder.discard(Arrays.asList(new Object())); // it cannot be converted, but it is dropped
         assertEquals(List.of(first.released, second.released), List.of(1, 1));
         assertEquals(references.owned, List.of());
     }

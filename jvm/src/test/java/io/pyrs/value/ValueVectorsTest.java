@@ -42,7 +42,7 @@ public class ValueVectorsTest {
 
     @DataProvider
     public Object[][] formless() throws IOException {
-        return rows("no_form_in");
+        return rows("unconvertible_in");
     }
 
     @DataProvider
@@ -90,12 +90,12 @@ public class ValueVectorsTest {
     @Test(dataProvider = "formless")
     public void bytesWithoutAFormAreRejected(String name, Map<String, Object> row) {
         ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), null);
-        if (row.get("no_form_in").equals("python")) {
+        if (row.get("unconvertible_in").equals("python")) {
             decoder.decode(Vectors.bytes(row.get("hex")));
         } else {
             ConversionException error =
                     expectThrows(ConversionException.class, () -> decoder.decode(Vectors.bytes(row.get("hex"))));
-            assertTrue(error.getMessage().contains("has no form in Java"), error.getMessage());
+            assertTrue(error.getMessage().contains("cannot be converted to Java"), error.getMessage());
         }
     }
 

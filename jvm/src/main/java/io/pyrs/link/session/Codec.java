@@ -90,7 +90,7 @@ public final class Codec {
     }
 
     /**
-     * Decodes an ERROR. If the error has no form in Java, returns the exception of the decoder.
+     * Decodes an ERROR. If the error cannot be converted to Java, returns the exception of the decoder.
      *
      * @throws ProtocolException if the bytes are not an error
      */
@@ -111,19 +111,20 @@ public final class Codec {
     /**
      * The entries in the body of a control frame.
      *
-     * <p>An entry without a form in Java is an error of the user, not of the peer, so it fails one call or stream.
+     * <p>An entry that cannot be converted to Java is an error of the user, not of the peer, so it fails one call or
+     * stream.
      * {@link #failure} returns its exception; that entry and the entries after it are missing.
      */
     public static final class Entries {
         private final List<Object> values = new ArrayList<>();
         private RuntimeException failure;
 
-        /** Returns the entry at an index, null if it has no form in Java. */
+        /** Returns the entry at an index, null if it cannot be converted to Java. */
         public Object get(int index) {
             return index < values.size() ? values.get(index) : null;
         }
 
-        /** Returns the exception of the first entry without a form in Java; null if all entries have one. */
+        /** Returns the exception of the first entry that cannot be converted to Java; null if there is none. */
         RuntimeException failure() {
             return failure;
         }

@@ -296,7 +296,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         return true;
     }
 
-    /** Returns the next element; null if it has no form in Java, which ends the stream. */
+    /** Returns the next element; null if it cannot be converted to Java, which ends the stream. */
     private Object next() {
         left--;
         try {

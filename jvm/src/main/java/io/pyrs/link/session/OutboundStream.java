@@ -214,7 +214,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         return terminal.compareAndSet(null, last);
     }
 
-    /** Ends only this stream after a violation or a value without a form, and cancels upstream. */
+    /** Ends only this stream after a violation or a value that cannot be converted, and cancels upstream. */
     private void fail(Throwable error) {
         if (!terminate(session.codec().encodeError(error))) {
             Log.warning("stream " + id + " has ended already", error);

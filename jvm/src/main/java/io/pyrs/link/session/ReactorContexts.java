@@ -59,7 +59,7 @@ final class ReactorContexts {
             String key = (String) entry.getKey();
             String value = (String) entry.getValue();
             int length = key.length() + value.length();
-            // A string with a lone surrogate has no form in Python, and would fail the subscription.
+            // A string with a lone surrogate cannot be converted to Python, and would fail the subscription.
             if (length <= left[0] && StandardCharsets.UTF_8.newEncoder().canEncode(key + '\n' + value)) {
                 left[0] -= length;
                 entries.put(key, value);

@@ -26,7 +26,7 @@ import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.DataProvider;
 import org.testng.annotations.Test;
 
-/** A value without a form in Java fails its own call or stream; the link and the other streams continue. */
+/** A value that cannot be converted to Java fails its own call or stream; the link and the other streams continue. */
 public class UnconvertibleValuesTest {
     private static final byte[] TOKEN = "a token that has thirty-two bytes".getBytes();
     private Connection connection;
@@ -133,7 +133,7 @@ public class UnconvertibleValuesTest {
         new Thread(call).start();
         long id = python.next(FrameType.CALL).id;
         python.send(Frames.frame(FrameType.RETURN, id, bytes(0x92, 0xc3, value)));
-        assertTrue(call.get().getMessage().contains("has no form in Java"));
+        assertTrue(call.get().getMessage().contains("cannot be converted to Java"));
         assertOtherStreamsLive();
     }
 
@@ -144,7 +144,7 @@ public class UnconvertibleValuesTest {
         python.send(
                 Frames.frame(FrameType.SUBSCRIBE, 1, bytes(0x92, (int) session().own(never), options)));
         Throwable error = python.decodeError(python.next(FrameType.ERROR).body);
-        assertTrue(error.getMessage().contains("has no form in Java"), error.getMessage());
+        assertTrue(error.getMessage().contains("cannot be converted to Java"), error.getMessage());
         assertOtherStreamsLive();
     }
 
