@@ -112,6 +112,7 @@ def test_a_stage_with_saved_state_emits_what_it_emits_in_the_driver(name: str) -
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(900)  # the slowest stage takes about a minute on an idle processor
 @pytest.mark.parametrize("name", STAGES)
 def test_a_million_elements_in_random_batches_give_the_same_results(name: str) -> None:
     generator = random.Random(1)
