@@ -1,10 +1,10 @@
-"""The testing kit: scripted Publishers, recording Subscribers, StepVerifier.
+"""Test doubles and verification: TestPublisher, TestSubscriber, StepVerifier.
 
 - ``TestPublisher``: emits the signals that the test chooses, and violates rules on request.
 - ``Violation``: the rules that it can violate.
-- ``TestSubscriber``: records signals, waits with deadlines, checks the rules of its Publisher.
+- ``TestSubscriber``: records signals, waits with deadlines, checks that its Publisher obeys the rules.
 - ``StepVerifier``: verifies a Publisher's signals step by step, in real or in virtual time.
-- ``PublisherProbe``: forwards a Publisher, and records whether it was subscribed to.
+- ``PublisherProbe``: wraps a Publisher, and records subscriptions, cancels and requests.
 - ``detect_blocking``: fails if a callback blocks a running asyncio loop.
 - ``DroppedAssertions``: asserts on the elements and errors that were dropped during a verification.
 

@@ -1,4 +1,4 @@
-"""The steps of a verification: generators that yield needs and receive signals.
+"""The steps of a verification: generators that yield commands and receive signals.
 
 A step keeps no state between two verifications. It fails by raising; it raises ``Mismatch`` if the signal is not the
 expected one.
@@ -36,17 +36,20 @@ class Expect(NamedTuple):
 
 
 class Do(NamedTuple):
-    """Call the action; the script continues with the signals that the call causes."""
+    """Call the action.
+
+    The next steps process the signals that it causes, even before it returns.
+    """
 
     action: Callable[[], object]
     on_verifying_thread: bool = False  # otherwise on the thread of the current signal
 
 
-Need: TypeAlias = "Expect | Do | Await | Pause"
-Script: TypeAlias = "Generator[Need, Emission, Any]"
+Command: TypeAlias = "Expect | Do | Await | Pause"
+Script: TypeAlias = "Generator[Command, Emission, Any]"
 
 
-class Player(Protocol):
+class Verification(Protocol):
     """The part of a verification that a step uses."""
 
     recorded: Any
@@ -63,128 +66,130 @@ class Mismatch(Exception):
 
 
 class ScriptStep(NamedTuple):
-    """One line of the script.
+    """One step of the script.
 
     Attributes:
-        text: the call as text.
-        site: the file and line of the call.
-        play: returns the generator.
-        arguments: the arguments of ``play`` after the player.
-        ends: whether the stream has terminated after it, so that no step may follow.
-        cancels: whether it cancels the Subscription.
+        text: the source of the call, for messages.
+        site: the line of the call.
+        run: returns the generator.
+        arguments: the arguments of ``run`` after the verification.
+        ends: whether the stream has terminated after the step, so that no other step may follow.
+        cancels: whether the step cancels the Subscription.
     """
 
     text: str
     site: Site | None
-    play: Callable[..., Script]
+    run: Callable[..., Script]
     arguments: tuple[Any, ...] = ()
     ends: bool = False
     cancels: bool = False
 
 
-def element(player: Player, expected: str) -> Script:
-    """Wait for an element and return it."""
+def element(verification: Verification, expected: str) -> Script:
+    """Wait for an element, add it to the recorded ones, and return it."""
     emission = yield Expect(expected)
     if emission.kind is not Signal.ON_NEXT:
         raise Mismatch
-    if player.recorded is not None:
-        add = getattr(player.recorded, "append", None) or player.recorded.add
+    if verification.recorded is not None:
+        add = getattr(verification.recorded, "append", None) or verification.recorded.add
         add(emission.value)
     return emission.value
 
 
-def expect_elements(player: Player, values: Iterable[Any]) -> Script:
+def expect_elements(verification: Verification, values: Iterable[Any]) -> Script:
     for value in values:
-        received = yield from element(player, f"on_next({short(value)})")
+        received = yield from element(verification, f"on_next({short(value)})")
         if not (received is value or received == value):
             raise Mismatch
 
 
-def expect_count(player: Player, count: int) -> Script:
+def expect_count(verification: Verification, count: int) -> Script:
     for position in range(1, count + 1):
-        yield from element(player, f"element {position} of {count}")
+        yield from element(verification, f"element {position} of {count}")
 
 
-def expect_matching(player: Player, predicate: Callable[[Any], object]) -> Script:
-    if not predicate((yield from element(player, f"an element for which {name_of(predicate)} is true"))):
+def expect_matching(verification: Verification, predicate: Callable[[Any], object]) -> Script:
+    if not predicate((yield from element(verification, f"an element for which {name_of(predicate)} is true"))):
         raise Mismatch
 
 
-def consume(player: Player, action: Callable[[Any], object]) -> Script:
-    action((yield from element(player, f"an element for {name_of(action)}")))
+def consume(verification: Verification, action: Callable[[Any], object]) -> Script:
+    action((yield from element(verification, f"an element for {name_of(action)}")))
 
 
-def consume_while(player: Player, predicate: Callable[[Any], object], action: Callable[[Any], object] | None) -> Script:
+def consume_while(
+    verification: Verification, predicate: Callable[[Any], object], action: Callable[[Any], object] | None
+) -> Script:
     while True:
         emission = yield Expect(f"elements for which {name_of(predicate)} is true, and one more signal")
-        player.put_back(emission)
+        verification.put_back(emission)
         if emission.kind is not Signal.ON_NEXT or not predicate(emission.value):
             return
-        received = yield from element(player, "an element")
+        received = yield from element(verification, "an element")
         if action is not None:
             action(received)
 
 
-def subscribe(player: Player) -> Script:
+def subscribe(verification: Verification) -> Script:
     """Wait for ``on_subscribe``: the first step of every script."""
     yield Expect("on_subscribe")
 
 
-def expect_subscription(player: Player) -> Script:
-    yield from ()  # the first step has waited for it
+def expect_subscription(verification: Verification) -> Script:
+    yield from ()  # the first step of every script waits for on_subscribe
 
 
-def record_with(player: Player, factory: Callable[[], Any]) -> Script:
-    player.recorded = factory()
+def record_with(verification: Verification, factory: Callable[[], Any]) -> Script:
+    verification.recorded = factory()
     yield from ()
 
 
-def consume_recorded(player: Player, action: Callable[[Any], object]) -> Script:
-    recorded, player.recorded = player.recorded, None
+def consume_recorded(verification: Verification, action: Callable[[Any], object]) -> Script:
+    recorded, verification.recorded = verification.recorded, None
     action(recorded)
     yield from ()
 
 
-def expect_recorded(player: Player, predicate: Callable[[Any], object]) -> Script:
-    recorded, player.recorded = player.recorded, None
+def expect_recorded(verification: Verification, predicate: Callable[[Any], object]) -> Script:
+    recorded, verification.recorded = verification.recorded, None
     if not predicate(recorded):
         raise AssertionError(f"{name_of(predicate)} returned false for the recorded elements: {short(recorded)}")
     yield from ()
 
 
-def then(player: Player, task: Callable[[], object]) -> Script:
+def then(verification: Verification, task: Callable[[], object]) -> Script:
     yield Do(task, on_verifying_thread=True)
 
 
-def then_request(player: Player, n: int) -> Script:
-    yield Do(lambda: player.request(n))
+def then_request(verification: Verification, n: int) -> Script:
+    yield Do(lambda: verification.request(n))
 
 
-def then_cancel(player: Player) -> Script:
-    yield Do(player.cancel)
+def then_cancel(verification: Verification) -> Script:
+    yield Do(verification.cancel)
 
 
-def then_await(player: Player, seconds: float) -> Script:
+def then_await(verification: Verification, seconds: float) -> Script:
     yield Await(seconds)
 
 
-def expect_nothing(player: Player, seconds: float) -> Script:
+def expect_nothing(verification: Verification, seconds: float) -> Script:
     yield Pause(seconds)
 
 
-def expect_timeout(player: Player, seconds: float) -> Script:
+def expect_timeout(verification: Verification, seconds: float) -> Script:
     yield Pause(seconds)
-    yield Do(player.cancel)
+    yield Do(verification.cancel)
 
 
-def expect_complete(player: Player) -> Script:
+def expect_complete(verification: Verification) -> Script:
     emission = yield Expect("on_complete")
     if emission.kind is not Signal.ON_COMPLETE:
         raise Mismatch
 
 
 def expect_error(
-    player: Player,
+    verification: Verification,
     kind: type[BaseException] | None,
     matching: str | None,
     predicate: Callable[[BaseException], object] | None,

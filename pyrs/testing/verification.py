@@ -16,7 +16,7 @@ from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
 from pyrs.testing.signal_log import SignalLog
-from pyrs.testing.steps import Await, Do, Expect, Mismatch, Need, Pause, Script, ScriptStep
+from pyrs.testing.steps import Await, Command, Do, Expect, Mismatch, Pause, Script, ScriptStep
 from pyrs.testing.subscription import Emission
 
 T = TypeVar("T")
@@ -64,9 +64,9 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         self._subscription: Subscription | None = None
         self._inbox: deque[Emission] = deque()
         self._number = 0  # of the current step
-        self._script: Script = self._play()
-        self._need: Need | None = None  # the need that the script waits for; None if it can continue
-        self._playing = False
+        self._script: Script = self._run_steps()
+        self._command: Command | None = None  # the last command of the script; None if it was executed
+        self._running = False
         self._over = False
         self._failure: AssertionError | None = None
 
@@ -129,7 +129,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     # The verifying thread
 
     def start(self, publisher: Publisher[T]) -> None:
-        """Subscribe. Steps that do not need the verifying thread run when their signals arrive."""
+        """Subscribe. Steps run when their signals arrive, if they can run on any thread."""
         try:
             publisher.subscribe(self)
         except Exception as error:
@@ -166,33 +166,33 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         if failure is not None:
             raise failure
 
-    def _wait(self) -> Need | None:
-        """Wait until the script can continue or needs this thread; return the unmet need."""
+    def _wait(self) -> Command | None:
+        """Wait until the script can continue or needs this thread; return its command."""
         if self._pass_time is not None:
             self._pass_time(0.0)  # runs the tasks that are due
         with self._changed:
             while not (self._over or self._ready() or self._needs_verifying_thread()):
                 left = self._deadline - monotonic()
                 if left <= 0:
-                    return self._need
+                    return self._command
                 if self._pass_time is not None:
                     self._changed.wait(min(left, POLL_SECONDS))
                     return None  # check virtual time again
                 self._changed.wait(left)
-            return self._need if self._needs_verifying_thread() else None
+            return self._command if self._needs_verifying_thread() else None
 
-    def _do(self, need: Need | None) -> None:
-        if need is None or self._over:
+    def _do(self, command: Command | None) -> None:
+        if command is None or self._over:
             return
-        if isinstance(need, Expect):
+        if isinstance(command, Expect):
             self._timed_out()
-        elif isinstance(need, Do):
-            self._call(need)
+        elif isinstance(command, Do):
+            self._call(command)
         else:
-            self._pass(need.seconds)
+            self._pass(command.seconds)
             with self._changed:
-                if self._need is need:
-                    self._need = None
+                if self._command is command:
+                    self._command = None
 
     def _pass(self, seconds: float) -> None:
         if self._pass_time is not None:
@@ -206,40 +206,42 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
 
     # The script
 
-    def _play(self) -> Script:
+    def _run_steps(self) -> Script:
         for number, step in enumerate(self._steps):
             self._number = number
-            yield from step.play(self, *step.arguments)
+            yield from step.run(self, *step.arguments)
 
     def _ready(self) -> bool:
-        if self._playing:
+        if self._running:
             return False
-        return self._need is None or (isinstance(self._need, Expect) and bool(self._inbox))
+        return self._command is None or (isinstance(self._command, Expect) and bool(self._inbox))
 
     def _needs_verifying_thread(self) -> bool:
-        return isinstance(self._need, (Await, Pause)) or (isinstance(self._need, Do) and self._need.on_verifying_thread)
+        return isinstance(self._command, (Await, Pause)) or (
+            isinstance(self._command, Do) and self._command.on_verifying_thread
+        )
 
     def _advance(self) -> None:
         """Run the script as far as possible without waiting, on one thread at a time."""
         while True:
             with self._changed:
-                urgent = self._need if self._inbox and self._verifying_thread == get_ident() else None
+                urgent = self._command if self._inbox and self._verifying_thread == get_ident() else None
                 ready = self._ready() and not self._over
                 if ready:
-                    self._playing = True
+                    self._running = True
             if ready:
-                self._play_on()
+                self._resume()
             elif isinstance(urgent, Do) and not self._over:
                 self._call(urgent)  # a signal on the verifying thread itself: the task runs inside it
             else:
                 return
 
-    def _play_on(self) -> None:
-        signal = self._inbox.popleft() if isinstance(self._need, Expect) else None
-        expected = self._need.expected if isinstance(self._need, Expect) else "the step to return normally"
-        need: Need | None = None
+    def _resume(self) -> None:
+        signal = self._inbox.popleft() if isinstance(self._command, Expect) else None
+        expected = self._command.expected if isinstance(self._command, Expect) else "the step to return normally"
+        command: Command | None = None
         try:
-            need = self._script.send(signal)  # type: ignore[arg-type]
+            command = self._script.send(signal)  # type: ignore[arg-type]
         except StopIteration:
             self._over = True
         except BaseException as error:
@@ -253,23 +255,23 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
                     raise
         finally:
             with self._changed:
-                self._playing = False
-                self._need = need
+                self._running = False
+                self._command = command
                 self._changed.notify_all()
-        if isinstance(need, Pause) and self._inbox:
+        if isinstance(command, Pause) and self._inbox:
             self._unexpected(self._inbox[0])
-        elif isinstance(need, Do) and not need.on_verifying_thread:
-            self._call(need)
+        elif isinstance(command, Do) and not command.on_verifying_thread:
+            self._call(command)
 
-    def _call(self, need: Do) -> None:
+    def _call(self, command: Do) -> None:
         with self._changed:
-            if self._need is not need:
+            if self._command is not command:
                 return
-            self._need = None  # the script continues with the signals that the call causes
+            self._command = None  # set before the call: its signals continue the script
             number = self._number
             self._changed.notify_all()
         try:
-            need.action()
+            command.action()
         except BaseException as error:
             self._fail("the step to return normally", repr(error), error, number)
             if hooks.is_exit(error):
@@ -287,7 +289,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
                 overlap.hold()
             emission = Emission(kind, value)
             with self._changed:
-                pausing = isinstance(self._need, Pause)
+                pausing = isinstance(self._command, Pause)
                 if not self._over:
                     self._inbox.append(emission)
             if pausing:
@@ -333,7 +335,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
 
     def _timed_out(self) -> None:
         with self._changed:
-            expected = self._need.expected if isinstance(self._need, Expect) else "the step to end"
+            expected = self._command.expected if isinstance(self._command, Expect) else "the step to end"
         self._fail(expected, f"nothing more within {self._seconds:g} seconds")
 
     def _fail(

@@ -317,12 +317,12 @@ class StepVerifier(Generic[T]):
         return dropped
 
     def _add(
-        self, text: str, play: Callable[..., Script], *arguments: Any, ends: bool = False, cancels: bool = False
+        self, text: str, run: Callable[..., Script], *arguments: Any, ends: bool = False, cancels: bool = False
     ) -> StepVerifier[T]:
         last = self._steps[-1]
         if last.ends:
             raise RuntimeError(f"{text} cannot follow {last.text}, after which the stream has terminated")
-        self._steps.append(ScriptStep(text, assembly_site(), play, arguments, ends, cancels))
+        self._steps.append(ScriptStep(text, assembly_site(), run, arguments, ends, cancels))
         return self
 
     def _has_recording(self, name: str) -> None:
