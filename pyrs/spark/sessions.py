@@ -35,12 +35,12 @@ _process = uuid4().hex[:8]
 
 # Subscribers and user functions may block, and a paused subscription can occupy a thread. No stream may wait for a
 # thread that another stream occupies, so the limit only stops a program that subscribes endlessly.
-_MOST_THREADS = 1 << 14
+_MAX_THREADS = 1 << 14
 # Threads of the first executor signal Subscribers. They never carry the tag of a job, so a cancel spares the jobs that
 # a Subscriber starts. Threads of the second run jobs, and the functions of for_each_frame.
-_signals = DaemonExecutor("spark", max_threads=_MOST_THREADS)
-_fetches = DaemonExecutor("spark-fetch", max_threads=_MOST_THREADS)
-_queries = DaemonExecutor("spark-query", max_threads=_MOST_THREADS)  # each task lasts as long as a subscription
+_signals = DaemonExecutor("spark", max_threads=_MAX_THREADS)
+_fetches = DaemonExecutor("spark-fetch", max_threads=_MAX_THREADS)
+_queries = DaemonExecutor("spark-query", max_threads=_MAX_THREADS)  # each task lasts as long as a subscription
 _cancels = DaemonExecutor("spark-cancel")  # runs no user code
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executors.tasks import Staged
+from pyrs.spark.executors.tasks import StageTask
 from tests.spark.jobs import JOB_DEADLINE
 
 pytest.importorskip("pandas")  # mapInArrow needs it
@@ -140,14 +140,14 @@ def test_apply_accepts_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None
     assert batch.data == [(0,), (2,), (4,), (6,), (8,), (10,)]
 
 
-def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> Staged:
+def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> StageTask:
     from pyspark.sql import types as t
 
     from pyrs.spark.schema.arrow import checked_shape
     from pyrs.spark.schema.rows import RowEncoder
 
     schema = t.StructType().add("n", t.LongType())
-    return Staged(stage, False, checked_shape(as_, schema, "UTC"), RowEncoder(schema), "UTC", rows)
+    return StageTask(stage, False, checked_shape(as_, schema, "UTC"), RowEncoder(schema), "UTC", rows)
 
 
 def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:

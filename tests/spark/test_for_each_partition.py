@@ -12,7 +12,7 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executors.tasks import Delivery
+from pyrs.spark.executors.tasks import SubscriberTask
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
@@ -185,7 +185,7 @@ def delivered(subscriber: Any, batches: Any = None) -> int:
     schema = t.StructType().add("n", t.LongType())
     if batches is None:
         batches = [RowEncoder(schema).batch([(i,) for i in range(5)])]
-    delivery = Delivery(lambda: subscriber, checked_shape("tuples", schema, "UTC"))
+    delivery = SubscriberTask(lambda: subscriber, checked_shape("tuples", schema, "UTC"))
     (batch,) = delivery.run(3, batches)
     (count,) = batch.column(0).to_pylist()
     return int(count)

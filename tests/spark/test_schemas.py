@@ -204,9 +204,9 @@ def test_bad_schemas_are_refused(spark: Any) -> None:
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        ("n long, a char(3)", r"'a' is of type char\(3\), which only tables have: use string"),
-        ("a array<varchar(5)>", r"'a' is of type array<varchar\(5\)>, which only tables have: use string"),
-        (t.StructType().add("a", t.CharType(3)), r"'a' is of type char\(3\), which only tables have: use string"),
+        ("n long, a char(3)", r"'a' is of type char\(3\), which only table columns can have: use string"),
+        ("a array<varchar(5)>", r"'a' is of type array<varchar\(5\)>, which only table columns can have: use string"),
+        (t.StructType().add("a", t.CharType(3)), r"'a' is of type char\(3\), which only table columns can have: use"),
     ],
 )
 def test_types_that_only_tables_have_are_refused(spark: Any, schema: Any, text: str) -> None:

@@ -14,7 +14,7 @@ from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
-from pyrs.spark.executors.tasks import Delivery, Published, Staged
+from pyrs.spark.executors.tasks import PublisherTask, StageTask, SubscriberTask
 from pyrs.spark.executors.tracing import current_trace
 from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
@@ -78,7 +78,7 @@ def apply(
     spark = df.sparkSession
     struct = checked_schema(spark, schema)
     zone = session_zone(spark)
-    staged = Staged(
+    staged = StageTask(
         stage,
         makes_processor,
         checked_shape(as_, df.schema, zone),
@@ -148,7 +148,7 @@ def for_each_partition(
         raise ValueError("checkpoint and trigger need a streaming DataFrame, and df is not streaming")
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
-    work = packed(Delivery(subscriber_factory, shape), subscriber_factory, "subscriber_factory", df.sparkSession)
+    work = packed(SubscriberTask(subscriber_factory, shape), subscriber_factory, "subscriber_factory", df.sparkSession)
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
         checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
@@ -220,7 +220,7 @@ def from_publishers(
         except Exception as error:
             raise TypeError(f"the value {i} of partitions cannot be sent to the executors: {error}") from error
     struct = checked_schema(spark, schema)
-    published = Published(
+    published = PublisherTask(
         factory,
         tuple(values),
         RowEncoder(struct, prefers_large(spark)),

@@ -12,7 +12,7 @@ from pyrs.spark.executors.offsets import checked_offset, named_partitions
 from pyrs.spark.executors.operators import AHEAD, checked_partitions, rows_of_batch, task_of
 from pyrs.spark.executors.pickling import packed, pickled
 from pyrs.spark.executors.shipping import requirement
-from pyrs.spark.executors.tasks import PublishedRange
+from pyrs.spark.executors.tasks import RangeTask
 from pyrs.spark.schema.arrow import prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import checked_session
@@ -109,7 +109,7 @@ def stream_from_publishers(
         start = checked_offset(start, "start")
     named = named_partitions(checked_partitions(partitions))
     struct = checked_schema(spark, schema)
-    published = PublishedRange(
+    published = RangeTask(
         factory,
         RowEncoder(struct, prefers_large(spark)),
         session_zone(spark),

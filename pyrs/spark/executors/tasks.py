@@ -1,4 +1,4 @@
-"""Run a partition on an executor: through a stage, to a Subscriber, or from a Publisher."""
+"""Tasks on the executors, which run a stage, a Subscriber or a Publisher."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _AHEAD = 32  # elements to request ahead; an element of the stage may be a whole
 _CHECK_SECONDS = 0.5
 
 
-class Staged(NamedTuple):
-    """A stage with its input and output formats. It is pickled and sent to the executors.
+class StageTask(NamedTuple):
+    """Runs a stage on an executor. Pickled in the driver.
 
     Attributes:
         stage: a function from Stream to Publisher, or a factory of Processors.
-        makes_processor: whether it is a factory.
-        shape: the type of its input elements.
-        encoder: encodes its output elements.
+        makes_processor: whether ``stage`` is a factory of Processors.
+        shape: the type of the input elements.
+        encoder: encodes the output elements.
         zone: the session's time zone, in which pandas shows times.
         rows: the maximum number of rows in an output batch.
     """
@@ -79,8 +79,8 @@ class Staged(NamedTuple):
         return defer(joined)
 
 
-class Published(NamedTuple):
-    """The factory of ``from_publishers`` with the values of its partitions. Pickled and sent to the executors.
+class PublisherTask(NamedTuple):
+    """Runs Publishers of ``from_publishers`` on an executor. Pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a partition.
@@ -114,8 +114,8 @@ class Published(NamedTuple):
                 raise _failed(number, error) from error
 
 
-class PublishedRange(NamedTuple):
-    """The factory of ``stream_from_publishers``. It is pickled and sent to the executors.
+class RangeTask(NamedTuple):
+    """Runs a Publisher of ``stream_from_publishers``. Pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a range.
@@ -150,7 +150,10 @@ class PublishedRange(NamedTuple):
 
 
 def _send(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
-    """Yield the batches of a stream, and flush the worker's output after each. Cancel the stream with the task."""
+    """Yield the batches of a stream, and flush the worker's output after each.
+
+    The stream is cancelled when the task ends.
+    """
     output = _output_of_worker()
     flush = getattr(output, "flush", lambda: None)
     with _cancel_with_task(stream, output) as cancellable:
@@ -244,7 +247,10 @@ def _as_batch(element: Any, into: pyarrow.Schema, zone: str) -> Any:
 
 
 def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """Convert a pandas frame. Nested columns take their type from the schema, because a map is a list of pairs."""
+    """Convert a pandas frame.
+
+    Nested columns take their type from the schema, because a map in pandas is a list of pairs.
+    """
     names, arrays = [str(name) for name in frame.columns], []
     for i, name in enumerate(names):
         wanted = into.field(name).type if name in into.names else None
@@ -253,8 +259,8 @@ def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_arrays(arrays, names)
 
 
-class Delivery(NamedTuple):
-    """A factory of Subscribers, and the format of their elements. It is pickled and sent to the executors.
+class SubscriberTask(NamedTuple):
+    """Sends partitions to Subscribers on an executor. Pickled in the driver.
 
     Attributes:
         factory: returns a Subscriber for each partition.
@@ -265,7 +271,7 @@ class Delivery(NamedTuple):
     shape: Shape
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Subscribe a new Subscriber to the partition, and yield one row with the number of its elements.
+        """Subscribe a new Subscriber to the partition; yield a row with the element count.
 
         Raises:
             PartitionFailed: the Subscriber or the factory raised, or the stream failed; that error is the cause.
@@ -288,7 +294,7 @@ def _stream(shape: Shape, partition: int, batches: Iterable[Any]) -> Stream[Any]
 
 
 class _Once(Iterable[Any]):
-    """An iterable that can be iterated once, because the rows of a partition arrive over a socket."""
+    """An iterable for one iteration: the rows of a partition arrive over a socket."""
 
     def __init__(self, iterator: Iterator[Any]) -> None:
         self._iterator: Iterator[Any] | None = iterator
@@ -301,7 +307,10 @@ class _Once(Iterable[Any]):
 
 
 class _Watched(Subscription):
-    """Records how a Subscriber ends: by a terminal signal, its own cancel, or an error that it raised (2.13)."""
+    """Records how a subscription ends.
+
+    It ends with a terminal signal, a cancel, or an exception of the Subscriber (§2.13).
+    """
 
     def __init__(self, subscriber: Any) -> None:
         self._subscriber = subscriber
@@ -322,7 +331,7 @@ class _Watched(Subscription):
         self.ended.set()
 
     def _raised(self, error: BaseException) -> None:
-        """Record an error that the Subscriber raised, which cancels its subscription and fails the task."""
+        """Record an exception of the Subscriber, and cancel its subscription."""
         if self.error is None:
             self.error = error
         self.cancel()

@@ -119,7 +119,7 @@ def _size_of(batch: Any) -> int:
 
 
 class FrameStream(Stream[Any]):
-    """The stream of ``from_dataframe``. Its progress counts partitions; a notebook shows it as a table."""
+    """The stream of ``from_dataframe``, with progress by partitions."""
 
     __slots__ = ()
 
@@ -183,7 +183,7 @@ class _Arguments(NamedTuple):
 
 
 class _Job:
-    """The batches of one job. A reading thread appends them, and the drain loop removes them."""
+    """The batches of one job, from a reading thread to the drain loop."""
 
     __slots__ = ("batches", "done", "error", "partitions", "received", "seconds")
 
@@ -197,7 +197,10 @@ class _Job:
 
 
 class _DataFrameRun(JobRun[Any]):
-    """The jobs of one Subscriber: threads read partitions, and the drain loop emits their elements on demand."""
+    """The jobs of one Subscriber.
+
+    Threads read partitions, and the drain loop emits their elements on demand.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SparkOperator[Any]) -> None:
         arguments: _Arguments = operator.arguments
@@ -260,7 +263,7 @@ class _DataFrameRun(JobRun[Any]):
             self._jobs.submit(partial(self._read, reader, job))
 
     def _has_memory(self) -> bool:
-        """Return whether the next partition is expected to fit in memory. True if there is no other job."""
+        """Return whether another partition should fit in memory, or no other job exists."""
         if not self._slots:
             return True
         size = self._expected or 0.0
@@ -280,7 +283,10 @@ class _DataFrameRun(JobRun[Any]):
         self._is_estimate = False
 
     def _partitions_of_a_job(self) -> int:
-        """Return the number of partitions of the next job: several if all are demanded and earlier ones were small."""
+        """Return the number of partitions of the next job.
+
+        It has several if all of them are demanded and earlier ones were small.
+        """
         taken = self._taken
         if self._arguments.window is not None or not taken:
             return 1
@@ -290,7 +296,7 @@ class _DataFrameRun(JobRun[Any]):
         return max(1, int(min(demanded, small, _MAX_JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
-        """Take the next batch, release a finished job, or complete the stream. Return False to wait."""
+        """Take a batch, release a finished job, or complete the stream; False to wait."""
         slots = self._slots
         if self._arguments.ordered:
             job = slots[0] if slots else None
@@ -326,7 +332,7 @@ class _DataFrameRun(JobRun[Any]):
         return True
 
     def _run_query(self) -> None:
-        """Plan the query in a SQL execution that lasts until the stream ends. Occupies its thread until then."""
+        """Plan the query, and keep its SQL execution open until the stream ends."""
         site = self._operator.site
         title = "from_dataframe" if site is None else f"from_dataframe at {site}"  # as Spark names its own actions
         try:

@@ -1,4 +1,4 @@
-"""Encoding of stream elements as Arrow batches of a Spark schema, with exact errors."""
+"""Encode stream elements as Arrow batches of a Spark schema."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class SchemaMisfit(PyrsError, TypeError):
 
 
 def checked_schema(spark: Any, schema: Any) -> Any:
-    """Return a ``StructType``, given as such or as text like ``"id long, name string"``.
+    """Return the ``StructType`` of a schema, which may be text: ``"id long"``.
 
     Raises:
-        TypeError: the schema is neither, or a column has a type that Arrow cannot carry, or that only tables have.
+        TypeError: the schema is neither, or a column has a type that Arrow cannot carry, or ``char`` or ``varchar``.
         ValueError: the schema has no column, or two columns of the same name. Case matters if
             ``spark.sql.caseSensitive`` is true.
         pyspark.errors.ParseException: the text is not a schema.
@@ -54,8 +54,8 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     if not names:
         raise ValueError("schema must have a column")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"schema must have distinct names, and has more than one column {twice!r}")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"schema must have distinct names, and has more than one column {repeated!r}")
     folded = {name.lower(): name for name in names}
     if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false").lower() != "true":
         one = next(name for name in names if folded[name.lower()] != name)
@@ -66,7 +66,7 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     for field in schema:
         text = field.dataType.simpleString()
         if _LENGTHS.search(text):
-            raise TypeError(f"column {field.name!r} is of type {text}, which only tables have: use string")
+            raise TypeError(f"column {field.name!r} is of type {text}, which only table columns can have: use string")
     arrow_schema(schema, False)
     return schema
 
@@ -97,9 +97,9 @@ class RowEncoder:
         self.arrow = arrow_schema(schema, large)
 
     def batch(self, elements: Iterable[Any], first: int = 0) -> pyarrow.RecordBatch:
-        """Encode rows as one batch, which may be empty.
+        """Encode rows as one batch. Without rows the batch is empty.
 
-        ``first`` is the number of the first row, for the message of an error.
+        ``first`` is the number of the first row, for error messages.
 
         Raises:
             SchemaMisfit: a row does not fit. The message names the element, the field and both types.
@@ -108,15 +108,16 @@ class RowEncoder:
         try:
             arrays = columns(rows, self.schema, self.arrow)
         except Misfit as misfit:
-            raise _explained(misfit, rows, first) from misfit.__cause__
+            raise _schema_misfit(misfit, rows, first) from misfit.__cause__
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
     def fitted(self, batch: Any, number: int = 0) -> pyarrow.RecordBatch:
-        """Return a batch with the columns of the schema, matched by name and cast if that is lossless.
+        """Return a batch with the columns of the schema.
 
-        The fields of structs are matched in the same way; a struct must not have other fields.
+        Columns are matched by name, and cast if that is lossless. The fields of structs are matched in the same way; a
+        struct must not have other fields.
 
-        ``number`` is that of the batch, for the message of an error.
+        ``number`` is the number of the batch, for error messages.
 
         Raises:
             SchemaMisfit: ``batch`` is not a RecordBatch, or a column is missing, has a wrong type, or is null where
@@ -139,7 +140,7 @@ class RowEncoder:
         return pyarrow.RecordBatch.from_arrays(fitted, schema=self.arrow)
 
 
-def _explained(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:
+def _schema_misfit(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:
     field = ".".join(misfit.path)
     message = f"field {field!r} {misfit.message}" if field else misfit.message
     return SchemaMisfit(first + misfit.index, field, f"{in_line(rows[misfit.index])}: {message}")

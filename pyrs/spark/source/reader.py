@@ -1,4 +1,4 @@
-"""A Python Data Source whose reader forwards the requests of Spark's planner to the driver's process.
+"""A Data Source whose reader forwards the planner's requests to the driver.
 
 The class is pickled by value, so neither the planner nor the executors need this package. Therefore the nested classes
 use only names of their function, and import the standard library, pyspark and pyarrow in the methods that need them.

@@ -1,4 +1,4 @@
-"""The loopback server that answers Spark's planner; each side proves that it knows a token."""
+"""The loopback server that answers Spark's planner, with mutual proof of a token."""
 
 from __future__ import annotations
 
