@@ -24,7 +24,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @runtime_checkable
 class Subscription(Protocol):
-    """The demand and cancellation of one Subscriber, which alone calls it (§3.1)."""
+    """Connects one Subscriber to its Publisher. Only that Subscriber calls it (§3.1)."""
 
     @abstractmethod
     def request(self, n: int, /) -> None:
@@ -54,7 +54,7 @@ class Subscriber(Protocol[T_contra]):
 
     @abstractmethod
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Receive the Subscription, once, before any other signal (§1.9).
+        """Receive the Subscription, once and before any other signal (§1.9).
 
         No other signal follows until ``subscription.request`` is called, except ``on_error`` and ``on_complete``
         (§2.1). A Subscriber that already has a Subscription cancels the new one (§2.5).

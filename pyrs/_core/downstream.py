@@ -22,7 +22,7 @@ _SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
-    """Return the subscriber; raise a NullSignal for None, a TypeError for a non-Subscriber (§1.9)."""
+    """Return the subscriber, or raise a NullSignal or TypeError (§1.9)."""
     if subscriber is None:
         raise NullSignal("subscribe(None): a Subscriber is needed", rule="1.9", party="Subscriber")
     if isinstance(subscriber, type):

@@ -110,7 +110,7 @@ def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
 
 
 def discards_of(subscriber: object) -> Discards:
-    """Return the functions of ``do_on_discard`` downstream of an operator with this Subscriber.
+    """Return the ``do_on_discard`` functions downstream of this Subscriber.
 
     A third-party Subscriber has none. The functions are an attribute of the Subscriber and not a context variable, so
     that an inner stream has those of the operator that subscribes to it, on any thread.
@@ -128,9 +128,9 @@ def is_discarding(discards: Discards) -> bool:
 
 
 def discard(discards: Discards, element: Any) -> None:
-    """Pass an element that was dropped to the functions and to the hook; never raise an Exception.
+    """Pass a dropped element to the functions and to the discard hook.
 
-    Called without a lock: the functions are user code.
+    Never raises an Exception. Called without a lock, because it calls user code.
     """
     for function in discards if _discard_hook is None else (*discards, _discard_hook):
         try:
@@ -187,7 +187,7 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
 
 
 def observe_drops(observer: Callable[[int, str], object] | None) -> None:
-    """Set a function that receives what the hook for dropped elements receives; None removes it.
+    """Set a function that is called like the hook for dropped elements; None removes it.
 
     It must not raise.
     """

@@ -16,7 +16,7 @@ from pyrs.api import Publisher, Subscriber
 
 T = TypeVar("T")
 
-MOST_STAGES: Final = 500
+MAX_STAGES: Final = 500
 """The maximum number of operators in one iterator chain.
 
 Iterators written in C call each other without Python's recursion check: a chain that is too deep for the stack ends the
@@ -27,7 +27,7 @@ called functions.
 
 
 class IterablePublisher(Publisher[T]):
-    """An iterable with up to ``MOST_STAGES`` stages, as an iterator chain each time."""
+    """An iterable with up to ``MAX_STAGES`` stages, as an iterator chain each time."""
 
     carries_context = True  # all signals run on the threads that subscribe and request
 
@@ -36,9 +36,9 @@ class IterablePublisher(Publisher[T]):
         self.stages = tuple(stages)
         self.name = name
         self.site = site
-        if len(self.stages) > MOST_STAGES:
+        if len(self.stages) > MAX_STAGES:
             raise RecursionError(
-                f"more than {MOST_STAGES} operators in one chain behind {name}: each is called by the next, "
+                f"more than {MAX_STAGES} operators in one chain behind {name}: each is called by the next, "
                 "so combine several into one function"
             )
 

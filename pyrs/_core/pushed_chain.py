@@ -1,4 +1,4 @@
-"""A chain of synchronous stages as one Subscriber, which enforces the rules for all of them."""
+"""One Subscriber for a chain of synchronous stages; it enforces their rules."""
 
 from __future__ import annotations
 
@@ -98,9 +98,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _segment(
         self, plain: Sequence[tuple[int, Callable[[Any], Any]] | None], start: int, stop: int, *, first: bool = False
     ) -> Callable[[Any], None]:
-        """Return a function that passes an element through a segment: the plain stages from ``start`` to ``stop``.
+        """Return a function that passes an element through a segment.
 
-        The result goes to the run at ``stop``, or to the Subscriber. A segment costs one Python frame per element.
+        A segment is the plain stages from ``start`` to ``stop``. Its results go to the run at ``stop``, or to the
+        Subscriber. It costs one Python frame per element.
         """
         runs = self._runs
         steps = [(place, *each) for place, each in enumerate(plain[start:stop], start) if each]
@@ -159,7 +160,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> _Failure | None:
-        """Return a failure if the element is None, or if the first mapped element is a coroutine."""
+        """Return a failure for None, or if the first mapped element is a coroutine."""
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -200,7 +201,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._runs[place].begin()
 
     def on_next(self, element: Any, /) -> None:
-        """Discard a late element (§2.8). The first segment replaces this method until the stream is over."""
+        """Discard a late element (§2.8).
+
+        Until the stream is over, the function of the first segment replaces this method.
+        """
         if element is None:
             raise NullSignal("on_next(None)")  # 2.13
         self._discard(element)
@@ -295,7 +299,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._unlink()
 
     def _unlink(self) -> None:
-        """Break the reference cycles with the runs, so that no garbage collection is needed (§3.13).
+        """Break the reference cycles with the runs, for release without collection (§3.13).
 
         Another thread may still signal: its elements are discarded, and its errors reported.
         """
@@ -391,7 +395,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
         return taken
 
     def _process(self, iterator: Iterator[Any], limit: int) -> Generator[Any, None, None]:
-        """Yield the elements that the only segment emits; the same steps as in ``_segment``."""
+        """Yield the elements that the only segment emits, by the steps of ``_segment``."""
         steps, runs, discards = self._steps[0], self._runs, self.discards
         taken = 0
         try:

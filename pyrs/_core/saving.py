@@ -1,4 +1,4 @@
-"""Save the state of a stream between two elements, and restore it in another process.
+"""Save the state of a stream between two elements, and restore it elsewhere.
 
 An operator whose state can be saved lists the variables that hold it in ``saved``: attributes of its run or, if the
 run is a plain function, variables of that function's closure. They are read only when the state is saved, so saving
@@ -34,7 +34,10 @@ class SavedRun:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether the variables are the whole state: no element is buffered elsewhere or being processed."""
+        """Return whether the variables hold the whole state.
+
+        If not, elements are buffered elsewhere or are being processed.
+        """
         return not isinstance(self._run, OperatorSubscription) or self._run.is_idle()
 
     def state(self) -> list[Any]:
@@ -65,7 +68,7 @@ def _cell(run: PlainRun, name: str) -> CellType:
 
 
 class _Resumed(Publisher[Any]):
-    """A Publisher of a chain, which restores the state of each run before its first signal."""
+    """A Publisher of a chain. It restores the state of a run before its first signal."""
 
     carries_context = True
 

@@ -80,7 +80,7 @@ def is_coroutine_function(function: object) -> bool:
 
 
 def _is_marked(function: object) -> bool:
-    """Return whether ``inspect.markcoroutinefunction`` or ``asyncio`` marked the function."""
+    """Return whether ``inspect`` or ``asyncio`` marked it as a coroutine function."""
     for _ in range(8):
         for name in ("_is_coroutine_marker", "_is_coroutine"):
             if type(getattr(function, name, None)) is object:  # the marker; a mock has every attribute

@@ -77,7 +77,7 @@ class Stage(ABC):
         blame(error, repr(self), self.site)
 
     def on_chain_error(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
-        """React to an error of a fused chain, as ``StageRun.on_error`` does in a pushed chain."""
+        """React to an error of a fused chain; see ``StageRun.on_error``."""
 
 
 class StageRun(ABC):

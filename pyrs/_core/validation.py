@@ -44,7 +44,7 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
 
 
 def checked_error(error: BaseException) -> BaseException:
-    """Return an exception; raise a NullSignal for None, or a TypeError for any other value."""
+    """Return an exception, or raise a NullSignal for None, else a TypeError."""
     if error is None:
         raise NullSignal("error must not be None")
     if not isinstance(error, BaseException):
@@ -122,7 +122,7 @@ def checked_publisher(publisher: P, parameter: str) -> P:
 
 
 def checked_element(element: E | None, what: str) -> E:
-    """Return an element, or raise a NullSignal that names its origin ``what`` if it is None."""
+    """Return an element, or raise a NullSignal that names its origin ``what``."""
     if element is None:
         raise NullSignal(f"None is not an element: {what} returned None")
     return element

@@ -25,7 +25,7 @@ _WIDTH = 12
 
 
 class Screen:
-    """Print and flush each line at once."""
+    """Print lines, and flush each one."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -33,7 +33,7 @@ class Screen:
         self._unfinished = False
 
     def finish_line(self) -> None:
-        """End the progress line if it is one that is overwritten in place."""
+        """Write a line break after a progress line that is overwritten in place."""
         if self._unfinished:
             self._out.write("\n")
             self._out.flush()

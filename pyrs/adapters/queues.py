@@ -166,7 +166,7 @@ def _is_end(element: object, end: object) -> bool:
 
 
 class _QueueRun(Coordinator[Any]):
-    """One subscription: the drain loop waits for the queue, on a thread of the scheduler."""
+    """One subscription; its drain loop waits for the queue on the scheduler."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _QueuePublisher) -> None:
         super().__init__(subscriber, operator, bound_executor(current(operator.scheduler), capture()))

@@ -48,7 +48,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.AbstractEventLoop:
-    """Return the given loop, else this thread's running loop, else the background loop.
+    """Return the given loop, else the running loop, else the background loop.
 
     While this thread blocks on a stream, as in ``collect``, its loop is stalled: the background loop is used instead.
 

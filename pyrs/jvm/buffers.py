@@ -1,4 +1,4 @@
-"""A large encoded value in several buffers, which are joined frame by frame when they are written."""
+"""Large encoded values as lists of buffers, which the writer joins."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ Buffer: TypeAlias = "bytes | memoryview"
 FrameBytes: TypeAlias = "bytes | list[Buffer]"
 """The bytes of a frame, or its buffers, which the writer joins."""
 _SMALL = 4_096
+"""Smaller buffers are copied together, because a frame of many tiny buffers would be slow."""
 
 
 class Buffers:
-    """The bytes of a value. Small buffers that follow each other are joined."""
+    """The bytes of a value. Adjacent small buffers are joined."""
 
     __slots__ = ("parts", "size")
 
@@ -37,7 +38,7 @@ class Buffers:
 
 
 def take(parts: deque[Buffer], size: int) -> list[Buffer]:
-    """Remove the first ``size`` bytes and return them in their buffers."""
+    """Remove the first ``size`` bytes, and return them as a list of buffers."""
     taken: list[Buffer] = []
     while size and parts:
         part = parts.popleft()

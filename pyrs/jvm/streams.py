@@ -114,7 +114,9 @@ class Rates:
         self._before: dict[Hashable, tuple[float, int, float]] = {}
 
     def rates(self, counts: Sequence[tuple[Hashable, int, float]]) -> list[float]:
-        """Return the rate of each stream since the previous call, or the previous rate within 0.1 seconds.
+        """Return the rate of each stream since the previous call.
+
+        Within 0.1 seconds it is the previous rate.
 
         Args:
             counts: the key, the number of elements and the age in seconds of each stream.
@@ -144,7 +146,7 @@ def snapshot(session: Session, rates: Rates, most: int | None = None) -> list[St
 
 
 def as_json(name: str, state: str, session: Session) -> dict[str, Any]:
-    """Return the state of a bridge and of its oldest streams as values that JSON can encode."""
+    """Return the state of a bridge and its oldest streams, ready for JSON."""
     return {
         "name": name,
         "state": state,
@@ -228,7 +230,7 @@ def cells(stream: StreamStatus) -> list[str]:
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table of ``cells``, or one line that says that there are no streams."""
+    """Yield the lines of a table of ``cells``, or a line for no streams."""
     if not rows:
         yield "no live stream"
         return

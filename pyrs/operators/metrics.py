@@ -101,7 +101,7 @@ class Metrics:
 
     @property
     def first_element_seconds(self) -> float | None:
-        """Return the latest measured time from ``on_subscribe`` to a first element, or None."""
+        """Return the last measured time to a first element; None without any."""
         return self._first
 
     def __repr__(self) -> str:

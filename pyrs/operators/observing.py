@@ -80,7 +80,7 @@ class ObservingRun(StageRun):
 
 
 class _ActionRun(ObservingRun):
-    """Calls the action at those of ``on_complete``, ``on_error`` and ``cancel`` that its stage lists."""
+    """Calls the action at those signals that ``events`` of the stage lists."""
 
     def __init__(self, stage: Action) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _ActionRun(ObservingRun):
         self._context = capture()
 
     def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
-        """Call the action in the context of ``subscribe``; a request or a cancel may come from another context."""
+        """Call the action in the context of ``subscribe``, for requests and cancels too."""
         bound(partial(self.stage.attempt, *arguments, failure=failure), self._context)()
 
     def ended(self, how: str, error: BaseException | None) -> None:
@@ -145,7 +145,7 @@ _EVENTS = {
 
 
 class _DiscardingSubscriber(SubscriberWrapper[Any]):
-    """Makes the function known to the operators upstream, by its attribute ``discards``."""
+    """Adds the function to ``discards``, which operators upstream read."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: DoOnDiscard) -> None:
         super().__init__(subscriber)
@@ -164,7 +164,7 @@ class _DiscardingConsumer(_DiscardingSubscriber, IteratorConsumer[Any]):
 
 
 class DoOnDiscard(Operator[Any]):
-    """``do_on_discard(function)``: calls the function with each element that operators before it drop."""
+    """``do_on_discard(function)``: receives the elements that operators upstream drop."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object]) -> None:
         checked_callable(function, "function")
@@ -179,7 +179,10 @@ class DoOnDiscard(Operator[Any]):
 
 
 class _Receiver:
-    """Calls the function. Does not refer to the operator: a bridge keeps it until the elements in flight arrive."""
+    """Calls the function.
+
+    It does not refer to the operator and its source, because a bridge keeps it until the elements in flight arrive.
+    """
 
     def __init__(self, operator: DoOnDiscard, function: Callable[[Any], object]) -> None:
         self._function = function

@@ -48,7 +48,8 @@ def interval(
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: ``period`` is not greater than 0, ``initial`` is negative, or ``overflow`` is not one of the three.
+        ValueError: ``period`` is not greater than 0, ``initial`` is negative, one of them is not finite, or
+            ``overflow`` has another value.
 
     Rules: 1.1.
 
@@ -92,12 +93,12 @@ class _IntervalRun(Coordinator[int]):
         self._period = operator.period
         self._overflow = operator.overflow
         self._timer = waking_timer(self, operator.scheduler)
-        self._begins = self._timer.now() + operator.initial
+        self._first_due = self._timer.now() + operator.initial
         self._ticks = 0
         self._held: int | None = None
 
     def _begin(self) -> None:
-        self._timer.set(self._begins)
+        self._timer.set(self._first_due)
 
     def _requested_more(self, n: int) -> None:
         if self._overflow is Overflow.LATEST:
@@ -120,8 +121,8 @@ class _IntervalRun(Coordinator[int]):
             else:
                 self._discard(tick)
             if self._period is not None:
-                # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
-                self._timer.set(self._begins + self._ticks * self._period)
+                # A multiple of the period, because a sum would drift. Set before the emission, which may take long.
+                self._timer.set(self._first_due + self._ticks * self._period)
         if self._held is not None and self._demand() > 0:
             held, self._held = self._held, None
             self._emit(held)
@@ -144,7 +145,7 @@ class _Interval(Operator[int]):
         scheduler: Scheduler | None,
     ) -> None:
         super().__init__(None, call)
-        self.period = period  # None: the first tick is the only one
+        self.period = period  # None for a single tick
         self.initial = initial
         self.overflow = overflow
         self.scheduler = checked_scheduler(scheduler)

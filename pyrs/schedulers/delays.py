@@ -18,7 +18,7 @@ _FEW = 64
 """The number of cancelled entries below which the queue is not cleaned up."""
 
 _IDLE_SECONDS = 5.0
-_LONGEST_WAIT = 3600.0  # lock timeouts are bounded; waking once an hour costs nothing
+_MAX_WAIT = 3600.0  # lock timeouts are bounded; waking once an hour costs nothing
 
 
 class Delayed(TaskHandle):
@@ -182,7 +182,7 @@ class TimerThread:
                         if queue.earliest() is None or self._thread is not None:
                             return
                         self._thread = current_thread()
-                    wait = _IDLE_SECONDS if earliest is None else min(earliest - now, _LONGEST_WAIT)
+                    wait = _IDLE_SECONDS if earliest is None else min(earliest - now, _MAX_WAIT)
                     self._wakes_at = now + wait
             for entry in due_now:
                 try:

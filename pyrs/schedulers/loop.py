@@ -81,13 +81,13 @@ class LoopScheduler(Scheduler):
         return asyncio._get_running_loop() is self.loop
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Accept no more tasks. The loop stays open and runs the tasks that it has.
+        """Accept no more tasks. The loop stays open and runs the accepted ones.
 
         Args:
             timeout: the maximum number of seconds to wait. On the loop's own thread there is no wait.
 
         Returns:
-            True if the due tasks have run.
+            True if the due tasks have run, or if the loop is closed and so has discarded them.
         """
         timeout = checked_seconds(timeout, "timeout")
         self._closed = True
@@ -95,19 +95,19 @@ class LoopScheduler(Scheduler):
             return True
         if self.is_here():
             return False
-        through = Event()
+        drained = Event()
         try:
-            self.call(through.set)  # callbacks run in order: after the tasks
+            self.call(drained.set)  # the loop runs callbacks in order, so this one runs after the due tasks
         except RuntimeError:
             return True
-        return through.wait(timeout)
+        return drained.wait(timeout)
 
     def __repr__(self) -> str:
         return f"<asyncio({self.loop!r}){': closed' if self._closed or self.loop.is_closed() else ''}>"
 
 
 class _TimedTask(TaskHandle):
-    """A delayed task on the loop, whose timer may be used on the loop's thread only."""
+    """A delayed task on the loop. Its timer is used on the loop's thread only."""
 
     def __init__(self, task: Task, scheduler: LoopScheduler) -> None:
         super().__init__(task)

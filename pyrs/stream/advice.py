@@ -1,4 +1,4 @@
-"""Messages for method names that other libraries use."""
+"""Error messages for method names of other libraries."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, with the intended method.
+    """Return the message of an AttributeError, with the method probably meant.
 
     Args:
         owner: the class without the attribute.
-        name: the attribute.
-        other_names: advice for other names in snake case.
+        name: the name of the attribute.
+        other_names: advice by method name of other libraries, in snake case.
 
     Examples:
         >>> import pyrs

@@ -11,7 +11,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
 from pyrs.stream.traits import Step, Trait, short_site, trait_of
 
-_WIDEST_CALL = 60
+_MAX_CALL = 60
 _STATE = re.compile(r"<(\w+\([^<>]*\)): [^<>]*>")
 """Matches the repr of a scheduler; the first group is its call, without the state."""
 
@@ -133,7 +133,7 @@ def _others(publisher: Any) -> list[Any]:
 
 def _step(subject: object, call: str, site: Site | None, branch: tuple[int, ...]) -> Step:
     trait: Trait = trait_of(subject, call.partition("(")[0])
-    return Step(clipped(_STATE.sub(r"\1", call), _WIDEST_CALL), site, *trait, branch)
+    return Step(clipped(_STATE.sub(r"\1", call), _MAX_CALL), site, *trait, branch)
 
 
 def _name(step: Step) -> str:

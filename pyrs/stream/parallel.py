@@ -26,10 +26,11 @@ Transform = Callable[[Any], Any]
 
 
 class ParallelStream(Generic[T_co]):
-    """Rails that process the elements of a stream concurrently. ``Stream.parallel`` returns them.
+    """Rails that process the elements of a stream concurrently.
 
-    Each method applies an operator to each rail. ``run_on`` moves the rails to the threads of a scheduler, and
-    ``sequential`` merges them into a Stream. Nothing runs before that Stream is subscribed to.
+    ``Stream.parallel`` returns them. Each method applies an operator to each rail. ``run_on`` moves the rails to the
+    threads of a scheduler, and ``sequential`` merges them into a Stream. Nothing runs before that Stream is subscribed
+    to.
     """
 
     def __init__(
@@ -135,7 +136,9 @@ class ParallelStream(Generic[T_co]):
         return self._with(lambda rail: rail.concat_map(function, **options), f"concat_map({name_of(function)})")
 
     def do_on_next(self, action: Callable[[T_co], object]) -> ParallelStream[T_co]:
-        """Apply ``Stream.do_on_next`` to each rail: the action may run on several threads at the same time.
+        """Apply ``Stream.do_on_next`` to each rail.
+
+        The action may run on several threads at the same time.
 
         Examples:
             >>> import pyrs
@@ -222,7 +225,7 @@ class ParallelStream(Generic[T_co]):
         return self._wrap(operators.parallel.Sequential(self._rails, self._calls, transform, prefetch, self._thread))
 
     def _with(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
-        """Return the rails with another operator, whose errors name the line of user code that calls this."""
+        """Return the rails with another operator; its errors name the calling line."""
         function(self._wrap(self._rails))  # validates the arguments now; the result is not subscribed to
         return self._transformed(partial(_at_site, function, assembly_site()), call, thread)
 
@@ -241,7 +244,7 @@ def _apply(
 
 
 def _at_site(function: Transform, site: Site | None, rail: Stream[Any]) -> Stream[Any]:
-    """Apply operators to a rail, and set their site to the line that called the method of ``ParallelStream``."""
+    """Apply operators to a rail, and set their site."""
     before = set(map(id, _operators_of(rail)))
     result: Stream[Any] = function(rail)
     for each in _operators_of(result):

@@ -169,7 +169,7 @@ _TRAITS: Final = {
 
 
 class _Attributes(dict[str, Any]):
-    """The values of the names in braces: attributes of the operator's object, or derived from them."""
+    """The values of the names in braces."""
 
     def __init__(self, subject: object) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ def scheduler_name(scheduler: object) -> str:
 
 
 def short_site(site: Site | None) -> str:
-    """Return the site; its path is relative if the file is inside the working directory."""
+    """Return the site, with a relative path inside the working directory."""
     if site is None:
         return ""
     try:

@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 _LONG_RUN = 1_000_000
 _SECONDS_OF_A_LONG_RUN = 3.0
-_MOST_AFTER_CANCEL = 10_000
-_MANY_SUBSCRIBERS = 10
+_MAX_AFTER_CANCEL = 10_000
+_SUBSCRIBERS = 10
 
 
 class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
@@ -54,15 +54,15 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
 
         self.must_drop(publisher, used, "on_complete (rules 1.6, 3.13)")
 
-    @publisher_test(2 * _MOST_AFTER_CANCEL)
+    @publisher_test(2 * _MAX_AFTER_CANCEL)
     def beyond_spec108_mustStopWhenCancelledInsideOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` inside on_next must stop the signals despite remaining demand (§1.8)."""
         self._stops_inside(publisher, after=3)
-        self._stops_inside(self.new_publisher(2 * _MOST_AFTER_CANCEL), after=100)
+        self._stops_inside(self.new_publisher(2 * _MAX_AFTER_CANCEL), after=100)
 
     def _stops_inside(self, publisher: Publisher[T], after: int) -> None:
         subscriber = self.subscribe(publisher, _CancelsInside[T](self.env, after))
-        subscriber.request(2 * _MOST_AFTER_CANCEL)
+        subscriber.request(2 * _MAX_AFTER_CANCEL)
         if not subscriber.cancelled.closes_while(lambda: subscriber.elements):
             self.env.flop_and_fail(f"the Publisher did not publish {after} elements after a large request (rule 1.2)")
         if not stops(self.env, lambda: subscriber.signals):
@@ -72,7 +72,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
     def beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce(self, publisher: Publisher[T]) -> None:
         """Each of ten Subscribers must receive on_subscribe once (§1.10, §2.12)."""
         subscribers: list[Watching[T]] = []
-        for at in self.env.rounds(_MANY_SUBSCRIBERS):
+        for at in self.env.rounds(_SUBSCRIBERS):
             subscriber: Watching[T] = Watching(self.env)
             subscribers.append(subscriber)
             try:
@@ -80,14 +80,13 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
             except Exception as error:
                 self.env.flop(
                     f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "
-                    f"of {_MANY_SUBSCRIBERS}; a Publisher must reject a Subscriber with on_error (rule 1.9)"
+                    f"of {_SUBSCRIBERS}; a Publisher must reject a Subscriber with on_error (rule 1.9)"
                 )
         deadline = time.monotonic() + self.env.timeout
         for subscriber in subscribers:
             subscriber.subscription.expect_completion(
                 remaining(deadline),
-                f"{self.name_of(publisher)} did not call on_subscribe on one of {_MANY_SUBSCRIBERS} Subscribers "
-                "(rule 1.9)",
+                f"{self.name_of(publisher)} did not call on_subscribe on one of {_SUBSCRIBERS} Subscribers (rule 1.9)",
             )
         self.env.verify_no_async_errors()
         for subscriber in subscribers:
@@ -212,8 +211,8 @@ class _CancelsInside(Watching[T]):
         if self.elements == self._after:
             self.cancel()
             self.cancelled.close()
-        elif self.elements == _MOST_AFTER_CANCEL:
-            message = f"{_MOST_AFTER_CANCEL} elements arrived after cancel inside on_next (rule 1.8)"
+        elif self.elements == _MAX_AFTER_CANCEL:
+            message = f"{_MAX_AFTER_CANCEL} elements arrived after cancel inside on_next (rule 1.8)"
             self.env.flop(message)
-        if self.elements >= _MOST_AFTER_CANCEL:
+        if self.elements >= _MAX_AFTER_CANCEL:
             raise RuntimeError("the Subscription was cancelled")

@@ -10,7 +10,7 @@ from pyrs.tck.subscriber_probes import BlackboxProxy
 
 T = TypeVar("T")
 
-_MOST_ELEMENTS = 512  # the largest number of elements to send, for any demand
+_MAX_ELEMENTS = 512  # the largest number of elements to send, for any demand
 
 
 class BlackboxTests(SubscriberHooks[T], Generic[T]):
@@ -47,7 +47,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         stage = self.stage()
         self.call_trigger_request(stage.proxy.subscriber)
         requested = stage.expect_request()
-        for _ in range(min(requested, _MOST_ELEMENTS)):
+        for _ in range(min(requested, _MAX_ELEMENTS)):
             if stage.cancelled.is_closed:
                 break
             stage.signal_next()

@@ -32,7 +32,7 @@ _MACHINERY = (
     "/pytest/__main__",
 )
 _SECONDS_OF_ROUNDS = 5.0  # the iterations of a test end after it
-_MOST_ERRORS = 1_000  # a Publisher that ignores cancel may cause errors endlessly
+_MAX_ERRORS = 1_000  # a Publisher that ignores cancel may cause errors endlessly
 
 
 class Flop(AssertionError):
@@ -192,7 +192,7 @@ class TestEnvironment:
         self.debug(f"flop: {error}")
         with self._changed:
             self.signals = self.signals or str(self.trace)
-            if len(self._errors) < _MOST_ERRORS:
+            if len(self._errors) < _MAX_ERRORS:
                 self._errors.append(error)
             self._changed.notify_all()
 

@@ -21,7 +21,7 @@ class HelperPublisher(Publisher[T], Generic[T]):
     A thread ends with its stream or with the test.
 
     Args:
-        create: creates an element; called on several threads concurrently.
+        create: returns the element with a number; called on several threads concurrently.
         elements: the number of elements; None for an endless stream.
     """
 
@@ -69,8 +69,7 @@ class _HelperSubscription(Subscription, Generic[T]):
         try:
             self._emit()
         except BaseException as error:
-            # A Subscriber must not raise (§2.13).
-            self._env.flop("a Subscriber raised into the helper Publisher", error)
+            self._env.flop("a Subscriber raised an exception to the helper Publisher (rule 2.13)", error)
         finally:
             self.cancel()
             self._subscriber = None  # §3.13

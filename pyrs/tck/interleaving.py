@@ -15,7 +15,7 @@ from pyrs.tck.waiting import linger, started
 
 T = TypeVar("T")
 
-_MOST_LINES = 500
+_MAX_LINES = 500
 _ATTEMPTS = 3
 _SECONDS = 10.0  # for all lines, so that a loaded machine reaches each of them
 _BLOCKED = 0.02  # seconds after which a thread that has made no progress is taken to wait for the other one
@@ -31,7 +31,7 @@ class InterleavingTests(PublisherHooks[T], Generic[T]):
         """
         self.needs(4, completion=False)
         for held in (False, True):
-            for line in self.env.rounds(_MOST_LINES, _SECONDS):
+            for line in self.env.rounds(_MAX_LINES, _SECONDS):
                 if not self._interleaves(line, held):
                     break
 

@@ -78,7 +78,7 @@ class Probe(Generic[T]):
             self.env.flop(f"{self._name} reported on_error({self._error.value!r}) instead of on_error({expected!r})")
 
     def expect_none(self) -> None:
-        """Wait for ``no_signals_timeout``; record an error if an element or ``on_complete`` arrives."""
+        """Record an error if an element or ``on_complete`` arrives in ``no_signals_timeout``."""
         self._elements.expect_none(self.env.no_signals_timeout, "expected no element but received")
 
 
@@ -121,7 +121,7 @@ class _TimedPuppet(SubscriberPuppet):
 
 
 class BlackboxProxy(Probe[T], Subscriber[T]):
-    """Forwards all signals to a Subscriber under test, and records those after ``on_subscribe``."""
+    """Forwards the signals to a Subscriber under test; records all but ``on_subscribe``."""
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:
         promise: Promise[Subscriber[T]] = Promise(env)

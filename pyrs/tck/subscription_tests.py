@@ -19,7 +19,7 @@ from pyrs.tck.waiting import Latch
 T = TypeVar("T")
 
 _MANY = 100
-_MOST_THREADS = 16  # the threads that may be inside on_next at the same time before the Publisher is stopped
+_MAX_THREADS = 16  # the threads that may be inside on_next at the same time before the Publisher is stopped
 
 
 class SubscriptionTests(PublisherHooks[T], Generic[T]):
@@ -251,11 +251,11 @@ class _Overflowing(ManualSubscriber[T]):
         with self._lock:
             nested = thread in self._threads
             self._threads.add(thread)
-            runaway = len(self._threads) > _MOST_THREADS and not self._stopped
+            runaway = len(self._threads) > _MAX_THREADS and not self._stopped
             self._stopped = self._stopped or runaway or self.env.closed.is_set()
         try:
             if runaway:
-                self.env.flop(f"on_next was called on {_MOST_THREADS + 1} threads at the same time (rule 1.3)")
+                self.env.flop(f"on_next was called on {_MAX_THREADS + 1} threads at the same time (rule 1.3)")
             if self._stopped:
                 self.cancel()
                 raise RuntimeError("the Publisher was stopped")

@@ -20,7 +20,7 @@ from pyrs.tck.verification import Verification
 NOTHING_JUDGED = "every test was skipped, so nothing was verified"
 
 _POLL_INTERVAL = 0.02  # seconds between two checks for a late hook
-_MOST_THREADS = 1_000  # the threads that a test may start before it is abandoned
+_MAX_THREADS = 1_000  # the threads that a test may start before it is abandoned
 _ABANDON_TIMEOUT = 0.1  # seconds that an abandoned thread is given to end
 
 
@@ -257,8 +257,8 @@ def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Latenes
     """Wait for a test; return what is late, if anything, and its thread."""
     threads = active_count()
     while not over.wait(_POLL_INTERVAL):
-        if active_count() - threads > _MOST_THREADS:
-            return f"the code under test started more than {_MOST_THREADS} threads", 0
+        if active_count() - threads > _MAX_THREADS:
+            return f"the code under test started more than {_MAX_THREADS} threads", 0
         now = time.monotonic()
         calls = list(env.calls.values())
         for call in calls:

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
 
-_MOST_NAMES = 1_000
+_MAX_NAMES = 1_000
 _OTHERS = "other"
 _OPERATOR = re.compile(r"\w+(?=\()")
 _DELAYS = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
@@ -110,7 +110,7 @@ class Meters:
         """
         with self._lock:
             name = observation.name
-            if name not in self._totals and len(self._totals) >= _MOST_NAMES:
+            if name not in self._totals and len(self._totals) >= _MAX_NAMES:
                 name = _OTHERS
             totals = self._totals.setdefault(name, Totals(name))
             totals.subscribed += 1

@@ -1,4 +1,4 @@
-"""Name the subscriptions of a stream, so that all subscriptions at one line of code share a name."""
+"""Name streams for telemetry. Streams that one line of code assembles share a name."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pyrs.operators.metrics import Measured
 from pyrs.operators.observing import Checkpoint, Log
 from pyrs.stream.stream import Stream
 
-_MOST_OPERATORS = 64
+_MAX_OPERATORS = 64
 _WORD = re.compile(r"\w+")
 
 
 class StreamName(NamedTuple):
-    """The name of a stream's spans and metrics, and the line that assembled its last operator."""
+    """The name of a stream in telemetry, and the line of its last operator."""
 
     name: str
     site: Site | None
 
 
 def operators_of(publisher: Any) -> list[Any]:
-    """Return the operators of a chain, from the last to the source, without those of other inputs."""
+    """Return the operators from the last to the source, by the main input of each."""
     found: list[Any] = []
-    while len(found) < _MOST_OPERATORS:
+    while len(found) < _MAX_OPERATORS:
         if isinstance(publisher, Stream | PublisherWrapper):
             publisher = publisher.source
         elif isinstance(publisher, IterablePublisher):
@@ -45,7 +45,10 @@ def operators_of(publisher: Any) -> list[Any]:
 
 
 def name_of_stream(operators: list[Any]) -> StreamName:
-    """Return the name of the last ``checkpoint``, ``log`` or ``metrics``, else the last operator and its line."""
+    """Return the name that the user gave to a stream, else its last operator and line.
+
+    The user names a stream with ``checkpoint``, ``log`` or ``metrics``; the last one counts.
+    """
     last = operators[0]
     site = getattr(last, "site", None)
     site = site if isinstance(site, Site) else None

@@ -315,7 +315,7 @@ def test_drops_are_counted_for_each_operator() -> None:
 
 
 def test_number_of_names_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meters, "_MOST_NAMES", 0)
+    monkeypatch.setattr(meters, "_MAX_NAMES", 0)
     for n in range(3):
         pyrs.just(n).checkpoint(f"order {n}").collect()
     assert value("subscribed", stream="other") == 3

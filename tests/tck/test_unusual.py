@@ -35,7 +35,7 @@ def verdicts() -> dict[str, list[Future[Verdict]]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judging, "SHORT", OVERLAPPING)
         patch.setattr(beyond_publisher, "_LONG_RUN", 2_000)
-        patch.setattr(interleaving, "_MOST_LINES", 5)
+        patch.setattr(interleaving, "_MAX_LINES", 5)
         patch.setattr(races, "_ROUNDS", 10)
         patch.setattr(races, "_SWITCH_INTERVAL", sys.getswitchinterval())  # it would slow down the other tests
         patch.setattr(publisher_tests, "_ITERATIONS", 10)

@@ -511,7 +511,7 @@ def test_a_publisher_that_multiplies_its_threads_is_stopped() -> None:
 
 
 def test_a_test_that_starts_too_many_threads_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "_MOST_THREADS", 5)
+    monkeypatch.setattr(verdicts, "_MAX_THREADS", 5)
     over = threading.Event()
 
     class Starts(RightPublisher):

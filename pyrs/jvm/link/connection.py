@@ -209,7 +209,10 @@ class LinkConnection:
             self.session.lost(why)
 
     def _finish(self, why: PyrsError) -> None:
-        """End the streams, close the socket and stop both threads. Called when the reader ends, or could not start."""
+        """End the streams, close the socket and stop the writer.
+
+        Called by the reader as it ends, or if it could not be started.
+        """
         self._lose(why)
         self._shut()
         with suppress(OSError):
@@ -278,7 +281,7 @@ class LinkConnection:
 
 
 def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
-    """Connect and authenticate; return the socket, its decoder and the frames that are already decoded."""
+    """Connect and authenticate; return the socket, its decoder and early frames."""
     deadline = monotonic() + _HANDSHAKE_SECONDS
     connection = socket.create_connection(("127.0.0.1", port), timeout=_HANDSHAKE_SECONDS)
     try:

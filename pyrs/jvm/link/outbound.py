@@ -254,7 +254,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.outbox.flush()
 
     def _forward_pending(self) -> None:
-        """Forward new credit or a cancel now if the source emits inside ``request``, which occupies the drain loop."""
+        """Forward credit or a cancel to a source that emits inside ``request``.
+
+        Its ``request`` occupies the drain loop, which therefore cannot forward them.
+        """
         if self._requesting == threading.get_ident():
             subscription = self._subscription
             if self._cancelled:
@@ -384,9 +387,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return self._last(terminal)
 
     def _refuse(self, batch: OutboundBatch, size: int) -> tuple[bytes, bool]:
-        """Send an error instead of an element that is too large, and drop the elements after it.
+        """Send an error instead of an element that is too large.
 
-        The Publisher may have completed already. Its terminal signal is not sent, because an element is missing.
+        The elements after it are dropped. If the Publisher has completed already, that signal is not sent, because an
+        element is missing.
         """
         codec = self._session.codec
         error = ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most")

@@ -84,7 +84,7 @@ class Outbox:
             self._ready.append(source)
 
     def poll(self, source: FrameSource) -> None:
-        """Make the writer thread poll a source, which may stall in its iterator before it calls ``ready``."""
+        """Make the writer thread poll a source, whose iterator may stall."""
         self._polled.add(source)
         if not self.polling:
             self._wake()
@@ -114,14 +114,14 @@ class Outbox:
         self._wake()
 
     def flush(self) -> None:
-        """Write the queued frames, or wake the writer thread if this thread must not block."""
+        """Write the queued frames; a thread that must not block wakes the writer."""
         if may_write():
             self.write()
         else:
             self._wake()
 
     def write(self) -> None:
-        """Write until the queues are empty, unless another thread writes. Only for threads that may block."""
+        """Write until the queues are empty. Only for threads that may block."""
         writing = self._writing
         # The queues are checked again after the release of the role, for frames that were queued during the last round.
         while (self._control or self._ready) and writing.acquire(blocking=False):

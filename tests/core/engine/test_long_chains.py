@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs._core.iterating import MOST_STAGES
+from pyrs._core.iterating import MAX_STAGES
 from tests.waiting import uncollected
 
 # Runs in a separate process, because a failure would be a crash. The thread has the smallest usual stack. Python
@@ -27,7 +27,7 @@ def always(element):
 
 def run(kind):
     stream = pyrs.from_iterable([3, 4, 5])
-    for n in range({MOST_STAGES}):
+    for n in range({MAX_STAGES}):
         match kind:
             case "map": stream = stream.map(same)
             case "map and filter": stream = stream.filter(always) if n % 2 else stream.map(same)
@@ -75,16 +75,16 @@ def output_of(kind: str) -> list[str]:
 )
 def test_chain_beyond_the_limit_raises_at_assembly(add: Callable[[Any], Any]) -> None:
     stream: Any = pyrs.from_iterable([3, 4, 5])
-    for _ in range(MOST_STAGES):
+    for _ in range(MAX_STAGES):
         stream = add(stream)
-    with pytest.raises(RecursionError, match=rf"more than {MOST_STAGES} operators in one chain behind .* one function"):
+    with pytest.raises(RecursionError, match=rf"more than {MAX_STAGES} operators in one chain behind .* one function"):
         add(stream)
 
 
 def test_asynchronous_boundary_starts_a_new_chain() -> None:
     stream = pyrs.range(3)
-    for n in range(MOST_STAGES + 100):
-        stream = (stream.prefetch(2) if n == MOST_STAGES // 2 else stream).filter(lambda n: True)
+    for n in range(MAX_STAGES + 100):
+        stream = (stream.prefetch(2) if n == MAX_STAGES // 2 else stream).filter(lambda n: True)
     assert stream.collect() == [0, 1, 2]
 
 
