@@ -14,7 +14,7 @@ from tests.tck import judging, test_processors, test_wrong_publishers, test_wron
 from tests.tck.judging import Case
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "java-referee.md"
-BEGIN, END = "<!-- what follows is written by python -m tests.tck_java.table -->\n", "<!-- until here -->\n"
+BEGIN, END = "<!-- written by python -m tests.tck_java.table -->\n", "<!-- until here -->\n"
 # The official TCK checks fewer signals here than the port; another wrong object fails the same test.
 NOT_SEEN = {
     ("required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest", "RaisesOnNext"),
@@ -65,7 +65,7 @@ def table() -> str:
         hooks = "".join(f", `{name}` = {value}" for name, value in row.case.hooks.items())
         found.setdefault(row.case.test, {})[f"`{row.wrong}`{hooks}{said}"] = None
     lines = [f"| `{test}` | {'; '.join(wrong)} |" for test, wrong in found.items()]
-    return "\n".join(["| test | what does not pass it |", "|---|---|", *lines, ""])
+    return "\n".join(["| test | rejected objects |", "|---|---|", *lines, ""])
 
 
 if __name__ == "__main__":
