@@ -107,7 +107,7 @@ def test_blocking_on_a_source_of_the_blocked_loop_raises(
 ) -> None:
     async def main() -> None:
         stream = await build()
-        with pytest.raises(RuntimeError, match="await the stream there"):
+        with pytest.raises(RuntimeError, match="await the stream instead"):
             stream.collect(timeout=DEADLINE)
 
     asyncio.run(main())
@@ -124,7 +124,7 @@ def test_blocking_on_a_completed_future_of_the_loop_is_allowed() -> None:
 
 def test_blocking_on_the_background_loop_raises() -> None:
     async def nested(n: int) -> int:
-        with pytest.raises(RuntimeError, match="await the stream there"):
+        with pytest.raises(RuntimeError, match="await the stream instead"):
             pyrs.just(n).map(double).collect(timeout=DEADLINE)
         return n
 
