@@ -116,8 +116,7 @@ final class ContainerWriters {
             Map.Entry<?, ?> entry = (Map.Entry<?, ?>) each;
             Object key = entry.getKey();
             if (key != null && key.getClass() != String.class && isContainer(key.getClass())) {
-                encoder.fail(
-                        new ConversionException("a " + key.getClass().getName() + " cannot be the key of a dict"));
+                encoder.fail(new ConversionException("a " + key.getClass().getName() + " cannot be the key of a dict"));
             }
             encoder.writeContent(key, out, within);
             encoder.writeContent(entry.getValue(), out, within);

@@ -351,9 +351,8 @@ public final class ValueDecoder {
 
     private int deeper(int depth) {
         if (depth >= deepest) {
-            throw new ConversionException(
-                    "a value that nests deeper than " + ExtensionTypes.MAX_DEPTH
-                            + " containers cannot be converted to Java");
+            throw new ConversionException("a value that nests deeper than " + ExtensionTypes.MAX_DEPTH
+                    + " containers cannot be converted to Java");
         }
         return depth + 1;
     }
