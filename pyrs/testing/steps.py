@@ -130,13 +130,10 @@ def consume_while(
             action(received)
 
 
-def subscribe(verification: Verification) -> Script:
-    """Wait for ``on_subscribe``: the first step of every script."""
-    yield Expect("on_subscribe")
-
-
-def expect_subscription(verification: Verification) -> Script:
-    yield from ()  # the first step of every script waits for on_subscribe
+def commands(verification: Verification, *constant: Command) -> Script:
+    """Yield the commands of a step that does not depend on signals."""
+    for command in constant:  # noqa: UP028 - the iterator of a tuple takes no signal
+        yield command
 
 
 def record_with(verification: Verification, factory: Callable[[], Any]) -> Script:
@@ -157,24 +154,12 @@ def expect_recorded(verification: Verification, predicate: Callable[[Any], objec
     yield from ()
 
 
-def then(verification: Verification, task: Callable[[], object]) -> Script:
-    yield Do(task, on_verifying_thread=True)
-
-
 def then_request(verification: Verification, n: int) -> Script:
     yield Do(lambda: verification.request(n))
 
 
 def then_cancel(verification: Verification) -> Script:
     yield Do(verification.cancel)
-
-
-def then_await(verification: Verification, seconds: float) -> Script:
-    yield Await(seconds)
-
-
-def expect_nothing(verification: Verification, seconds: float) -> Script:
-    yield Pause(seconds)
 
 
 def expect_timeout(verification: Verification, seconds: float) -> Script:

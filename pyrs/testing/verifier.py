@@ -17,7 +17,7 @@ from pyrs._core.validation import checked_callable, checked_integer, checked_nat
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
-from pyrs.testing.steps import Script, ScriptStep
+from pyrs.testing.steps import Await, Do, Expect, Pause, Script, ScriptStep
 from pyrs.testing.verification import VerifyingSubscriber
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class StepVerifier(Generic[T]):
         self._factory = factory
         self._virtual = virtual
         self._request = UNBOUNDED if request is None else checked_natural(request, "request")
-        self._steps = [ScriptStep(text, assembly_site(), steps.subscribe)]
+        self._steps = [ScriptStep(text, assembly_site(), steps.commands, (Expect("on_subscribe"),))]
         self._initial: list[tuple[ContextVar[Any], Any]] = []
         self._expected: list[tuple[ContextVar[Any], Any]] = []
         self._started: _Started | None = None  # by verify_later
@@ -127,7 +127,7 @@ class StepVerifier(Generic[T]):
 
     def expect_subscription(self) -> StepVerifier[T]:
         """Expect ``on_subscribe``. Every script starts with this step implicitly."""
-        return self._add("expect_subscription()", steps.expect_subscription)
+        return self._add("expect_subscription()", steps.commands)  # the first step has waited for it
 
     def expect_next(self, *elements: T) -> StepVerifier[T]:
         """Expect these elements."""
@@ -193,7 +193,7 @@ class StepVerifier(Generic[T]):
     def then(self, task: Callable[[], object]) -> StepVerifier[T]:
         """Run the task on the verifying thread. If the task raises, the step fails."""
         checked_callable(task, "task")
-        return self._add(f"then({name_of(task)})", steps.then, task)
+        return self._add(f"then({name_of(task)})", steps.commands, Do(task, on_verifying_thread=True))
 
     def then_request(self, n: int) -> StepVerifier[T]:
         """Request ``n`` more elements. ``n <= 0`` is forwarded too, to test §3.9."""
@@ -207,12 +207,12 @@ class StepVerifier(Generic[T]):
     def then_await(self, seconds: float = 0.0) -> StepVerifier[T]:
         """Wait. Signals received in that time are kept for the following steps."""
         seconds = checked_seconds(seconds, "seconds")
-        return self._add(f"then_await({seconds:g})", steps.then_await, seconds)
+        return self._add(f"then_await({seconds:g})", steps.commands, Await(seconds))
 
     def expect_no_event(self, seconds: float) -> StepVerifier[T]:
         """Expect no signal for the given time."""
         seconds = checked_seconds(seconds, "seconds")
-        return self._add(f"expect_no_event({seconds:g})", steps.expect_nothing, seconds)
+        return self._add(f"expect_no_event({seconds:g})", steps.commands, Pause(seconds))
 
     # Termination
 
