@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from threading import RLock
 from time import perf_counter
 from typing import Protocol
@@ -73,24 +74,17 @@ class Meters:
         self._totals: dict[str, Totals] = {}
         self._dropped: dict[str, int] = {}
         meter = metrics.get_meter("pyrs")
-        for name, unit, words, callback in (
-            ("pyrs.subscribed", "{subscription}", "Subscriptions", self._subscribed),
-            ("pyrs.requested", "{element}", "Requested elements, without unbounded demand", self._requested),
-            ("pyrs.elements", "{element}", "Elements that Subscribers received", self._elements),
-            ("pyrs.dropped", "{element}", "Elements that no Subscriber received", self._drops),
+        counter, gauge = meter.create_observable_counter, meter.create_observable_up_down_counter
+        for create, name, unit, words, count in (
+            (counter, "pyrs.subscribed", "{subscription}", "Subscriptions", _subscribed),
+            (counter, "pyrs.requested", "{element}", "Requested elements, without unbounded demand", _requested),
+            (counter, "pyrs.elements", "{element}", "Elements that Subscribers received", _elements),
+            (gauge, "pyrs.active", "{subscription}", "Live subscriptions", _active),
+            (gauge, "pyrs.demand", "{element}", "Requested elements that are due, without unbounded demand", _demand),
         ):
-            meter.create_observable_counter(name, [callback], unit, words)
-        for name, unit, words, callback in (
-            ("pyrs.active", "{subscription}", "Live subscriptions", self._active),
-            (
-                "pyrs.demand",
-                "{element}",
-                "Requested elements that are due, without unbounded demand",
-                self._demand,
-            ),
-            ("pyrs.in_flight", "{element}", "Elements between Python and the JVM", self._in_flight),
-        ):
-            meter.create_observable_up_down_counter(name, [callback], unit, words)
+            create(name, [partial(self._observe, count)], unit, words)
+        counter("pyrs.dropped", [self._drops], "{element}", "Elements that no Subscriber received")
+        gauge("pyrs.in_flight", [_in_flight], "{element}", "Elements between Python and the JVM")
         self._delay = meter.create_histogram(
             "pyrs.on_next.delay", "s", "Mean time between elements", explicit_bucket_boundaries_advisory=_DELAYS
         )
@@ -141,33 +135,11 @@ class Meters:
 
     # Called when the metrics are exported.
 
-    def _each(self) -> list[tuple[Totals, list[Counted]]]:
-        with self._lock:
-            return [(totals, list(totals.live)) for totals in self._totals.values()]
-
-    def _subscribed(self, options: CallbackOptions) -> Values:
-        for totals, _ in self._each():
-            yield metrics.Observation(totals.subscribed, totals.attributes)
-
-    def _active(self, options: CallbackOptions) -> Values:
-        for totals, live in self._each():
-            yield metrics.Observation(len(live), totals.attributes)
-
-    def _requested(self, options: CallbackOptions) -> Values:
-        with self._lock:  # so that none of them ends in the meantime, and is counted twice
-            counts = [(each.requested + sum(one.bounded for one in live), each) for each, live in self._each()]
-        for count, totals in counts:
-            yield metrics.Observation(count, totals.attributes)
-
-    def _elements(self, options: CallbackOptions) -> Values:
-        with self._lock:
-            counts = [(each.elements + sum(one.elements() for one in live), each) for each, live in self._each()]
-        for count, totals in counts:
-            yield metrics.Observation(count, totals.attributes)
-
-    def _demand(self, options: CallbackOptions) -> Values:
-        for totals, live in self._each():
-            yield metrics.Observation(sum(one.demand() for one in live), totals.attributes)
+    def _observe(self, count: Callable[[Totals, list[Counted]], int], options: CallbackOptions) -> Values:
+        with self._lock:  # so that no subscription ends in the meantime, and is counted twice
+            counts = [(count(each, list(each.live)), each.attributes) for each in self._totals.values()]
+        for number, attributes in counts:
+            yield metrics.Observation(number, attributes)
 
     def _drops(self, options: CallbackOptions) -> Values:
         with self._lock:
@@ -175,17 +147,38 @@ class Meters:
         for operator, count in dropped:
             yield metrics.Observation(count, {"pyrs.operator": operator})
 
-    def _in_flight(self, options: CallbackOptions) -> Values:
-        try:
-            from pyrs.jvm.link.connection import live_sessions
-        except ImportError:  # without msgpack there is no bridge
-            return
-        to_python = to_jvm = 0
-        for session in live_sessions():
-            for stream in list(session.streams.values()):
-                if hasattr(stream, "window"):  # an InboundStream
-                    to_python += stream.in_flight
-                else:
-                    to_jvm += stream.buffered
-        yield metrics.Observation(to_python, {"pyrs.direction": "to Python"})
-        yield metrics.Observation(to_jvm, {"pyrs.direction": "to JVM"})
+
+def _subscribed(totals: Totals, live: list[Counted]) -> int:
+    return totals.subscribed
+
+
+def _active(totals: Totals, live: list[Counted]) -> int:
+    return len(live)
+
+
+def _requested(totals: Totals, live: list[Counted]) -> int:
+    return totals.requested + sum(each.bounded for each in live)
+
+
+def _elements(totals: Totals, live: list[Counted]) -> int:
+    return totals.elements + sum(each.elements() for each in live)
+
+
+def _demand(totals: Totals, live: list[Counted]) -> int:
+    return sum(each.demand() for each in live)
+
+
+def _in_flight(options: CallbackOptions) -> Values:
+    try:
+        from pyrs.jvm.link.connection import live_sessions
+    except ImportError:  # without msgpack there is no bridge
+        return
+    to_python = to_jvm = 0
+    for session in live_sessions():
+        for stream in list(session.streams.values()):
+            if hasattr(stream, "window"):  # an InboundStream
+                to_python += stream.in_flight
+            else:
+                to_jvm += stream.buffered
+    yield metrics.Observation(to_python, {"pyrs.direction": "to Python"})
+    yield metrics.Observation(to_jvm, {"pyrs.direction": "to JVM"})
