@@ -37,10 +37,7 @@ class Step(NamedTuple):
     Attributes:
         call: the user's call, such as ``map(str)``.
         site: the line of user code that assembled it, if it is known.
-        demand: the elements that it requests from upstream.
-        holds: the maximum number of elements that it buffers.
-        thread: the thread of its signals, if it is not upstream's; otherwise an empty string.
-        bounded: whether its demand is bounded even if downstream requests unbounded demand.
+        demand, holds, thread, bounded: see ``Trait``.
         branch: the position among the inputs of each combining operator downstream; empty for the main chain.
     """
 
