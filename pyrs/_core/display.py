@@ -24,9 +24,9 @@ def clipped(text: str, most: int = 160) -> str:
     return text if len(text) <= most else f"{text[: most * 2 // 3]}...{text[-most // 4 :]}"
 
 
-def listed(elements: Sequence[Any], most: int = 8) -> str:
-    """Return the first elements, separated by commas."""
-    return ", ".join([*map(short, elements[:most]), *(["..."] if len(elements) > most else [])])
+def listed(elements: Sequence[Any]) -> str:
+    """Return the first eight elements, separated by commas."""
+    return ", ".join([*map(short, elements[:8]), *(["..."] if len(elements) > 8 else [])])
 
 
 def name_of(function: Any) -> str:
