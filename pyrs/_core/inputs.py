@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import attach_safely
@@ -21,12 +21,6 @@ T = TypeVar("T")
 _BATCH = 256
 
 
-class Owner(Protocol):
-    """The object that an input wakes, usually a ``Coordinator``."""
-
-    def wake(self) -> None: ...
-
-
 class Input(Subscriber[T]):
     """One upstream of an operator.
 
@@ -34,7 +28,7 @@ class Input(Subscriber[T]):
     and a Subscription that arrives after a cancel is cancelled.
 
     Args:
-        owner: is woken when the upstream terminates. None for a subclass that overrides ``_end``.
+        owner: the operator's run, usually a ``Coordinator``, which is woken when the upstream terminates.
         demand: how many elements to request as soon as there is a Subscription.
 
     Attributes:
@@ -45,9 +39,9 @@ class Input(Subscriber[T]):
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
     """
 
-    def __init__(self, owner: Owner | None = None, demand: int = 0) -> None:
+    def __init__(self, owner: Any = None, demand: int = 0) -> None:
         self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
-        self._owner: Any = owner
+        self._owner = owner
         self.discards = hooks.discards_of(owner)
         self._subscription: Subscription | None = None
         self._demand = demand  # requested when the Subscription arrives
@@ -141,7 +135,7 @@ class Input(Subscriber[T]):
 class TriggerInput(Input[Any]):
     """Requests one element, which ends the input like a completion."""
 
-    def __init__(self, owner: Owner | None = None) -> None:
+    def __init__(self, owner: Any = None) -> None:
         super().__init__(owner, 1)
 
     def on_next(self, element: Any, /) -> None:
@@ -158,7 +152,7 @@ class PrefetchingInput(Input[T]):
     Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
     """
 
-    def __init__(self, owner: Owner | None, prefetch: int, refill_at: int | None = None) -> None:
+    def __init__(self, owner: Any, prefetch: int, refill_at: int | None = None) -> None:
         super().__init__(owner, prefetch)
         self.prefetch = Prefetch(prefetch, refill_at)
 
@@ -240,20 +234,15 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
 class DirectInput(Input[T], Generic[T]):
     """Posts each signal to the drain loop, whose queue the demand bounds.
 
-    ``on_end`` is called with None; without it, completion is ignored. Without ``on_failure``, the stream fails.
+    ``on_end`` is called with None on completion. An error fails the stream.
     """
 
     def __init__(
-        self,
-        owner: Coordinator[Any],
-        on_element: Callable[[T], object],
-        on_end: Callable[[None], object] | None = None,
-        on_failure: Callable[[BaseException], object] | None = None,
+        self, owner: Coordinator[Any], on_element: Callable[[T], object], on_end: Callable[[None], object]
     ) -> None:
         super().__init__(owner)
         self._on_element = on_element
         self._on_end = on_end
-        self._on_failure = on_failure or owner._fail
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -265,6 +254,6 @@ class DirectInput(Input[T], Generic[T]):
 
     def _end(self, error: BaseException | None) -> None:
         if error is not None:
-            self._owner.post(self._on_failure, error)
-        elif self._on_end is not None:
+            self._owner.post(self._owner._fail, error)
+        else:
             self._owner.post(self._on_end)

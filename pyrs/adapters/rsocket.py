@@ -279,7 +279,7 @@ class _Request(Coordinator[Any]):
     def on_complete(self) -> None:
         if not self._over:
             self._over = True
-            self.post(lambda _: self._complete())
+            self.post(self._end_with)
 
 
 class _Incoming(Operator[Any]):

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.fusion import null_element
 from pyrs._core.operator import Operator
@@ -46,7 +45,6 @@ class _Iteration(Coordinator[Any]):
         self._iterable = operator.iterable
         self._given_loop = operator.loop
         self._only = operator.only
-        self._context = capture()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._demanded = asyncio.Event()
@@ -132,7 +130,7 @@ class _Iteration(Coordinator[Any]):
             try:
                 element = await anext(iterator)
             except StopAsyncIteration:
-                self.post(lambda _: self._complete())
+                self.post(self._end_with)
                 return
             if element is None:
                 raise null_element()
@@ -144,7 +142,7 @@ class _Iteration(Coordinator[Any]):
                 return
             self.post_element(self._emit, element)
             if self._only:
-                self.post(lambda _: self._complete())
+                self.post(self._end_with)
                 return
             if self._awaited % _TURN == 0:
                 await asyncio.sleep(0)

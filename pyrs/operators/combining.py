@@ -155,7 +155,7 @@ class _ZipRun(Coordinator[Any]):
                 break  # an exhausted source completes the stream
             each.subscribe_to(source)
         if not self._inputs:
-            self.post(lambda _: self._complete())
+            self.post(self._end_with)
 
     def _advance(self) -> None:
         inputs = self._inputs

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
 from pyrs._core.inputs import QueuedInput
@@ -44,7 +43,6 @@ class _AsyncMapRun(Coordinator[Any]):
         self._function = operator.function
         self._ordered = operator.ordered
         self._concurrency = operator.concurrency
-        self._context = capture()
         self._input = QueuedInput[Any](self, operator.concurrency)
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.

@@ -213,10 +213,7 @@ class _AtEnd(_Holding):
 class _ConcatMapInput(PrefetchingInput[Any]):
     """The outer stream of a ``concat_map``."""
 
-    def __init__(self, run: _ConcatMapRun, prefetch: int) -> None:
-        super().__init__(None, prefetch)
-        self._run = run
-        self.discards = run.discards
+    _owner: _ConcatMapRun
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -224,10 +221,10 @@ class _ConcatMapInput(PrefetchingInput[Any]):
         if self._closed:
             self.discard(element)
         else:
-            self._run.outer_next(element)
+            self._owner.outer_next(element)
 
     def _end(self, error: BaseException | None) -> None:
-        self._run.outer_ended(error)
+        self._owner.outer_ended(error)
 
 
 class _SwitchMapRun(Coordinator[Any]):

@@ -46,7 +46,7 @@ class _CombineLatestRun(Coordinator[Any]):
                 break  # it terminates the stream
         self._beginning = False
         if not self._inputs:
-            self.post(lambda _: self._complete())
+            self.post(self._end_with)
 
     def _advance(self) -> None:
         queue, latest = self.queue, self._latest
@@ -143,7 +143,7 @@ class _WithLatestFromRun(WithOtherRun):
     def __init__(self, subscriber: Subscriber[Any], operator: WithLatestFrom) -> None:
         super().__init__(subscriber, operator)
         self._combine = operator.combine
-        self._input = DirectInput[Any](self, self._on_element, self._finish)
+        self._input = DirectInput[Any](self, self._on_element, self._end_with)
         self._other = _LatestInput(self)
 
     def _on_element(self, element: Any) -> None:
@@ -210,4 +210,4 @@ class _LatestInput(Input[Any]):
         if error is not None:
             owner.post(owner._fail, error)
         elif self.latest is _MISSING:
-            owner.post(owner._finish)  # no element can be emitted
+            owner.post(owner._end_with)  # no element can be emitted

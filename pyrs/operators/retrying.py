@@ -177,17 +177,15 @@ class RepeatWhen(RetryWhen):
 
 
 class _Signals(Input[Any]):
-    def __init__(self, run: _RetryWhenRun) -> None:
-        super().__init__()
-        self._run = run
+    _owner: _RetryWhenRun
 
     def on_next(self, signal: Any, /) -> None:
         if signal is None:
             raise NullSignal("on_next(None)")
-        self._run.signalled()
+        self._owner.signalled()
 
     def _end(self, error: BaseException | None) -> None:
-        self._run.signals_ended(error)
+        self._owner.signals_ended(error)
 
 
 class _OutcomesRun(Coordinator[Any]):

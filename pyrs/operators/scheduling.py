@@ -252,7 +252,7 @@ class _SubscribeOnRun(Coordinator[Any]):
         self._source_pushes = operator.source_pushes
         self.pulled = _is_pulled(operator.source)
         self._input = _Passed(self)
-        self._calls = _UpstreamCalls(self, self._input, bound_executor(operator.scheduler, capture()))
+        self._calls = _UpstreamCalls(self, self._input, bound_executor(operator.scheduler, self._context))
 
     def _begin(self) -> None:
         self._calls.subscribe(self._operator.source)
@@ -269,10 +269,6 @@ class _SubscribeOnRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._input.cancel()
-
-    def finish(self, _: None) -> None:
-        """Complete. Called in the drain loop."""
-        self._complete()
 
     def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
         """Signal up to ``limit`` elements of the iterator and return how many."""
@@ -312,7 +308,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     """The upstream side of ``subscribe_on``."""
 
     def __init__(self, owner: _SubscribeOnRun) -> None:
-        super().__init__(owner, owner._emit, owner.finish)
+        super().__init__(owner, owner._emit, owner._end_with)
         self._run = owner
 
     def on_next(self, element: Any, /) -> None:

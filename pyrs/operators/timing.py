@@ -500,10 +500,7 @@ class Timeout(_Timed):
 
 
 class _TimedInput(Input[Any]):
-    def __init__(self, owner: _TimeoutRun, demand: int = 0) -> None:
-        super().__init__(demand=demand)
-        self.discards = owner.discards
-        self._run = owner
+    _owner: _TimeoutRun
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -511,15 +508,15 @@ class _TimedInput(Input[Any]):
         if self._closed:
             self.discard(element)
         else:
-            self._run.offer(self, element)
+            self._owner.offer(self, element)
 
     def deliver(self, element: Any) -> bool:
         """Signal the element if it arrived in time. In the drain loop."""
-        self._run.deliver(self, element)
+        self._owner.deliver(self, element)
         return True
 
     def _end(self, error: BaseException | None) -> None:
-        self._run.post(self._finish, error)
+        self._owner.post(self._finish, error)
 
     def _finish(self, error: BaseException | None) -> None:
-        self._run.end(self, error)
+        self._owner.end(self, error)

@@ -122,33 +122,32 @@ class BufferWhen(Operator[Any]):
 class _Openings(Input[Any]):
     """Opens a window for each element."""
 
-    def __init__(self, dispatcher: _ToggledDispatcher) -> None:
-        super().__init__()
-        self._dispatcher = dispatcher
+    _owner: _ToggledDispatcher
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
         if not self._closed:
-            self._dispatcher.open_for(element)
+            self._owner.open_for(element)
 
     def _end(self, error: BaseException | None) -> None:
-        self._dispatcher.openings_ended(error)
+        self._owner.openings_ended(error)
 
 
 class _Closing(TriggerInput):
     """Closes a window at the first signal."""
 
+    _owner: _ToggledDispatcher
+
     def __init__(self, dispatcher: _ToggledDispatcher, window: Part) -> None:
-        super().__init__()
-        self._dispatcher = dispatcher
+        super().__init__(dispatcher)
         self.window = window
 
     def _end(self, error: BaseException | None) -> None:
         if error is None:
-            self._dispatcher.close(self.window)
+            self._owner.close(self.window)
         else:
-            self._dispatcher.fail_with(error)
+            self._owner.fail_with(error)
 
 
 class _ToggledDispatcher(Dispatcher):

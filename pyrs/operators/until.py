@@ -34,9 +34,6 @@ class WithOtherRun(Coordinator[Any]):
     def _requested_more(self, n: int) -> None:
         self._input.request(n)
 
-    def _finish(self, _: object) -> None:
-        self._complete()
-
     def _release(self) -> None:
         self._input.cancel()
         self._other.cancel()
@@ -57,12 +54,12 @@ class _UntilRun(WithOtherRun):
         if self._skips:
             self.passes = True
         else:
-            self.post(self._finish)
+            self.post(self._end_with)
 
 
 class _Main(DirectInput[Any]):
     def __init__(self, owner: _UntilRun) -> None:
-        super().__init__(owner, owner._emit, owner._finish)
+        super().__init__(owner, owner._emit, owner._end_with)
 
     def on_next(self, element: Any, /) -> None:
         if element is None:

@@ -10,7 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.context import bound, capture, in_context
+from pyrs._core.context import bound, in_context
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
 from pyrs._core.drain import DrainLoop
@@ -212,7 +212,6 @@ class _CreateRun(Coordinator[Any]):
         self._function = operator.function
         self._overflow = operator.overflow
         self._capacity = operator.capacity
-        self.context = capture()
         self._drops = Drops(None, operator.call)
         self.gate = RLock()  # guards the attributes below; no callback runs under it
         self._elements: deque[Any] = deque()  # consumed by the drain loop
@@ -229,7 +228,7 @@ class _CreateRun(Coordinator[Any]):
         if is_coroutine_function(self._function):
             from pyrs.aio.tasks import start_task  # asyncio is a slow import
 
-            self._stop_task = start_task(partial(self._function, emitter), self.context, self.raised)
+            self._stop_task = start_task(partial(self._function, emitter), self._context, self.raised)
             return
         try:
             self._function(emitter)
@@ -344,7 +343,7 @@ class _CreateRun(Coordinator[Any]):
             listeners, self.listeners = self.listeners, []
         for listener in listeners:
             try:
-                bound(listener, self.context)()
+                bound(listener, self._context)()
             except BaseException as error:
                 if hooks.is_exit(error):
                     raise
@@ -371,7 +370,7 @@ class _DemandLoop(DrainLoop):
         if callback is not None and more > 0:
             self._notified += more
             try:
-                bound(partial(callback, more), self._owner.context)()
+                bound(partial(callback, more), self._owner._context)()
             except BaseException as error:
                 self._owner.raised(error)
                 if hooks.is_exit(error):

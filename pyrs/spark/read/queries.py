@@ -290,11 +290,11 @@ class _QueryRun(Coordinator[Batch]):
             query.awaitTermination()
         except Exception as error:
             if self._stopped:
-                self.post(lambda _: self._complete())
+                self.post(self._end_with)
             else:
                 self.post(self._fail, self._explained(error))
         else:
-            self.post(lambda _: self._complete())
+            self.post(self._end_with)
 
     def _explained(self, error: Exception) -> Exception:
         try:
