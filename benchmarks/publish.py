@@ -21,8 +21,9 @@ _END = "<!-- End of the figures. -->\n"
 _LIBRARIES = ("reactivex", "aioreactive", "pyspark", "py4j", "JPype1", "msgpack", "pyarrow")
 _TITLES = {"core": "The core", "bridge": "The bridge", "spark": "Spark"}
 _EXPLANATION = """\
-Times are microseconds per element, medians of one run. A bar shorter than that of pyrs is a faster contender; the scale
-is logarithmic. *x limit* is the time of pyrs divided by that of the limit, plain iterators for the core.
+Times are in microseconds per element, the median of the repetitions of one run. In the plots, a contender with a
+shorter bar than pyrs is faster; the scale is logarithmic. The column *x limit* is the time of pyrs divided by the time
+of [the limit](#contenders); for the core, the limit is plain iterators.
 """
 
 
