@@ -132,7 +132,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
                 return
             demand_to = self._demand_to
         if demand_to is not None:  # it has its own context, and its signals have theirs
-            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: a foreign long holds no more
+            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: the maximum of a third-party Subscription
         elif self._takes_demand:
             if self._context is None:
                 self._on_request(n)

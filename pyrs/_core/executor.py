@@ -44,7 +44,7 @@ class DaemonExecutor:
         self._max_threads = max_threads
         self._idle_seconds = idle_seconds
         self._thread_ends = thread_ends
-        self._lock = threading.RLock()  # reentrant: a finalizer may run under it, and submit a task
+        self._lock = threading.RLock()  # reentrant: a finalizer may submit a task while the lock is held
         self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
         self._backlog: deque[Task] = deque()  # only here while no thread is idle
         self._idle = 0

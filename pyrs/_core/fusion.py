@@ -113,7 +113,7 @@ class Chain(Generic[T]):
         self._cannot_end_falsely = not any(stage.calls_user_code for stage in stages)
         self.ended = self._cannot_end_falsely
         self.steady = self.ended and bool(self._gauges)
-        # The caller may continue with an iterator of its own after an error, so that one is not batched by its type.
+        # The caller may continue with its iterator after an error, so such an iterator is not batched by its type.
         iterator = base if self.ended and base is not iterable else chain(base, self._mark())
         mapping = None
         for place, stage in enumerate(stages, 1):
@@ -194,7 +194,7 @@ class Chain(Generic[T]):
         self._culprits = [self._stages.index(stage) + 1]
 
     def explain(self, error: BaseException) -> None:
-        """Note on an error of the iterator where it arose and which checkpoints it passed."""
+        """Add notes to an error: the operator that raised it, and the checkpoints after it."""
         culprits = self._suspects(error) if self._culprits is None else self._culprits
         if len(culprits) == 1 and culprits[0]:
             self._stages[culprits[0] - 1].blame(error)

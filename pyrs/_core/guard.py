@@ -40,7 +40,7 @@ class GuardedPublisher(Publisher[T]):
 
     def __init__(self, source: Publisher[T]) -> None:
         self.source = source
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._guards: WeakSet[GuardedSubscriber[T]] = WeakSet()
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
@@ -84,7 +84,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._source = "the Publisher" if source is None else f"Publisher {type(source).__name__}"
         self._subscription = "the Subscription"
         self._checks_subscriber = source is None
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._state = State.WAITING
         self._subscribed = False  # whether the Publisher called on_subscribe
         self._failed_by_guard = False  # whether the guard has failed the stream

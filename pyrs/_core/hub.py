@@ -142,15 +142,15 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         super().__init__()
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._owner = 0  # the thread that has the turn, or had it last
-        self._busy = IDLE  # what it does with the turn
+        self._busy = IDLE  # the activity of the owner
         self._has_illegal_request = False  # a Subscriber sent an illegal request (3.9)
-        self._interrupt: BaseException | None = None  # raised when every Subscriber was signalled
+        self._interrupt: BaseException | None = None  # raised after every Subscriber was signalled
         self._subscriptions: tuple[HubSubscription[T], ...] = ()  # replaced, never changed; under the lock
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
         # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
         self._unbounded = False
-        self._ended = False  # no more elements come
-        self._over = False  # and every Subscriber received the terminal signal
+        self._ended = False  # the source has terminated
+        self._over = False  # every Subscriber has received the terminal signal
         self._error: BaseException | None = None
         self._abandoned = False  # cancelled for good: no Subscriber receives the held elements
         self._final = False  # no later Subscriber comes: abandoned as soon as the present ones have left
@@ -179,7 +179,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         while subscription._live:
             before = self._subscriptions
             more = (*before, subscription)
-            # The collector may have run a finalizer that cancelled one in the meantime: look again then.
+            # Repeated if a finalizer, which the collector may run here, has cancelled a Subscription.
             if before is self._subscriptions and subscription._live:
                 self._unbounded = False
                 self._subscriptions = more
@@ -188,11 +188,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 return
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:
-        """Signal it no more. Under the lock."""
+        """Remove a Subscription, which receives no further signal. Under the lock."""
         while True:
             before = self._subscriptions
             others = tuple([each for each in before if each is not subscription])
-            if before is self._subscriptions:  # as above
+            if before is self._subscriptions:  # otherwise a finalizer has changed it
                 self._subscriptions = others
                 self._update_unbounded()
                 return

@@ -69,7 +69,7 @@ class Input(Subscriber[T]):
             if subscription is None:
                 self._demand += n
                 return
-        subscription.request(min(n, UNBOUNDED))  # 3.17: a long of a foreign Subscription holds no more
+        subscription.request(min(n, UNBOUNDED))  # 3.17: the maximum of a third-party Subscription
 
     def cancel(self) -> None:
         """Cancel, unless the upstream terminated (§2.6)."""

@@ -1,4 +1,4 @@
-"""Operators that are Publishers of their own, and their Subscriptions."""
+"""Operators that are separate Publishers, and their Subscriptions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Operator(Publisher[R_co]):
         return run
 
     def blame(self, error: BaseException) -> None:
-        """Note on the error that it arose here."""
+        """Add a note that names this operator to an error that it raised."""
         blame(error, self.call, self.site)
 
     def __repr__(self) -> str:

@@ -61,7 +61,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._runs = [stage.run() for stage in stages]
         self._mapping = max((place for place, stage in enumerate(stages) if stage.is_mapping), default=None)
         self._emitting = max((place for place, run in enumerate(self._runs) if run.sees_elements), default=0)
-        self._steps: list[list[tuple[int, int, Callable[[Any], Any]]]] = []  # of each segment
+        self._steps: list[list[tuple[int, int, Callable[[Any], Any]]]] = []  # the plain stages of each segment
         self._link()
 
     def _link(self) -> None:
@@ -220,7 +220,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._fail_runs(error)
 
     def on_complete(self) -> None:
-        if self._open:  # else a stage ended the stream before
+        if self._open:  # otherwise a stage has ended the stream already
             self._open = False
             self._upstream = None  # 2.4
             self._complete_runs()
@@ -299,9 +299,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._unlink()
 
     def _unlink(self) -> None:
-        """Break the reference cycles with the runs, for release without collection (§3.13).
+        """Break the reference cycles with the runs (§3.13).
 
-        Another thread may still signal: its elements are discarded, and its errors reported.
+        Otherwise only the garbage collector would release them. If another thread still signals, its elements are
+        discarded and its errors are reported.
         """
         for run in self._runs:
             run.unlink(self.discards)

@@ -203,7 +203,7 @@ class ReplayHub(Hub[T]):
         del position, positions, departed  # not under the lock: the elements that they hold may have finalizers
 
     def _lose(self, node: _Node[Any] | None, last: int, missed: bool = False) -> None:
-        """Note the elements after a node, up to a number, that no Subscriber has received. Under the lock."""
+        """Record unreceived elements after a node, up to a number. Under the lock."""
         if hooks.is_discarding(self.discards):
             node = node if missed or node is None else node.following
             while node is not None and node.number <= last:

@@ -73,7 +73,7 @@ class Stage(ABC):
         return ()
 
     def blame(self, error: BaseException) -> None:
-        """Note on the error that it arose here."""
+        """Add a note that names this stage to an error that it raised."""
         blame(error, repr(self), self.site)
 
     def on_chain_error(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
@@ -157,7 +157,10 @@ class StageRun(ABC):
         self.request_upstream(n)
 
     def unlink(self, discards: hooks.Discards) -> None:
-        """Drop the references to the chain, after the last ``release``. From any thread, and while ``on_next`` runs."""
+        """Drop the references to the chain, after the last ``release``.
+
+        Called from any thread, and possibly while ``on_next`` runs.
+        """
         self.emit = self.discard = partial(hooks.discard, discards)
         self.discard_all = partial(hooks.discard_all, discards)
         self.complete = self.finish = self.request_upstream = ignored

@@ -80,7 +80,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
     def _exit(self, error: BaseException | None, done: Callable[[Task], object]) -> None:
         """Exit the context manager, if it was entered and not exited yet."""
         try:
-            manager = self._inside.pop()  # of a concurrent terminal signal and cancel, one exits the manager
+            manager = self._inside.pop()  # a concurrent terminal signal or cancel finds the list empty
         except IndexError:
             return
         details = (None, None, None) if error is None else (type(error), error, error.__traceback__)

@@ -46,7 +46,7 @@ class AsyncioWaker:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.waiting = False
         self._loop = loop
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._waiter: asyncio.Future[None] | None = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:
@@ -94,7 +94,7 @@ class _TrioWaker:
         self._trio: Any = sys.modules["trio"]
         self._token = self._trio.lowlevel.current_trio_token()
         self.waiting = False
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._event: Any = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:

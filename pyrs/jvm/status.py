@@ -106,7 +106,7 @@ class StatusServer:
         """Write the file under another name first, so that no reader finds a part of it."""
         text = json.dumps({"pid": self._pid, "port": self.port, "token": self._token, "name": name[:256]})
         partial = self.file.with_suffix(".partial")
-        with suppress(FileNotFoundError):  # of a killed process with the same id
+        with suppress(FileNotFoundError):  # the file of a killed process with the same id
             partial.unlink()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
     def __init__(
         self, request: bytes, connection: socket.socket, token: str, status: Callable[[], dict[str, Any]]
     ) -> None:
-        # Not the base class's, which reads from the socket without a limit for the whole request.
+        # The __init__ of the base class would read from the socket without a limit for the whole request.
         self._token = token
         self._status = status
         self.client_address = (_HOST, 0)

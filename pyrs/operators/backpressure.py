@@ -51,7 +51,7 @@ class Drops:
     def __init__(self, action: Action | None, where: str) -> None:
         self._action = action
         self._where = where
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._waiting = 0
         self.dropping = False
 
@@ -77,7 +77,7 @@ class Drops:
 
 class _UndemandedRun(StageRun):
     def __init__(self, stage: _Undemanded) -> None:
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._requested = 0  # under the lock
         self._emitted = 0  # changed by upstream, whose signals are serial
         self._drops = stage.drops()

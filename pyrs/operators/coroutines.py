@@ -74,7 +74,7 @@ class _AsyncMapRun(Coordinator[Any]):
             self._calls.discard(call)
             if call.error is not None:
                 self._discard(call.element)
-                # Not _raised: an exit has propagated from the task to its loop, and must not be raised here again.
+                # _raised would raise an exit again, which the task has already raised in its loop.
                 self._operator.blame(call.error)
                 self._fail(call.error)
                 return

@@ -120,7 +120,7 @@ class _FlatMapRun(Coordinator[Any]):
                 discard_inner(publisher)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
-        """Note that an inner stream has a signal. Called from any thread."""
+        """Record that an inner stream has a signal. Called from any thread."""
         self._ready.append(inner)
         self.wake()
 

@@ -101,7 +101,7 @@ class Metrics:
 
     @property
     def first_element_seconds(self) -> float | None:
-        """Return the last measured time to a first element; None without any."""
+        """Return the latest measured time to a first element; None without one."""
         return self._first
 
     def __repr__(self) -> str:

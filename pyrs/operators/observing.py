@@ -51,7 +51,7 @@ class ObservingRun(StageRun):
     sees_elements = False
 
     def __init__(self) -> None:
-        self._handled = Lock()  # never released: of a concurrent cancel and terminal signal, the first one acquires it
+        self._handled = Lock()  # acquired by the first terminal signal or cancel, and never released
 
     def on_next(self, element: Any) -> None:
         self.emit(element)

@@ -225,7 +225,7 @@ class _Outcomes(Operator[Any]):
 
     def __init__(self, call: str) -> None:
         super().__init__(None, call)
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._runs: list[_OutcomesRun] | None = []
 
     def add(self, run: _OutcomesRun) -> bool:

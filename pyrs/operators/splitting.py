@@ -62,7 +62,7 @@ class Part(Operator[Any]):
     run_type = PartRun
 
     def __init__(self, dispatcher: Dispatcher, call: str) -> None:
-        # Not super().__init__, which finds the calling line of user code: a part has its operator's.
+        # super().__init__ would record the calling line of user code, but a part has the line of its operator.
         self.source = None
         self.call = call
         self.site = dispatcher.operator.site
@@ -144,7 +144,7 @@ class Dispatcher(Input[Any]):
         super().__init__()
         self.operator = operator
         self._wrap: Callable[[PartHandle], Publisher[Any]] = operator.wrap
-        self.lock = RLock()  # reentrant: a finalizer may run under it, and cancel
+        self.lock = RLock()  # reentrant: a finalizer may cancel while the lock is held
         self.outer_run = SplitRun(subscriber, operator, self)
         self.discards = self.outer_run.discards
         self.gone = False  # the downstream Subscriber has cancelled or received a terminal signal

@@ -30,7 +30,7 @@ class Delayed(TaskHandle):
         super().__init__(task)
         self._queue = queue
         self.execute = execute
-        self.waits = True  # in the queue; changed under its lock
+        self.waits = True  # whether it is in the queue; written under the lock of the queue
 
     def cancel(self) -> None:
         self._task = None
@@ -42,7 +42,7 @@ class Delayed(TaskHandle):
         if isinstance(task, OwnedTask):
             execute(partial(task.refused, error))
         elif task is not None:
-            hooks.on_error_dropped(error, "a delayed task, when its time had come")
+            hooks.on_error_dropped(error, "a delayed task that was due after the scheduler was closed")
 
 
 class DelayQueue:
@@ -53,7 +53,7 @@ class DelayQueue:
     """
 
     def __init__(self) -> None:
-        self.lock = RLock()  # reentrant: a finalizer may run under it, and arm or cancel
+        self.lock = RLock()  # reentrant: a finalizer may arm or cancel while the lock is held
         self._heap: list[tuple[float, int, Delayed]] = []
         self._number = count()
         self._dead = 0

@@ -42,7 +42,7 @@ class Timer:
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self.deadline: float | None = None
         self._scheduled: float | None = None  # when the task runs, which is not after the deadline
-        self._number = 0  # of the task that counts; an older one runs too late
+        self._number = 0  # the number of the latest task; an older task has no effect
         self._handle: Cancellable | None = None
         self._closed = False
 

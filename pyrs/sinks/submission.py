@@ -245,7 +245,7 @@ class _Core(Operator[Any]):
         self.error: BaseException | None = None
         self.subscriptions: tuple[_BufferedSubscription, ...] = ()  # replaced, never changed
         # Guards the subscriptions. Held while an element is appended to all of them, so that all have the same order.
-        # Notified when a ticket is settled. Reentrant: a finalizer may run under it, and cancel.
+        # Notified when a ticket is settled. Reentrant: a finalizer may cancel while the lock is held.
         self.lock = Condition(RLock())
 
     def __repr__(self) -> str:

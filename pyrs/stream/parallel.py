@@ -42,7 +42,7 @@ class ParallelStream(Generic[T_co]):
         thread: str = "",
     ) -> None:
         self._rails = rails
-        self._wrap = wrap  # returns a Stream of a Publisher
+        self._wrap = wrap  # wraps a Publisher in a Stream
         self._transforms = transforms
         self._calls = calls
         self._thread = thread

@@ -59,7 +59,7 @@ _DROPPING = "exact, one more for each dropped element"
 _EVERYTHING = "everything, with the first demand"
 _SEQUENTIAL = "exact; the remaining demand goes to the next source"
 
-# By the name of the class, or the name of the operator if several operators share a class.
+# The keys are names of classes, or names of operators if several operators share a class.
 _TRAITS: Final = {
     "Decode": Trait("exact, one more for each chunk without a complete character", "an incomplete character"),
     "SplitLines": Trait("exact: a chunk when no line is left; everything, if that is demanded", "{lines}"),

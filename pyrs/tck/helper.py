@@ -21,7 +21,7 @@ class HelperPublisher(Publisher[T], Generic[T]):
     A thread ends with its stream or with the test.
 
     Args:
-        create: returns the element with a number; called on several threads concurrently.
+        create: returns an element, given its number; called on several threads concurrently.
         elements: the number of elements; None for an endless stream.
     """
 

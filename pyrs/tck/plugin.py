@@ -165,7 +165,7 @@ class _Tally(NamedTuple):
     """The tests of one run of a verification with one TCK."""
 
     due: int  # the number of tests
-    verdicts: list[Verdict]  # of the tests that ran
+    verdicts: list[Verdict]  # the verdicts of the tests that ran
     left_out: list[str]  # the reasons of skips by marks or fixtures
 
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 class SubscriberPuppet(Protocol):
     """Controls a Subscriber under test.
 
-    The implementation under test provides it, and registers it with the probe in ``on_subscribe``.
+    The code under test implements it, and registers it with the probe in ``on_subscribe``.
     """
 
     @abstractmethod

@@ -24,7 +24,7 @@ class _EndOfStream:
 
 END_OF_STREAM = _EndOfStream()
 _NOTHING: Any = object()
-_STEPS = 10  # of a wait that must not end before another thread has run
+_STEPS = 10  # the number of steps of ``linger``
 
 
 class Latch:

@@ -70,7 +70,7 @@ class Meters:
     """
 
     def __init__(self) -> None:
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and end a subscription
+        self._lock = RLock()  # reentrant: a finalizer may end a subscription while the lock is held
         self._totals: dict[str, Totals] = {}
         self._dropped: dict[str, int] = {}
         meter = metrics.get_meter("pyrs")

@@ -66,7 +66,7 @@ class Observation:
         self.started = self._measured_at = perf_counter()
         self.bounded = self.counted = self._requested = self._reported = self._measured = 0
         self.counting: Callable[[], int] = _none
-        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self.ended = False
         self._meters = meters
         self._span = trace.INVALID_SPAN

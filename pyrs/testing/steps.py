@@ -69,7 +69,7 @@ class ScriptStep(NamedTuple):
     """One step of the script.
 
     Attributes:
-        text: the source of the call, for messages.
+        text: the call as source code, for messages.
         site: the line of the call.
         run: returns the generator.
         arguments: the arguments of ``run`` after the verification.

@@ -63,7 +63,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         self._log = SignalLog()
         self._subscription: Subscription | None = None
         self._inbox: deque[Emission] = deque()
-        self._number = 0  # of the current step
+        self._number = 0  # the number of the current step
         self._script: Script = self._run_steps()
         self._command: Command | None = None  # the last command of the script; None if it was executed
         self._running = False

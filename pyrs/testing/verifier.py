@@ -59,7 +59,7 @@ class StepVerifier(Generic[T]):
         self._steps = [ScriptStep(text, assembly_site(), steps.commands, (Expect("on_subscribe"),))]
         self._initial: list[tuple[ContextVar[Any], Any]] = []
         self._expected: list[tuple[ContextVar[Any], Any]] = []
-        self._started: _Started | None = None  # by verify_later
+        self._started: _Started | None = None  # set by verify_later
 
     def __repr__(self) -> str:
         return "\n".join(["StepVerifier", *(f"  {n}. {step.text}" for n, step in enumerate(self._steps))])

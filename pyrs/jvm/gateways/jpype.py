@@ -146,8 +146,8 @@ class JPypeGateway(Gateway):
             self._java_thread.detach()
 
     def _stays_attached(self) -> bool:
-        # A thread of the user's that was not attached is left so: JPype never gives the Java thread back, not even when
-        # the Python thread has ended. The bridge's workers stay attached from call to call and detach when they end.
+        # A thread of user code is detached again, because JPype would keep the Java thread even after the Python thread
+        # has ended. The bridge's workers stay attached from call to call, and detach when they end.
         return bool(self._java_thread.isAttached()) or threading.current_thread().name.startswith("pyrs-")
 
     def require_options(self, jvm_options: Sequence[str]) -> None:

@@ -40,7 +40,7 @@ class LinkConnection:
 
     Args:
         port: the port on which the JVM listens on 127.0.0.1.
-        token: the one-time secret that both sides prove to know.
+        token: the one-time secret; each side proves that it knows it.
         make_codec: returns the codec of the session.
         max_prefetch: the maximum window of a stream.
         max_threads: the maximum number of worker threads.
@@ -201,11 +201,11 @@ class LinkConnection:
         self._goaway_text = f"the JVM does not read the link: more than {waiting} wait to be sent, the limit ({limit})"
         self._shut()
 
-    # The end.
+    # Shutdown.
 
     def _lose(self, why: PyrsError) -> None:
         """End the streams of the session, once."""
-        with self._losing:  # a second caller waits: it ends the workers afterwards, which the streams still use
+        with self._losing:  # a second caller waits until the streams have ended, before it shuts down their workers
             self.session.lost(why)
 
     def _finish(self, why: PyrsError) -> None:

@@ -92,7 +92,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self.discards = hooks.discards_of(subscriber)
         self.id = identifier
         self.opened = 0.0
-        self.handle = 0  # of the Publisher of the peer; 0 for a stream that the peer opened
+        self.handle = 0  # the handle of the peer's Publisher; 0 for a stream that the peer opened
         self.site: Site | None = None
         self.window = Window(max_prefetch, exact=exact)
         self._session = session
@@ -102,8 +102,8 @@ class InboundStream(DrainLoop, CountingSubscription):
         self._requests: deque[int] = deque()
         self._ask = self._requests.append
         self._current: list[Any] = []
-        self._left: Iterator[Any] | None = None  # of the chunk that is being delivered
-        self._size = 0  # of that chunk
+        self._left: Iterator[Any] | None = None  # the rest of the chunk that is being delivered
+        self._size = 0  # the size of that chunk
         self._demand = 0
         self._received = 0
         self._terminal: object | None = None

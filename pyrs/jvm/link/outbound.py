@@ -72,7 +72,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._context = context  # the context of the peer's Subscriber; each request runs in a copy
         self.id = identifier
         self.opened = 0.0
-        self.handle = 0  # of the Subscriber of the peer; 0 for a stream that the peer opened
+        self.handle = 0  # the handle of the peer's Subscriber; 0 for a stream that the peer opened
         self.publisher: Callable[[], object] = _unknown  # a weak reference, to show its name
         self.site: Site | None = None
         self.queued = False
@@ -81,7 +81,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
         self._large: Fragments | GatheredFragments | None = None
-        self._large_references: list[object] = []  # of the elements in ``_large``, until it is written
+        self._large_references: list[object] = []  # held by the elements in ``_large`` until they are written
         self._granted = 0
         self._emitted = 0
         self._chunk = 1  # the number of elements to pull from an iterator before a write
@@ -192,8 +192,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _consumed(self, taken: int, limit: int) -> int:
         """Return the result of ``consume``; cancel upstream first if the stream is over.
 
-        A source that is not cancelled takes a result below ``limit`` for the end of its iterator, and an
-        ``InboundStream`` as the source would offer the remaining elements again. The drain loop may cancel too late.
+        The drain loop may cancel too late. A source that is not cancelled takes a result below ``limit`` for the end of
+        its iterator; an ``InboundStream`` as the source would offer the remaining elements again.
         """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
@@ -389,8 +389,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _refuse(self, batch: OutboundBatch, size: int) -> tuple[bytes, bool]:
         """Send an error instead of an element that is too large.
 
-        The elements after it are dropped. If the Publisher has completed already, that signal is not sent, because an
-        element is missing.
+        The elements after it are dropped. An ``on_complete`` that the Publisher has already signalled is not forwarded,
+        because an element is missing.
         """
         codec = self._session.codec
         error = ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most")

@@ -147,7 +147,7 @@ class Outbox:
         self.write()
 
     def _round(self) -> None:
-        # Control frames go first. No RELEASE among them is for a handle in this round's elements, which still hold it.
+        # Control frames go first. A RELEASE among them concerns no element of this round, which still holds its handle.
         parts: list[Buffer] = []
         control, ready = self._control, self._ready
         size = 0

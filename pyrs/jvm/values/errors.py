@@ -51,7 +51,7 @@ class Originals:
         self._capacity = capacity
         self._lock = threading.Lock()
         self._by_number: OrderedDict[int, BaseException] = OrderedDict()
-        self._numbers: dict[int, int] = {}  # by id(): the exceptions are alive as long as they are in here
+        self._numbers: dict[int, int] = {}  # by id(); ``_by_number`` keeps the exceptions alive
         self._last = 0
 
     def keep(self, error: BaseException) -> int:

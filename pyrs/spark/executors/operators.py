@@ -275,7 +275,7 @@ def _makes_processor(stage: Any) -> bool:
 def task_of(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return the function that Spark runs for a partition.
 
-    It travels by value and holds the work as bytes, so that an executor without this package can report that.
+    It is pickled by value and holds the work as bytes, so that an executor without this package can report that.
     """
     check, entries = requirement("pyrs"), current_trace()
 
@@ -308,7 +308,7 @@ class _DeliveriesRun(JobRun[int]):
     """The job of one Subscriber, on a background thread."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
-        self._mapped = operator.arguments()  # in the context of this subscription, which the tasks continue
+        self._mapped = operator.arguments()  # in the context of this subscription, for the tasks
         super().__init__(subscriber, operator, self._mapped.sparkSession)
         self._started = False
 

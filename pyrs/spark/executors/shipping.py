@@ -1,4 +1,4 @@
-"""pyrs on the executors: the package is sent there, and tasks check what they can import."""
+"""Send pyrs to the executors, and check which packages they can import."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _shipped: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 def ship(spark: Any) -> None:
     """Send pyrs to the executors of a session, and check that tasks can run there.
 
-    The package of this process travels as a zip file, which Spark adds to the path of its Python workers, also on
+    The package of this process is sent as a zip file, which Spark adds to the path of its Python workers, also on
     executors that start later. Tasks, one for each core, then check that the executors have pyrs in this version,
     pyarrow and pandas. A second call for a session checks again.
 
@@ -72,7 +72,7 @@ def why_no_workers(spark: Any, *more: str) -> str:
 def requirement(*names: str) -> Callable[[], None]:
     """Return a function that raises where a package is missing, or pyrs has another version.
 
-    It travels to the executors by value, so it uses nothing of this package: that may be missing there.
+    It is pickled by value and uses nothing of this package, which may be missing on the executors.
     """
     driver = pyrs.__version__
 

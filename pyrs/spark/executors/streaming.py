@@ -141,7 +141,9 @@ def _source(
     functions: Mapping[str, bytes],
     task: Callable[[Any], Iterator[Any]],
 ) -> type[Any]:
-    """Return a Data Source class for Spark to register. It travels by value, and checks that pyrs can be imported.
+    """Return a Data Source class for Spark to register.
+
+    It is pickled by value, and checks that pyrs can be imported.
 
     Args:
         name: the name that Spark registers.

@@ -164,7 +164,7 @@ def _send(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows:
 
 def _encode(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
     gathered: list[Any] = []
-    number = 0  # of the first gathered row
+    number = 0  # the number of the first gathered row
     due = 0.0
     with closing(stream.to_iterable(prefetch=ahead)) as elements:  # type: ignore[type-var]
         for element in elements:

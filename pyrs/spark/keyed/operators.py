@@ -150,7 +150,7 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
 def _processor(work: bytes) -> Any:
     """Return Spark's processor of the work.
 
-    Its class travels by value and holds the work as bytes, so that an executor without this package can report that.
+    Its class is pickled by value and holds the work as bytes, so that an executor without this package can report that.
     """
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import LongType, StringType, StructType

@@ -26,7 +26,7 @@ _DECAY = 0.2  # the weight of a smaller partition in the expected size
 _MAX_JOB_PARTITIONS = 64
 _MAX_JOB_BYTES = 1 << 20
 _MAX_JOB_SECONDS = 0.5
-_MAX_HELD_BATCHES = 8  # of a reader that streams all partitions
+_MAX_HELD_BATCHES = 8  # the maximum number of buffered batches of a reader that streams
 _CHECK_SECONDS = 0.1
 
 
@@ -219,9 +219,9 @@ class _DataFrameRun(JobRun[Any]):
         self._expected: float | None = None  # the expected size of a partition, in bytes
         self._is_estimate = True  # whether that is Spark's estimate
         self._seconds = 0.0  # the total duration of the jobs of these partitions
-        self._elements: Iterator[Any] | None = None  # of the batch that is being emitted
-        self._remaining = 0  # the number of elements of that batch that were not emitted
-        self._rows_per_element = 1  # of that batch
+        self._elements: Iterator[Any] | None = None  # the rest of the batch that is being emitted
+        self._remaining = 0  # the number of elements in that rest
+        self._rows_per_element = 1  # the number of rows in each of these elements
         self._batch_taken = Event()
         self._bar = None if arguments.progress is None else Bar(arguments.progress)
         self._read_all = False

@@ -24,8 +24,8 @@ _TOO_LARGE = "spark.driver.maxResultSize"
 _LENGTH = struct.Struct("!i")
 _OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
-_QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # on Linux only
-_probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # by gateway
+_QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # available on Linux only
+_probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # the results of has_fast_path by gateway
 
 
 class PartitionFailed(PyrsError, RuntimeError):
@@ -74,7 +74,7 @@ def reason_of(error: BaseException) -> str:
     except Exception:  # the JVM has ended
         pass
     lines = text.strip().splitlines()
-    if "Traceback (most recent call last):" in text:  # of a Python worker; the last line has the exception
+    if "Traceback (most recent call last):" in text:  # the text of a Python worker; its last line has the exception
         lines = [line for line in lines[1:] if line[:1].isalpha()] or lines
         return lines[-1]
     return lines[0]
@@ -272,7 +272,7 @@ class ConnectReader(PartitionReader):
 
     def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         plan, client = self.df._plan, self.df.sparkSession.client
-        observed = (plan.observations,) if hasattr(plan, "observations") else ()  # from Spark 4.0 on
+        observed = (plan.observations,) if hasattr(plan, "observations") else ()  # since Spark 4.0
         with closing(client.to_table_as_iterator(plan.to_proto(client), *observed)) as answers:
             for answer in answers:
                 if over():

@@ -134,7 +134,7 @@ def from_stream(
                             batch 0.ack()
                             Spark commits batch 0
 
-    Cold: each Subscriber starts a query of its own, with its first request. Spark commits a batch to the checkpoint,
+    Cold: each Subscriber starts its own query, with its first request. Spark commits a batch to the checkpoint,
     and computes the next one, when ``batch.ack()`` is called. So one batch at most is not acknowledged, and operators
     that prefetch, buffer or change threads can follow.
 

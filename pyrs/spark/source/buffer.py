@@ -30,7 +30,7 @@ _TASK_BYTES = 16 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 
 
 
 class OffsetRefused(PyrsError):
-    """A query requested elements that are not held, and cannot be produced again. The query fails with this."""
+    """A query requested elements that are not buffered and cannot be produced again."""
 
 
 class Offset(NamedTuple):
@@ -41,15 +41,15 @@ class Offset(NamedTuple):
 
 
 class ReplayBuffer:
-    """Answers the questions of Spark's planner, and holds the rows of each answer until Spark has committed them.
+    """Answers Spark's planner, and buffers the rows until Spark has committed them.
 
-    A segment has the rows of one offset, or of several. When Spark commits an offset at or after its end, it is
-    released, and as many elements are requested. Elements in the journal count as held from the start. One question is
-    answered at a time.
+    A segment has the rows of one offset, or of several. When Spark commits an offset at or after its end, the segment
+    is released, and the same number of elements is requested. Elements in the journal count as buffered from the start.
+    Requests are answered sequentially.
 
     Args:
-        publisher: its elements are the rows.
-        encoder: encodes them in Arrow.
+        publisher: emits the rows.
+        encoder: encodes the rows in Arrow.
         max_rows: the maximum number of rows in a batch.
         capacity: the maximum number of buffered elements.
         on_restart: ``"fail"``, ``"new-epoch"`` or a function.
@@ -57,7 +57,7 @@ class ReplayBuffer:
         parallelism: the number of tasks for a large batch.
         whole: whether elements are Arrow batches, and not rows. Offsets and ``max_rows`` count rows in either case,
             and ``capacity`` counts elements.
-        most_bytes: the largest row that Spark can send to an executor.
+        most_bytes: the maximum size of a row that Spark can send to an executor.
 
     Raises:
         JournalDamaged: the journal has rows of another schema.
@@ -83,38 +83,38 @@ class ReplayBuffer:
         self._parallelism = parallelism
         self._elements = (BatchElements if whole else Elements)(encoder, most_bytes)
         self._intake: Intake | None = None
-        self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded, and in no segment
+        self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded rows that are in no segment yet
         self._segments: deque[Segment] = deque(journal.segments if journal else ())
         self._epoch = journal.epoch if journal else uuid4().hex
-        self._end = journal.end if journal else 0  # of the last segment
+        self._end = journal.end if journal else 0  # the end of the last segment
         self._base = self._segments[0].start if self._segments else self._end
         self._encoded = self._end
         self._error: BaseException | None = None
         self._warned = False
         self._kept = 0.0
-        # The elements that were allowed, or are in the journal, and are not committed.
+        # The number of elements that were requested or are in the journal, and are not committed.
         self._held = sum(
             self._elements.restore(segment.start, _batches(segment, encoder.arrow)) for segment in self._segments
         )
 
-    def answer(self, question: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the answer to a question of the planner, in pieces."""
-        what = question["what"]
-        start, end = _offset(question.get("start")), _offset(question.get("end"))
+    def answer(self, request: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
+        """Return the answer to a request of the planner, in pieces."""
+        what = request["what"]
+        start, end = _offset(request.get("start")), _offset(request.get("end"))
         if what == "plan" and start and end:
             return self._plan(start, end, wanted)
         sequence = None
         if what == "initial":
             sequence = self._base
         elif what == "latest":
-            return [json.dumps(self._latest(start, bool(question.get("finish")), wanted)).encode()]
+            return [json.dumps(self._latest(start, bool(request.get("finish")), wanted)).encode()]
         elif what == "report":
             waiting = self._elements.rows_in(len(self._intake)) if self._intake else 0
             sequence = max(self._encoded + waiting, self._end) if self._intake else self._end
         elif what == "commit" and end:
             self._commit(end)
         else:
-            raise ValueError(f"no such question: {what!r}")
+            raise ValueError(f"unknown request: {what!r}")
         return [json.dumps(self._said(sequence)).encode()]
 
     def ahead(self) -> bool:
@@ -129,7 +129,7 @@ class ReplayBuffer:
             self._kept = time.monotonic()
             try:
                 self._cut(self._max_rows)
-            except Exception as error:  # nothing is lost: the next question tries again, and receives the error
+            except Exception as error:  # nothing is lost: the next request tries again, and receives the error
                 _log.warning("read_stream: received elements are not in the journal yet: %s", error)
                 return False
             return True

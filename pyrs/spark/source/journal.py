@@ -15,7 +15,7 @@ from pyrs.errors import PyrsError
 _MAGIC = b"pyrsseg1"
 _HEAD = struct.Struct(">8s32sQQI")  # magic, epoch, start, end, number of pieces
 _PIECE = struct.Struct(">QI")  # length, checksum
-_SUM = struct.Struct(">I")  # of all before it
+_SUM = struct.Struct(">I")  # the checksum of the preceding bytes
 _SUFFIX = ".segment"
 
 
