@@ -63,9 +63,6 @@ class PageServer(ThreadingMixIn, TCPServer):
 
     Port 0 is a free one. The page refreshes itself after each ``interval`` in seconds.
 
-    Attributes:
-        address: the URL of the page.
-
     Raises:
         OSError: The port is in use.
     """

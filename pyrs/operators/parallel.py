@@ -195,10 +195,8 @@ class Sequential(Merge):
     """``parallel(rails)`` to ``sequential(prefetch)``: merges the transformed rails.
 
     Args:
-        rails: the stream of the rails.
         calls: the calls of the operators of the rails.
         transform: applies these operators to a rail.
-        prefetch: the maximum number of buffered elements for each rail.
         thread: the schedulers of the rails, for ``explain``; empty without one.
     """
 

@@ -23,10 +23,6 @@ Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], o
 class Selection:
     """The errors that an operator handles; never KeyboardInterrupt and SystemExit.
 
-    Args:
-        kind: see ``Kind``.
-        parameter: the name of the parameter, for messages.
-
     Raises:
         TypeError: ``kind`` has the wrong type.
     """

@@ -13,9 +13,6 @@ class SerialGuard:
     """Records an error when calls of two threads overlap; nesting is allowed.
 
     The guard is held until the outermost call returns. The guard of the official TCK is released by a nested call.
-
-    Args:
-        rule: the rule that overlapping calls violate.
     """
 
     def __init__(self, env: TestEnvironment, rule: str) -> None:

@@ -26,8 +26,6 @@ class Counted(Protocol):
     """The counts of one subscription.
 
     Attributes:
-        name: the name of the stream.
-        started: the time of the subscription.
         bounded: the requested elements until the demand became unbounded.
     """
 
@@ -47,8 +45,6 @@ class Totals:
     """The counts of all subscriptions of one name: of those that ended, and of the live ones.
 
     Attributes:
-        attributes: the attributes of the metrics.
-        subscribed: the number of subscriptions.
         requested: the bounded demand of the subscriptions that ended.
         elements: the elements of the subscriptions that ended.
         live: the other subscriptions. A weak reference does not keep an abandoned one.

@@ -24,7 +24,6 @@ class Elements:
     """Encodes elements that are rows, and counts those that Spark has not committed.
 
     Args:
-        encoder: encodes them in Arrow.
         most_bytes: the largest row that Spark can send to an executor.
 
     Attributes:

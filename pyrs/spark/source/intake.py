@@ -17,11 +17,6 @@ class Intake(Subscriber[Any]):
     Args:
         publisher: a thread of this object subscribes and requests, because a publisher may emit within these calls.
 
-    Attributes:
-        received: the number of received elements.
-        ended: whether the publisher has terminated.
-        error: the error of the publisher, None if there is none.
-
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
     """
 

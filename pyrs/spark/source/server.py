@@ -39,8 +39,6 @@ class Server:
         closed: called when the server has closed.
 
     Attributes:
-        host: the loopback address on which it listens.
-        port: the port on which it listens.
         token: the secret that a planner must know.
     """
 
