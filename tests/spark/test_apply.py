@@ -11,7 +11,7 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executors.tasks import StageTask
+from pyrs.spark.executors.tasks import Output, StageTask
 from tests.spark.jobs import JOB_DEADLINE
 
 pytest.importorskip("pandas")  # mapInArrow needs it
@@ -147,7 +147,7 @@ def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> StageTask:
     from pyrs.spark.schema.rows import RowEncoder
 
     schema = t.StructType().add("n", t.LongType())
-    return StageTask(stage, False, checked_shape(as_, schema, "UTC"), RowEncoder(schema), "UTC", rows)
+    return StageTask(stage, False, checked_shape(as_, schema, "UTC"), Output(RowEncoder(schema), "UTC", rows))
 
 
 def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
@@ -177,7 +177,7 @@ def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
 
 
 def test_batches_are_not_prefetched() -> None:
-    encoder = staged(None).encoder
+    encoder = staged(None).output.encoder
     pulled: list[int] = []
 
     def batches() -> Iterator[Any]:
@@ -193,7 +193,7 @@ def test_batches_are_not_prefetched() -> None:
 
 
 def test_a_second_subscription_to_a_partition_fails() -> None:
-    encoder = staged(None).encoder
+    encoder = staged(None).output.encoder
     twice = staged(lambda rows: rows.concat(rows)).run(4, [encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match="partition 4: RuntimeError: a partition can be subscribed to once"):
         list(twice)
@@ -222,7 +222,7 @@ def test_an_exit_in_a_stage_is_an_error_with_its_partition(kind: type[BaseExcept
     def leaves(row: Any) -> Any:
         raise kind("three")
 
-    made = staged(lambda rows: rows.map(leaves)).run(3, [staged(None).encoder.batch([(1,)])])
+    made = staged(lambda rows: rows.map(leaves)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=rf"^partition 3: {kind.__name__}: three$"):
         list(made)
 

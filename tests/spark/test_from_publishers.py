@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executors.tasks import PublisherTask
+from pyrs.spark.executors.tasks import Output, PublisherTask, RangeTask
 from pyrs.spark.schema.rows import RowEncoder
 from tests.waiting import eventually
 
@@ -91,7 +91,8 @@ def published(factory: Any, prefetch: int = 4, rows: int = 10) -> Iterator[Any]:
     encoder = RowEncoder(StructType().add("n", LongType()))
     numbers = pyarrow.RecordBatch.from_pydict({"id": [1]})
     values = tuple(map(cloudpickle.dumps, ("zero", "one")))
-    return PublisherTask(factory, values, encoder, "UTC", rows, prefetch).run(9, iter([numbers]))
+    source = RangeTask(factory, Output(encoder, "UTC", rows), prefetch)
+    return PublisherTask(source, values).run(9, iter([numbers]))
 
 
 def test_at_most_the_prefetched_elements_and_a_batch_are_requested() -> None:

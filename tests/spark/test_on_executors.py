@@ -19,7 +19,7 @@ from pyrs import spark as ps
 from pyrs.spark.executors import shipping
 from pyrs.spark.executors.operators import task_of
 from pyrs.spark.executors.pickling import packed
-from pyrs.spark.executors.tasks import StageTask
+from pyrs.spark.executors.tasks import Output, StageTask
 from pyrs.spark.schema.arrow import checked_shape
 from pyrs.spark.schema.rows import RowEncoder
 
@@ -28,7 +28,7 @@ SCHEMA = StructType().add("n", LongType())
 
 
 def staged(stage: Any) -> StageTask:
-    return StageTask(stage, False, checked_shape("tuples", SCHEMA, "UTC"), RowEncoder(SCHEMA), "UTC", 10_000)
+    return StageTask(stage, False, checked_shape("tuples", SCHEMA, "UTC"), Output(RowEncoder(SCHEMA), "UTC", 10_000))
 
 
 WITHOUT_PYRS = """

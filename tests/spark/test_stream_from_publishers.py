@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executors.tasks import RangeTask
+from pyrs.spark.executors.tasks import Output, RangeTask
 from pyrs.spark.schema.rows import RowEncoder
 from tests.spark.killable import start, stored
 
@@ -70,7 +70,7 @@ def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Pa
 
 def test_the_factory_fails_the_task_by_the_name_of_the_range() -> None:
     def run(factory: Any) -> list[Any]:
-        work = RangeTask(factory, RowEncoder(StructType().add("n", LongType())), "UTC", 10, 4)
+        work = RangeTask(factory, Output(RowEncoder(StructType().add("n", LongType())), "UTC", 10), 4)
         loaded = cloudpickle.loads(cloudpickle.dumps(work))
         return [row["n"] for batch in loaded.run(2, ("a", 1, 3)) for row in batch.to_pylist()]
 

@@ -14,7 +14,7 @@ from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
-from pyrs.spark.executors.tasks import PublisherTask, StageTask, SubscriberTask
+from pyrs.spark.executors.tasks import Output, PublisherTask, RangeTask, StageTask, SubscriberTask
 from pyrs.spark.executors.tracing import current_trace
 from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
@@ -76,17 +76,9 @@ def apply(
     checked_dataframe(df, streaming=None)
     makes_processor = _makes_processor(stage)
     spark = df.sparkSession
-    struct = checked_schema(spark, schema)
-    zone = session_zone(spark)
-    staged = StageTask(
-        stage,
-        makes_processor,
-        checked_shape(as_, df.schema, zone),
-        RowEncoder(struct, prefers_large(spark)),
-        zone,
-        rows_of_batch(spark),
-    )
-    return df.mapInArrow(task_of(packed(staged, stage, "stage", spark)), struct)
+    output = output_of(spark, schema)
+    staged = StageTask(stage, makes_processor, checked_shape(as_, df.schema, output.zone), output)
+    return df.mapInArrow(task_of(packed(staged, stage, "stage", spark)), output.encoder.schema)
 
 
 def for_each_partition(
@@ -219,17 +211,11 @@ def from_publishers(
             values.append(cloudpickle.dumps(value))
         except Exception as error:
             raise TypeError(f"the value {i} of partitions cannot be sent to the executors: {error}") from error
-    struct = checked_schema(spark, schema)
-    published = PublisherTask(
-        factory,
-        tuple(values),
-        RowEncoder(struct, prefers_large(spark)),
-        session_zone(spark),
-        rows_of_batch(spark),
-        checked_natural(prefetch, "prefetch", 1),
-    )
+    output = output_of(spark, schema)
+    source = RangeTask(factory, output, checked_natural(prefetch, "prefetch", 1))
     numbers = spark.range(0, len(values), 1, max(len(values), 1))
-    return numbers.mapInArrow(task_of(packed(published, factory, "factory", spark)), struct)
+    task = task_of(packed(PublisherTask(source, tuple(values)), factory, "factory", spark))
+    return numbers.mapInArrow(task, output.encoder.schema)
 
 
 def checked_partitions(partitions: Any) -> Iterable[Any]:
@@ -244,10 +230,16 @@ def checked_partitions(partitions: Any) -> Iterable[Any]:
     return partitions
 
 
-def rows_of_batch(spark: Any) -> int:
-    """Return the maximum number of rows in an output batch."""
+def output_of(spark: Any, schema: Any) -> Output:
+    """Return the output of the tasks of a session.
+
+    Raises:
+        TypeError: ``schema`` is not a schema or has a type that Arrow cannot carry.
+        ValueError: it has no column or two columns of one name.
+    """
+    encoder = RowEncoder(checked_schema(spark, schema), prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
-    return rows if rows > 0 else _ROWS
+    return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)
 
 
 def _makes_processor(stage: Any) -> bool:

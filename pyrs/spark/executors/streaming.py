@@ -9,12 +9,10 @@ from typing import Any
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher
 from pyrs.spark.executors.offsets import checked_offset, named_partitions
-from pyrs.spark.executors.operators import AHEAD, checked_partitions, rows_of_batch, task_of
+from pyrs.spark.executors.operators import AHEAD, checked_partitions, output_of, task_of
 from pyrs.spark.executors.pickling import packed, pickled
 from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.executors.tasks import RangeTask
-from pyrs.spark.schema.arrow import prefers_large, session_zone
-from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import checked_session
 from pyrs.spark.source.streams import why_no_source
 
@@ -108,18 +106,13 @@ def stream_from_publishers(
     if not callable(start):
         start = checked_offset(start, "start")
     named = named_partitions(checked_partitions(partitions))
-    struct = checked_schema(spark, schema)
-    published = RangeTask(
-        factory,
-        RowEncoder(struct, prefers_large(spark)),
-        session_zone(spark),
-        rows_of_batch(spark),
-        checked_natural(prefetch, "prefetch", 1),
-    )
+    output = output_of(spark, schema)
+    published = RangeTask(factory, output, checked_natural(prefetch, "prefetch", 1))
     functions = {"latest": latest, "start": start, "limit": _checked_limit(limit)}
     sent = {name: pickled(function, name, _PLANNER) for name, function in functions.items()}
     name = f"pyrs_publishers_{next(_numbers)}"
-    source = _source(name, struct, named, sent, task_of(packed(published, factory, "factory", spark)))
+    task = task_of(packed(published, factory, "factory", spark))
+    source = _source(name, output.encoder.schema, named, sent, task)
     spark.dataSource.register(source)
     return spark.readStream.format(name).load()
 

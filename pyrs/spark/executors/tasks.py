@@ -33,6 +33,61 @@ _AHEAD = 32  # elements to request ahead; an element of the stage may be a whole
 _CHECK_SECONDS = 0.5
 
 
+class Output(NamedTuple):
+    """Sends the elements of a stream to Spark. Pickled in the driver.
+
+    Attributes:
+        encoder: encodes the elements.
+        zone: the session's time zone, in which pandas shows times.
+        rows: the maximum number of rows in a batch.
+    """
+
+    encoder: RowEncoder
+    zone: str
+    rows: int
+
+    def send(self, stream: Stream[Any], ahead: int) -> Iterator[Any]:
+        """Yield the batches of a stream, and flush the worker's output after each.
+
+        The stream is cancelled when the task ends.
+        """
+        output = _output_of_worker()
+        flush = getattr(output, "flush", lambda: None)
+        with _cancel_with_task(stream, output) as cancellable:
+            for batch in self._encode(cancellable, ahead):
+                yield batch
+                flush()
+
+    def _encode(self, stream: Stream[Any], ahead: int) -> Iterator[Any]:
+        gathered: list[Any] = []
+        number = 0  # the number of the first gathered row
+        due = 0.0
+        with closing(stream.to_iterable(prefetch=ahead)) as elements:  # type: ignore[type-var]
+            for element in elements:
+                batch = self._as_batch(element)
+                if batch is None:
+                    if not gathered:
+                        due = monotonic() + _GATHER_SECONDS
+                    gathered.append(element)
+                if gathered and (batch is not None or len(gathered) == self.rows or monotonic() > due):
+                    yield self.encoder.batch(gathered, number)
+                    number += len(gathered)
+                    gathered = []
+                if batch is not None:
+                    yield self.encoder.fitted(batch, number)
+                    number += 1
+        if gathered:
+            yield self.encoder.batch(gathered, number)
+
+    def _as_batch(self, element: Any) -> Any:
+        """Return the element as a RecordBatch if it is a batch, None if it is a row."""
+        if isinstance(element, pyarrow.RecordBatch):
+            return element
+        if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
+            return with_zone(_of_pandas(element, self.encoder.arrow), self.zone)
+        return None
+
+
 class StageTask(NamedTuple):
     """Runs a stage on an executor. Pickled in the driver.
 
@@ -40,17 +95,13 @@ class StageTask(NamedTuple):
         stage: a function from Stream to Publisher, or a factory of Processors.
         makes_processor: whether ``stage`` is a factory of Processors.
         shape: the type of the input elements.
-        encoder: encodes the output elements.
-        zone: the session's time zone, in which pandas shows times.
-        rows: the maximum number of rows in an output batch.
+        output: sends the output elements.
     """
 
     stage: Callable[..., Any]
     makes_processor: bool
     shape: Shape
-    encoder: RowEncoder
-    zone: str
-    rows: int
+    output: Output
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the output batches of the stage for a partition, one on each request.
@@ -59,11 +110,8 @@ class StageTask(NamedTuple):
             PartitionFailed: the stage raised or failed; that error is the cause.
         """
         ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
-        try:
-            staged = self._staged(_stream(self.shape, partition, batches))
-            yield from _send(staged, ahead, self.encoder, self.zone, self.rows)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            raise _failed(partition, error) from error
+        with _failing(partition):
+            yield from self.output.send(self._staged(_stream(self.shape, partition, batches)), ahead)
 
     def _staged(self, source: Stream[Any]) -> Stream[Any]:
         if not self.makes_processor:
@@ -79,56 +127,17 @@ class StageTask(NamedTuple):
         return defer(joined)
 
 
-class PublisherTask(NamedTuple):
-    """Runs Publishers of ``from_publishers`` on an executor. Pickled in the driver.
-
-    Attributes:
-        factory: returns the Publisher of a partition.
-        values: the pickled argument of the factory for each partition.
-        encoder: encodes the elements.
-        zone: the session's time zone, in which pandas shows times.
-        rows: the maximum number of rows in an output batch.
-        prefetch: the number of elements that are requested ahead.
-    """
-
-    factory: Callable[[Any], Any]
-    values: tuple[bytes, ...]
-    encoder: RowEncoder
-    zone: str
-    rows: int
-    prefetch: int
-
-    def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the batches of the Publishers whose numbers are in the input.
-
-        The input of a task is one number, or several after ``coalesce``.
-
-        Raises:
-            PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
-        """
-        for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
-            try:
-                publisher = checked_publisher(self.factory(loads(self.values[number])), "the result of factory")
-                yield from _send(Stream(publisher), self.prefetch, self.encoder, self.zone, self.rows)
-            except (Exception, SystemExit, KeyboardInterrupt) as error:
-                raise _failed(number, error) from error
-
-
 class RangeTask(NamedTuple):
     """Runs a Publisher of ``stream_from_publishers``. Pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a range.
-        encoder: encodes the elements.
-        zone: the session's time zone, in which pandas shows times.
-        rows: the maximum number of rows in an output batch.
+        output: sends the elements.
         prefetch: the number of elements that are requested ahead.
     """
 
-    factory: Callable[[Any, Any, Any], Any]
-    encoder: RowEncoder
-    zone: str
-    rows: int
+    factory: Callable[..., Any]
+    output: Output
     prefetch: int
 
     def run(self, partition: int, part: tuple[Any, Any, Any]) -> Iterator[Any]:
@@ -141,47 +150,38 @@ class RangeTask(NamedTuple):
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
         """
-        try:
-            publisher = checked_publisher(self.factory(*part), "the result of factory")
-            yield from _send(Stream(publisher), self.prefetch, self.encoder, self.zone, self.rows)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            value, start, end = part
-            raise _failed(partition, error, f"{value!r} from {start!r} to {end!r}: ") from error
+        value, start, end = part
+        with _failing(partition, f"{value!r} from {start!r} to {end!r}: "):
+            yield from self.batches(*part)
+
+    def batches(self, *arguments: Any) -> Iterator[Any]:
+        """Yield the batches of the Publisher that the factory returns for these arguments."""
+        publisher = checked_publisher(self.factory(*arguments), "the result of factory")
+        yield from self.output.send(Stream(publisher), self.prefetch)
 
 
-def _send(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
-    """Yield the batches of a stream, and flush the worker's output after each.
+class PublisherTask(NamedTuple):
+    """Runs Publishers of ``from_publishers`` on an executor. Pickled in the driver.
 
-    The stream is cancelled when the task ends.
+    Attributes:
+        source: returns and sends the Publisher of a value.
+        values: the pickled argument of the factory for each partition.
     """
-    output = _output_of_worker()
-    flush = getattr(output, "flush", lambda: None)
-    with _cancel_with_task(stream, output) as cancellable:
-        for batch in _encode(cancellable, ahead, encoder, zone, rows):
-            yield batch
-            flush()
 
+    source: RangeTask
+    values: tuple[bytes, ...]
 
-def _encode(stream: Stream[Any], ahead: int, encoder: RowEncoder, zone: str, rows: int) -> Iterator[Any]:
-    gathered: list[Any] = []
-    number = 0  # the number of the first gathered row
-    due = 0.0
-    with closing(stream.to_iterable(prefetch=ahead)) as elements:  # type: ignore[type-var]
-        for element in elements:
-            batch = _as_batch(element, encoder.arrow, zone)
-            if batch is None:
-                if not gathered:
-                    due = monotonic() + _GATHER_SECONDS
-                gathered.append(element)
-            if gathered and (batch is not None or len(gathered) == rows or monotonic() > due):
-                yield encoder.batch(gathered, number)
-                number += len(gathered)
-                gathered = []
-            if batch is not None:
-                yield encoder.fitted(batch, number)
-                number += 1
-    if gathered:
-        yield encoder.batch(gathered, number)
+    def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the batches of the Publishers whose numbers are in the input.
+
+        The input of a task is one number, or several after ``coalesce``.
+
+        Raises:
+            PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
+        """
+        for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
+            with _failing(number):
+                yield from self.source.batches(loads(self.values[number]))
 
 
 def _output_of_worker() -> Any:
@@ -228,22 +228,18 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
         over.set()
 
 
-def _failed(partition: int, error: BaseException, detail: str = "") -> PartitionFailed:
-    """Return the error of a partition, with the traceback of its cause.
+@contextmanager
+def _failing(partition: int, detail: str = "") -> Iterator[None]:
+    """Raise ``PartitionFailed`` in place of an error, with the error's traceback.
 
     By default (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an
     error, and so the line of user code that raised it.
     """
-    return PartitionFailed(partition, f"{detail}{type(error).__name__}: {error}").with_traceback(error.__traceback__)
-
-
-def _as_batch(element: Any, into: pyarrow.Schema, zone: str) -> Any:
-    """Return the element as a RecordBatch if it is a batch, None if it is a row."""
-    if isinstance(element, pyarrow.RecordBatch):
-        return element
-    if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
-        return with_zone(_of_pandas(element, into), zone)
-    return None
+    try:
+        yield
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        failed = PartitionFailed(partition, f"{detail}{type(error).__name__}: {error}")
+        raise failed.with_traceback(error.__traceback__) from error
 
 
 def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
@@ -276,15 +272,12 @@ class SubscriberTask(NamedTuple):
         Raises:
             PartitionFailed: the Subscriber or the factory raised, or the stream failed; that error is the cause.
         """
-        try:
-            subscriber = self.factory()
-            watched = _watched(subscriber)
+        with _failing(partition):
+            watched = _watched(self.factory())
             _stream(self.shape, partition, batches).subscribe(watched)
             watched.ended.wait()
             if watched.error is not None:
                 raise watched.error
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            raise _failed(partition, error) from error
         yield pyarrow.RecordBatch.from_pydict({"elements": pyarrow.array([watched.count], pyarrow.int64())})
 
 
