@@ -96,6 +96,15 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     def _has_work(self) -> bool:
         return self._upcoming is not None
 
+    def _resume_after(self, error: BaseException) -> None:
+        # An interrupt struck before the next source was subscribed to. A stream that may never end must not continue
+        # before the interrupt is raised.
+        if hooks.is_exit(error):
+            self._upcoming = None
+            self._fail(error)
+        else:
+            super()._resume_after(error)
+
     def _work(self) -> None:
         upcoming, self._upcoming = self._upcoming, None
         if upcoming is not None:

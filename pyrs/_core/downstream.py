@@ -14,7 +14,7 @@ from pyrs._core.demand import UNBOUNDED, in_words, non_positive
 from pyrs._core.display import kind_of
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
-from pyrs.errors import NonPositiveRequest, NullSignal
+from pyrs.errors import NullSignal
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._requested = 0
         self._emitted = 0
-        self._illegal: NonPositiveRequest | None = None  # the answer to the first request(n) with n <= 0
+        self._illegal: BaseException | None = None  # the answer to the first request(n) with n <= 0; or an interrupt
         self._live = True  # neither cancelled nor terminated
         self._demand_to: Subscription | None = None  # receives all demand, if set; under the lock
         self._interrupted = False  # leave a loop over elements: cancelled, terminated, or an illegal request

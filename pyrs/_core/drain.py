@@ -20,12 +20,15 @@ class DrainLoop(ABC):
     calls, so a KeyboardInterrupt can strike between a lock's ``acquire`` and the ``try`` that would release it. There
     is no call between ``del turn[0]`` and the ``try`` that follows it.
 
-    ``execute`` passes a task to another thread or to an asyncio loop. Without it, the calling thread drains.
+    ``execute`` passes a task to another thread or to an asyncio loop. Without it, the calling thread drains. The turn
+    of a scheduled task waits in ``_scheduled`` until the task begins. If ``execute`` raises, the thread that deletes
+    the item there has the turn: an interrupt may strike after ``execute`` accepted the task, which then still runs.
     """
 
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None = None) -> None:
         self._execute = execute
         self._turn = [True]
+        self._scheduled: list[bool] = []
         self._again = False  # something may have happened since the drain loop looked
 
     def _has_work(self) -> bool:
@@ -56,10 +59,17 @@ class DrainLoop(ABC):
             del self._turn[0]
         except IndexError:
             return
+        scheduled = self._scheduled
         try:
+            scheduled.append(True)
             self._execute(self._run_scheduled)
         except BaseException:
-            self._turn.append(True)  # a refused task must not keep the turn
+            try:
+                del scheduled[0]
+            except IndexError:
+                pass  # the task has begun, and returns the turn
+            else:
+                self._turn.append(True)  # a refused task must not keep the turn
             raise
 
     def run_here(self) -> None:
@@ -80,9 +90,9 @@ class DrainLoop(ABC):
                 # brought it.
                 if not self._has_work():
                     return
-        except BaseException:
+        except BaseException as error:
             if self._has_work():
-                self.schedule()
+                self._resume_after(error)
             raise
         finally:
             if ran:
@@ -104,16 +114,24 @@ class DrainLoop(ABC):
                 result = body(argument)
             finally:
                 turn.append(True)
-        except BaseException:
+        except BaseException as error:
             if self._again:
-                self.run_here()
+                self._resume_after(error)
             raise
         if self._again:  # not _has_work(): a call for each element
             self.run_here()
         return result
 
+    def _resume_after(self, error: BaseException) -> None:
+        """Drain again, because an error left the loop before all work was done."""
+        self.schedule()
+
     def _run_scheduled(self) -> None:
         """Drain on the executor. The turn was taken when the task was scheduled."""
+        try:
+            del self._scheduled[0]
+        except IndexError:
+            return  # ``schedule`` has taken the turn back
         try:
             self._work()
         finally:

@@ -50,13 +50,22 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
     def _on_cancel(self) -> None:
         self.run_here()  # a busy loop sees it after its current element (1.8, 3.12)
 
+    def _resume_after(self, error: BaseException) -> None:
+        # An interrupt struck outside of ``_work``, which would have failed the stream. A stream that may never end must
+        # not continue before the interrupt is raised.
+        if hooks.is_exit(error):
+            with self._lock:
+                self._illegal = self._illegal or error
+                self._interrupted = self._again = True
+        super()._resume_after(error)
+
     def _work(self) -> None:
         self._again = False
         try:
             if self._illegal is None and self._live:
                 self._serve()
             if self._illegal is not None and self._live:
-                self._fail(self._illegal)  # 3.9
+                self._fail(self._illegal)  # 3.9, or an interrupt
         except BaseException as error:
             self._fail(error)
             if hooks.is_exit(error):

@@ -123,6 +123,37 @@ class TestDrainLoop:
         drain.schedule()
         assert runs == [1]
 
+    def test_interrupt_after_the_task_was_accepted_does_not_double_the_turn(self) -> None:
+        tasks: list[Callable[[], None]] = []
+
+        def execute(task: Callable[[], None]) -> None:
+            tasks.append(task)
+            if len(tasks) == 1:
+                raise KeyboardInterrupt
+
+        drain = FunctionDrainLoop(execute, lambda: runs.append(drain.is_running()))
+        runs: list[bool] = []
+        with pytest.raises(KeyboardInterrupt):
+            drain.schedule()
+        drain.schedule()
+        drain.schedule()
+        for task in tasks:
+            task()
+        assert runs == [True]
+        assert not drain.is_running()
+        drain.run_here()
+        assert runs == [True, True]
+
+    def test_interrupt_after_the_task_has_run_does_not_double_the_turn(self) -> None:
+        def execute(task: Callable[[], None]) -> None:
+            task()
+            raise KeyboardInterrupt
+
+        drain = FunctionDrainLoop(execute, lambda: None)
+        with pytest.raises(KeyboardInterrupt):
+            drain.schedule()
+        assert drain._turn == [True]
+
 
 class TestExecutor:
     def test_blocked_tasks_do_not_delay_other_tasks(self) -> None:

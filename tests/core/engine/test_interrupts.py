@@ -6,13 +6,18 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs import sinks
-from tests.waiting import uncollected
+from pyrs._core.drain import DrainLoop
+from pyrs._core.serial import SerialSubscription
+from tests.interrupts import Raising
+from tests.waiting import run_on_threads, uncollected
 
 ROUNDS = 150
 
@@ -24,6 +29,15 @@ OPERATORS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[int]]] = {
     "timeout": lambda stream: stream.timeout(1_000_000),
     "take_until": lambda stream: stream.take_until(pyrs.never()),
 }
+
+ENDLESS: dict[str, Callable[[], pyrs.Stream[int]]] = {
+    "repeat": lambda: pyrs.just(1).repeat(10**9),
+    "retry": lambda: pyrs.just(1).concat(pyrs.error(ValueError())).retry(),
+    "limit_rate": lambda: pyrs.from_iterable(count()).concat(pyrs.empty()).limit_rate(2),
+    "flat_map": lambda: pyrs.from_iterable(count()).flat_map(pyrs.just),
+    "concat_map": lambda: pyrs.from_iterable(count()).concat_map(pyrs.just),
+}
+"""Streams that run their drain loop again and again, inside ``subscribe``."""
 
 pytestmark = [
     pytest.mark.skipif(
@@ -83,3 +97,26 @@ def test_sink_serves_a_new_subscriber_after_an_interrupted_emit(make: Callable[[
         for _ in range(3):
             sink.try_emit(2)
         assert seen[-3:] == [2, 2, 2] or "cancelled" in repr(sink)
+
+
+@pytest.mark.parametrize("name", sorted(ENDLESS))
+def test_interrupt_at_any_line_of_a_drain_loop_leaves_an_endless_stream_soon(name: str) -> None:
+    def interrupt(line: int) -> None:
+        seen: list[int] = []
+
+        def take(element: int) -> None:
+            seen.append(element)
+            if len(seen) == 1_000:
+                raise RuntimeError("the stream continued after the interrupt")  # cancels it
+
+        with uncollected(), Raising((DrainLoop.run_here, SerialSubscription._work), line):
+            try:
+                ENDLESS[name]().subscribe(on_next=take)
+            except KeyboardInterrupt:
+                left_soon.append(len(seen) < 1_000)
+
+    left_soon: list[bool] = []
+    for line in range(1, 31):
+        # On a thread of its own: CPython keeps the handled exception if a trace function raises inside ``except``.
+        run_on_threads(partial(interrupt, line))
+    assert left_soon == [True] * 30
