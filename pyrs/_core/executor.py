@@ -24,7 +24,8 @@ class DaemonExecutor:
     Up to four threads start at once. After that a task waits until a thread is free, or until no task has been started
     for 20 ms, when more threads start. At ``max_threads`` it warns once, and tasks wait in an unbounded queue. A thread
     ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter. An exception of
-    a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs exactly once.
+    a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs exactly once. After
+    an interrupt of ``execute`` it runs once or never.
 
     Args:
         name: the threads are named ``pyrs-<name>-<number>``.
@@ -75,29 +76,36 @@ class DaemonExecutor:
         Raises:
             RuntimeError: the executor was shut down, or the system cannot start a thread.
         """
-        thread, watch = None, False
-        with self._lock:
-            if self._closed:
-                raise RuntimeError(f"the executor {self._name} was shut down")
-            if self._idle:
-                self._idle -= 1
-                self._handed.put(task)
-            else:
-                self._backlog.append(task)
-                if len(self._threads) < min(_EAGER_THREADS, self._max_threads):
-                    thread = self._new_thread()
-                elif self._max_threads > 1:
-                    watch, self._watched = not self._watched, True
-        if thread is not None:
-            try:
+        thread, queued, watch = None, False, False
+        try:
+            with self._lock:
+                if self._closed:
+                    raise RuntimeError(f"the executor {self._name} was shut down")
+                if self._idle:
+                    self._idle -= 1
+                    self._handed.put(task)
+                else:
+                    self._backlog.append(task)
+                    queued = True
+                    if len(self._threads) < min(_EAGER_THREADS, self._max_threads):
+                        thread = self._new_thread()
+                    elif self._max_threads > 1:
+                        watch, self._watched = not self._watched, True
+            if thread is not None:
                 self._start(thread)
-            except BaseException:
-                with self._lock:
-                    if task in self._backlog:  # else another thread has taken it
-                        self._backlog.remove(task)
-                        raise
-        if watch and not is_finalizing():
-            threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
+            if watch and not is_finalizing():
+                threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
+        except BaseException as error:  # no thread can be started, or an interrupt
+            with self._lock:
+                if thread is not None and thread.ident is None:
+                    self._threads.discard(thread)
+                if watch:
+                    self._watched = False
+                if queued and task in self._backlog:
+                    self._backlog.remove(task)
+                elif queued and isinstance(error, RuntimeError):
+                    return  # another thread has taken the task
+            raise
 
     def _watch(self) -> None:
         """Start threads while tasks wait and none has been started since the last check."""
@@ -138,7 +146,11 @@ class DaemonExecutor:
         if len(self._threads) >= self._max_threads:
             return None
         self._started += 1
-        self._threads.add(thread)
+        try:
+            self._threads.add(thread)
+        except BaseException:  # an interrupt after the call
+            self._threads.discard(thread)
+            raise
         return thread
 
     def _start(self, thread: threading.Thread) -> None:

@@ -104,6 +104,50 @@ def test_tasks_submitted_before_a_failed_start_run_first(make: Any, monkeypatch:
     assert ran == ["another", "last"]
 
 
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), KeyboardInterrupt()])
+def test_executor_adds_threads_after_the_thread_that_adds_them_did_not_start(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def fail_once(thread: threading.Thread) -> None:
+        if thread.name.endswith("-watch"):
+            monkeypatch.undo()
+            raise error
+        start(thread)
+
+    executor = DaemonExecutor("blocked")
+    ran: list[str] = []
+    blocked, release, accepted = threading.Semaphore(0), threading.Event(), threading.Event()
+    for _ in range(4):
+        executor.execute(lambda: (blocked.release(), release.wait(DEADLINE)))
+    for _ in range(4):
+        assert blocked.acquire(timeout=DEADLINE)
+    monkeypatch.setattr(threading.Thread, "start", fail_once)
+    with pytest.raises(type(error)):
+        executor.execute(lambda: ran.append("rejected"))
+    executor.execute(accepted.set)
+    assert accepted.wait(DEADLINE), "no thread was added while four were blocked"
+    release.set()
+    assert executor.shutdown(DEADLINE)
+    assert ran == []
+
+
+def test_interrupt_before_the_start_does_not_count_as_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(executor: DaemonExecutor, thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    executor = DaemonExecutor("interrupted", max_threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(DaemonExecutor, "_start", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            executor.execute(lambda: None)
+    done = threading.Event()
+    executor.execute(done.set)
+    assert done.wait(DEADLINE)
+    assert executor.shutdown(DEADLINE)
+
+
 def test_wait_for_the_end_of_a_thread_includes_its_start() -> None:
     run, leave = threading.Event(), threading.Event()
     late = threading.Thread(target=lambda: (run.set(), leave.wait(DEADLINE)), daemon=True)
