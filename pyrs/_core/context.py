@@ -77,19 +77,27 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
 
 def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
     """Subscribe, and propagate the caller's context to every signal of any Publisher."""
-    source.subscribe(subscriber if getattr(source, "carries_context", False) else in_context(subscriber))
+    source.subscribe(subscriber if _is_marked(source, "carries_context") else in_context(subscriber))
 
 
 def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
     """Attach, and signal what ``subscribe`` raises as an error of the source (§1.9)."""
     try:
-        if getattr(source, "wraps_source", False):
+        if _is_marked(source, "wraps_source"):
             source = cast("Any", source).source  # a Stream: its checks are for the Subscribers of users
         attach(source, subscriber)
     except Exception as error:
         if hooks.is_exit(error):
             raise
         subscriber.on_error(error)
+
+
+def _is_marked(source: object, mark: str) -> bool:
+    """Return whether a Publisher of pyrs has the mark."""
+    try:
+        return bool(getattr(source, mark, False))
+    except Exception:  # raised by __getattr__ of a third-party class
+        return False
 
 
 class _SubscriberInContext(SubscriberWrapper[T]):

@@ -117,7 +117,9 @@ def discards_of(subscriber: object) -> Discards:
     """
     try:
         discards = getattr(subscriber, "discards", None)
-    except Exception:  # raised by __getattr__ of a third-party class
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # raised by __getattr__ of a third-party class, possibly on the reader of a link
         return ()
     return discards if type(discards) is tuple else ()
 

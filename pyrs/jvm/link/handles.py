@@ -190,5 +190,5 @@ class Handles:
 def _may_be_subscriber(target: object) -> bool:
     try:
         return hasattr(target, "on_subscribe")
-    except Exception:  # raised by the object's __getattr__, so the call of on_subscribe fails, not the link
+    except BaseException:  # raised by the object's __getattr__, so the call of on_subscribe fails, not the link
         return True

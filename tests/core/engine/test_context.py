@@ -42,6 +42,21 @@ def test_empty_context_adds_no_wrapper() -> None:
     assert Context().run(in_context, subscriber) is subscriber
 
 
+@pytest.mark.parametrize("make", [pyrs.Stream, lambda source: pyrs.just(source).flat_map(lambda each: each)])
+def test_publisher_whose_getattr_raises_is_subscribed_to(make: Callable[[Any], pyrs.Stream[int]]) -> None:
+    class Foreign:
+        def subscribe(self, subscriber: Any) -> None:
+            pyrs.just(1, 2).subscribe(subscriber)
+
+        def __getattr__(self, name: str) -> Any:
+            return {}[name]
+
+    seen: list[Any] = []
+    stream = make(Foreign()).map(lambda n: (n, variable.get()))
+    copy_context().run(lambda: (variable.set("mine"), stream.subscribe(on_next=seen.append)))
+    assert seen == [(1, "mine"), (2, "mine")]
+
+
 def test_bound_task_sees_the_context_on_every_call_and_when_nested(context: Context) -> None:
     seen: list[str] = []
 
