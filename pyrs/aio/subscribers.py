@@ -50,12 +50,19 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
 
     def _cancel(self) -> None:
         self._over = True
-        while self._signals:
-            name, argument = self._signals.popleft()
-            if name == "on_next":
-                hooks.discard((), argument)
+        self._discard_signals()
         subscription, self._subscription = self._subscription, None
         hooks.cancel_safely(subscription)
+
+    def _discard_signals(self) -> None:
+        """Discard the queued elements. The loop, upstream and a cancel may empty the queue at the same time."""
+        while True:
+            try:
+                name, argument = self._signals.popleft()
+            except IndexError:
+                return
+            if name == "on_next":
+                hooks.discard((), argument)
 
     @abstractmethod
     def _begin(self) -> None:
@@ -101,6 +108,8 @@ class CoroutineSubscriber(QueueingSubscriber):
     def _put(self, name: str, argument: Any = None) -> None:
         if not self._over:
             self._signals.append((name, argument))
+            if self._over:  # a cancel may have emptied the queue before
+                self._discard_signals()  # type: ignore[unreachable]
             self._call(self._arrived.set)
         elif name == "on_next":
             hooks.discard((), argument)
@@ -128,21 +137,21 @@ class CoroutineSubscriber(QueueingSubscriber):
         name = "on_subscribe"
         try:
             while not self._over:
-                while self._signals:
+                try:
                     name, argument = self._signals.popleft()
-                    if name in ("on_error", "on_complete"):
-                        self._over = True
-                        self._subscription = None  # 2.4
-                    method = getattr(self._subscriber, name)
-                    result = method() if name == "on_complete" else method(argument)
-                    if isinstance(result, Awaitable):
-                        await result
-                if self._over:
-                    return
-                self._arrived.clear()
-                # A signal after this line sets the event; an earlier one is seen by this check.
-                if not self._signals:
-                    await self._arrived.wait()
+                except IndexError:  # a cancel may empty the queue at any time
+                    self._arrived.clear()
+                    # A signal after this line sets the event; an earlier one is seen by this check.
+                    if not self._signals:
+                        await self._arrived.wait()
+                    continue
+                if name in ("on_error", "on_complete"):
+                    self._over = True
+                    self._subscription = None  # 2.4
+                method = getattr(self._subscriber, name)
+                result = method() if name == "on_complete" else method(argument)
+                if isinstance(result, Awaitable):
+                    await result
         except (asyncio.CancelledError, GeneratorExit):  # GeneratorExit: the loop was closed
             self._cancel()
             raise

@@ -37,6 +37,8 @@ def start_task(
         if not cancelled:
             task = loop.create_task(run())
             task.add_done_callback(done)
+            if cancelled:  # by the coroutine itself, which an eager task factory has started
+                task.cancel()  # type: ignore[unreachable]
 
     def done(finished: asyncio.Task[None]) -> None:
         nonlocal task

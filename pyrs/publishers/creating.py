@@ -222,6 +222,7 @@ class _CreateRun(Coordinator[Any]):
         self.listeners: list[Callable[[], object]] = []
         self.demand_loop = _DemandLoop(self)
         self._stop_task: Callable[[], None] | None = None
+        self._released = False
 
     def _begin(self) -> None:
         emitter: Emitter[Any] = Emitter(self)
@@ -229,6 +230,8 @@ class _CreateRun(Coordinator[Any]):
             from pyrs.aio.tasks import start_task  # asyncio is a slow import
 
             self._stop_task = start_task(partial(self._function, emitter), self._context, self.raised)
+            if self._released:  # cancelled while the task was started
+                self._stop()
             return
         try:
             self._function(emitter)
@@ -259,11 +262,20 @@ class _CreateRun(Coordinator[Any]):
     def _release(self) -> None:
         with self.gate:
             self._closed = True
-        self._discard_all(self._elements)
-        self._drops.flush()
-        self.call_listeners()
-        if self._stop_task is not None:
-            self._stop_task()
+        self._released = True  # before the task is read, which ``_begin`` may be about to store
+        try:
+            self._discard_all(self._elements)
+            self._drops.flush()
+            self.call_listeners()
+        finally:  # a callback may raise an exit
+            self._stop()
+
+    def _stop(self) -> None:
+        """Cancel the task of a coroutine function, once: a second cancel would interrupt its clean-up."""
+        with self.gate:
+            stop, self._stop_task = self._stop_task, None
+        if stop is not None:
+            stop()
 
     # The methods that Emitter calls
 

@@ -8,6 +8,7 @@ import gc
 import inspect
 import sys
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
@@ -15,7 +16,9 @@ import anyio
 import pytest
 
 import pyrs
+from pyrs.aio.subscribers import CoroutineSubscriber
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import RecordingSubscription
 from tests.waiting import DEADLINE, eventually_on_loop
 
 
@@ -459,6 +462,54 @@ class TestCoroutineSubscriber:
 
         assert asyncio.run(main()) == [0, 1, 2]
         assert [str(error) for error in dropped] == ["here"]
+
+    @pytest.mark.parametrize("by", ["the task", "cancel"])
+    def test_queue_emptied_by_another_thread_raises_nothing(self, by: str, dropped: list[BaseException]) -> None:
+        class EmptiedQueue(deque[Any]):
+            armed = False
+
+            def popleft(self) -> Any:
+                if self.armed:
+                    self.clear()  # as a cancel of another thread does
+                return super().popleft()
+
+        async def main() -> None:
+            source: TestPublisher[int] = TestPublisher()
+            recorder = AsyncRecorder(9)
+            subscriber = CoroutineSubscriber(recorder)
+            queue = subscriber._signals = EmptiedQueue()
+            source.subscribe(subscriber)
+            await eventually_on_loop(lambda: source.requests)
+            queue.armed = True
+            source.next(1)
+            if by == "the task":
+                await asyncio.sleep(0)
+                queue.armed = False
+                source.next(2)
+                await eventually_on_loop(lambda: recorder.signals == [2])
+            subscriber.cancel()
+            source.assert_cancelled()
+
+        asyncio.run(main())
+        assert dropped == []
+
+    def test_element_that_arrives_during_a_cancel_is_discarded(self) -> None:
+        class LateQueue(deque[Any]):
+            def append(self, signal: Any) -> None:
+                if signal[0] == "on_next":
+                    subscriber.cancel()
+                super().append(signal)
+
+        discarded: list[object] = []
+        before = pyrs.set_discard_hook(discarded.append)
+        try:
+            subscriber = CoroutineSubscriber(AsyncRecorder())
+            subscriber._signals = LateQueue()
+            subscriber.on_subscribe(RecordingSubscription())
+            subscriber.on_next("late")
+        finally:
+            pyrs.set_discard_hook(before)
+        assert discarded == ["late"]
 
     def test_without_a_running_loop_uses_the_background_loop(self) -> None:
         ended = threading.Event()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.aio.loops import run_on
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestSubscriber
 from tests.core.conftest import Dropped
@@ -474,6 +475,31 @@ def test_cancel_cancels_the_task_of_a_coroutine_function() -> None:
         assert state == ["started", "cancelled"]
 
     asyncio.run(main())
+
+
+def test_cancel_while_the_task_is_started_cancels_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The background loop emits, and the Subscriber cancels, before ``subscribe`` has stored the task."""
+    cancelled, stopped = threading.Event(), threading.Event()
+
+    def run_on_and_wait(loop: Any, context: Any, function: Any, *arguments: Any) -> None:
+        run_on(loop, context, function, *arguments)
+        if function.__name__ == "launch":
+            assert cancelled.wait(DEADLINE)
+
+    async def produce(emitter: pyrs.Emitter[int]) -> None:
+        try:
+            emitter.next(1)
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    def cancel(subscriber: TestSubscriber[int], element: int) -> None:
+        subscriber.cancel()
+        cancelled.set()
+
+    monkeypatch.setattr("pyrs.aio.tasks.run_on", run_on_and_wait)
+    pyrs.create(produce).subscribe(TestSubscriber(1, on_element=cancel))
+    assert stopped.wait(DEADLINE), "the task runs although the stream was cancelled"
 
 
 def test_exception_of_a_coroutine_function_signals_on_error() -> None:
