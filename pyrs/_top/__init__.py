@@ -88,7 +88,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
             continue
         try:
             yield _ask(found)
-        except (OSError, HTTPException, ValueError, LookupError, TypeError, ArithmeticError) as error:
+        except (OSError, HTTPException, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             yield BridgeStatus(found["pid"], _clean(found["name"]), f"does not answer ({type(error).__name__})")
 
 

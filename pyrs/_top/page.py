@@ -175,16 +175,21 @@ def _as_json(bridges: Iterable[BridgeStatus], interval: float) -> dict[str, Any]
 
 
 def connection_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """Return the user at the client's end of a loopback connection, -1 if it is in no table; None without a table."""
+    """Return the user at the client's end of a loopback connection; None on a system without a table of sockets.
+
+    -1 means that the user is not known: the connection is in no table, or the table cannot be read.
+    """
     ends = _in_table(client), _in_table(server)
     owners: set[int] = set()
     for table in _SOCKET_TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii", errors="replace").splitlines()[1:]
-        except OSError:
+        except FileNotFoundError:
             if table == _SOCKET_TABLES[0]:
                 return None
             continue
+        except OSError:  # for example no free file descriptor, which must not admit other users
+            return -1
         for line in lines:
             fields = line.split()
             # An IPv6 socket has the IPv4 address at the end of a longer one.

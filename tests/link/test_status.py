@@ -258,6 +258,15 @@ def test_top_reports_an_invalid_answer(serve: Callable[..., StatusServer], answe
     assert code == 0 and "does not answer" in text
 
 
+def test_top_reports_an_answer_that_nests_too_deep(
+    serve: Callable[..., StatusServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve()
+    monkeypatch.setattr("http.client.HTTPResponse.read", lambda response, size: b"[" * 200_000)
+    code, text = printed(once=True)
+    assert code == 0 and "does not answer (RecursionError)" in text
+
+
 def test_top_removes_the_file_of_a_process_that_ended(folder: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait(DEADLINE)

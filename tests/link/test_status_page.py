@@ -190,6 +190,13 @@ def test_owner_of_a_connection_is_read_from_the_socket_tables(
     assert connection_owner(("127.0.0.1", 40_000), ("127.0.0.1", 8_080)) == owner
 
 
+def test_unreadable_table_admits_no_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading fails, for example, while many connections leave no file descriptor."""
+    (tmp_path / "tcp").mkdir()
+    monkeypatch.setattr(page, "_SOCKET_TABLES", [str(tmp_path / "tcp")])
+    assert connection_owner(("127.0.0.1", 40_000), ("127.0.0.1", 8_080)) == -1
+
+
 def test_command_serves_until_it_is_interrupted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
