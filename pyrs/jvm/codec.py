@@ -149,7 +149,7 @@ class LinkReferences(Exports, Imports):
         encoder = StreamEncoder(Arguments(self))
         try:
             body = encoder.encode(words)
-        except Exception as error:
+        except Exception as error:  # no interrupt: this thread is shielded
             raise encoder.explain(words, error) from error
         try:
             answer = self.control.command(body)
@@ -228,11 +228,12 @@ class StreamEncoder(ValueEncoder):
         super().__init__(tracking)
         self.carried = tracking.carried
 
-    def explain(self, value: object, error: BaseException) -> ConversionError:
-        """Return the error of a rejected element, and take back its exported handles."""
-        explained = super().explain(value, error)
-        self.carried.clear()
-        return explained
+    def _take_back(self, value: object) -> None:
+        # Not a second encoding: a value whose methods return other objects then would take back other handles.
+        carried, self.carried[:] = self.carried[:], []
+        for handle in carried:
+            if type(handle) is int:
+                self.references.disown(handle)
 
 
 class LinkCodec(Codec):
@@ -266,8 +267,11 @@ class LinkCodec(Codec):
         encoder = self.encoder()
         try:
             return encoder.encode(value), encoder.carried
-        except Exception as error:
-            raise encoder.explain(value, error) from error
+        except BaseException as error:
+            explained = encoder.explain(value, error)
+            if not isinstance(error, Exception):  # an interrupt
+                raise
+            raise explained from error
 
     def encode_error(self, error: BaseException) -> bytes:
         return self.encode(exception_to_wire(error, self.originals))

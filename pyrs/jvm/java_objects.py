@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pyrs._core import hooks
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.sites import Site
@@ -238,7 +239,11 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
             subscription.cancel()
             return
         reference = self.java_object
-        stream = reference._link.session.subscribe_peer(reference._handle, self._options, self.site)
+        try:
+            stream = reference._link.session.subscribe_peer(reference._handle, self._options, self.site)
+        except BaseException:
+            hooks.cancel_safely(subscription)  # the Publisher need not stop because on_subscribe raised
+            raise
         self._stream = stream
         stream.on_subscribe(subscription)
 

@@ -21,7 +21,7 @@ class PlainEncoder:
         self.encode: Callable[[Any], bytes] = msgpack.Packer().pack
         self.encode_element: Callable[[Any], bytes | Buffers] = self.encode
 
-    def explain(self, value: object, error: Exception) -> Exception:
+    def explain(self, value: object, error: BaseException) -> Exception:
         return error
 
 

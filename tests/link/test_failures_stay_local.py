@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,12 +17,14 @@ import pyrs
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ConversionError, LinkClosed, NullSignal, ProtocolError
 from pyrs.jvm.codec import LinkCodec, LinkReferences
+from pyrs.jvm.java_objects import Kind
 from pyrs.jvm.link import batches, outbound
 from pyrs.jvm.link import session as session_module
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Session
 from pyrs.testing import TestSubscriber
+from tests.core.support import RecordingSubscription
 from tests.interrupts import Raising
 from tests.waiting import recording
 
@@ -317,8 +320,8 @@ class Interrupting(dict[Any, Any]):
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("element", [Items(), Interrupting()])
-def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, element: object) -> None:
+@pytest.mark.parametrize("element", [[Items()], [Interrupting()], [object(), Items()], [object(), Interrupting()]])
+def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, element: list[object]) -> None:
     publisher = Speaks(lambda subscriber: subscriber.on_next(element))
     handle = session.handles.own(publisher, 1)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
@@ -326,8 +329,30 @@ def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, e
     (message,) = session.sent
     assert message.type == FrameType.ERROR
     assert publisher.cancels == 1
-    assert isinstance(publisher.raised, KeyboardInterrupt) == isinstance(element, Interrupting)
+    assert isinstance(publisher.raised, KeyboardInterrupt) == isinstance(element[-1], Interrupting)
     assert not session.streams
+    assert len(session.handles) == 1, "only the Publisher is still exported"
+
+
+class Other(tuple[Any, ...]):
+    """Another object at each iteration, and then a value without a form in Java."""
+
+    def __new__(cls, *objects: object) -> Other:
+        self = super().__new__(cls)
+        self.objects = list(objects)
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.objects.pop(0), Decimal("NaN")])
+
+
+def test_a_rejected_value_takes_back_its_own_references_only(session: LinkSession) -> None:
+    first, second = object(), object()
+    handle = session.handles.own(second, 0)
+    with pytest.raises(ConversionError):
+        session.codec.encode(Other(first, second))
+    assert len(session.handles) == 1
+    assert session.handles.find(handle) is second
 
 
 class TestMalformedFrames:
@@ -424,11 +449,27 @@ class TestTheStreamTable:
         assert not session._calls
 
 
+def test_a_subscriber_of_an_ended_link_cancels_its_subscription(session: LinkSession) -> None:
+    subscriber: Any = session.codec.references.remote(Kind.SUBSCRIBER, 9)
+    session.lost(LinkClosed("closed"))
+    subscription = RecordingSubscription()
+    with pytest.raises(LinkClosed):
+        subscriber.on_subscribe(subscription)
+    assert subscription.cancelled == 1
+
+
 class LooksUp(TestSubscriber[Any]):
     """Has a ``__getattr__`` that raises another error than AttributeError, like a class over a dict."""
 
     def __getattr__(self, name: str) -> Any:
         return {}[name]
+
+
+class Exits(TestSubscriber[Any]):
+    """Has a ``__getattr__`` that raises an error that is not an Exception."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise SystemExit(name)
 
 
 class Disappears(TestSubscriber[Any]):
@@ -444,10 +485,11 @@ class TestAttributesOfSubscribers:
     """The reader must not read them: an error there would end the link."""
 
     @pytest.mark.parametrize("opened_by", ["Python", "the JVM"])
+    @pytest.mark.parametrize("kind", [LooksUp, Exits])
     def test_a_getattr_that_raises_another_error_is_harmless(
-        self, session: LinkSession, other: TestSubscriber[Any], opened_by: str
+        self, session: LinkSession, other: TestSubscriber[Any], opened_by: str, kind: type[TestSubscriber[Any]]
     ) -> None:
-        subscriber = LooksUp(1_000)
+        subscriber = kind(1_000)
         identifier = 3 if opened_by == "Python" else 2
         if opened_by == "Python":
             session.subscribe(8, subscriber)

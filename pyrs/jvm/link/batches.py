@@ -68,8 +68,11 @@ class Batches:
         encoder = self._encoder
         try:
             encoded = encoder.encode_element(element)
-        except Exception as error:
-            raise encoder.explain(element, error) from error
+        except BaseException as error:
+            explained = encoder.explain(element, error)
+            if not isinstance(error, Exception):  # an interrupt
+                raise
+            raise explained from error
         self._encoded.append(self._carrying(encoded) if encoder.carried else encoded)
 
     def fill(self, iterator: Iterator[Any], wanted: int) -> tuple[int, BaseException | None]:
@@ -87,8 +90,9 @@ class Batches:
                     return count, null_element()
                 try:
                     encoded = encode(element)
-                except Exception as error:
-                    return count, self._encoder.explain(element, error)
+                except BaseException as error:
+                    explained = self._encoder.explain(element, error)
+                    return count, explained if isinstance(error, Exception) else error
                 append(self._carrying(encoded) if carried else encoded)
                 count += 1
                 if self._stop:

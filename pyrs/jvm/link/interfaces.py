@@ -25,7 +25,7 @@ class Encoder(Protocol):
     def encode_element(self) -> Callable[[Any], bytes | Buffers]:
         """Encode one element of the stream. It may change after each element."""
 
-    def explain(self, value: object, error: Exception) -> Exception:
+    def explain(self, value: object, error: BaseException) -> Exception:
         """Return the error for the Subscriber, given what ``encode`` raised."""
 
 
