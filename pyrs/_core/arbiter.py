@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
-    """One Subscriber's subscription to sources that follow each other.
+    """One Subscriber's subscription to a sequence of sources.
 
     One source is active at a time. Its signals are serial and are forwarded without a queue. Demand that a source did
     not serve is requested from the next one. A source that terminates inside its own ``subscribe`` leads to a loop and

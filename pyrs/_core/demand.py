@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyrs.errors import NonPositiveRequest
 
 UNBOUNDED = 2**63 - 1
-"""The largest demand there is (``Long.MAX_VALUE`` in Java). It means: as many as there are."""
+"""The largest demand (``Long.MAX_VALUE`` in Java). It means that demand is unbounded."""
 
 
 def add_demand(outstanding: int, more: int) -> int:
@@ -15,8 +15,8 @@ def add_demand(outstanding: int, more: int) -> int:
 
 
 def in_words(demand: int) -> str:
-    """Return the demand as it is shown."""
-    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # the used part does not matter
+    """Return the demand as text."""
+    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # minus the elements so far
 
 
 def non_positive(n: int) -> NonPositiveRequest:

@@ -1,4 +1,4 @@
-"""The drain loop: many threads bring work, one at a time does it, none waits."""
+"""The drain loop: any thread adds work, one thread at a time does it, none waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R")
 class DrainLoop(ABC):
     """Runs ``_work`` while ``_has_work``, never on two threads at once (§1.3).
 
-    A thread that finds the loop running returns at once; the thread that drains looks again before it leaves. A call
+    A thread that finds the loop running returns at once; the draining thread checks again before it returns. A call
     from inside ``_work`` never nests, which bounds the mutual recursion of ``request`` and ``on_next`` (§3.3).
 
     The turn is a list of one item, and the thread that deletes the item has the turn. CPython handles signals between
@@ -29,7 +29,7 @@ class DrainLoop(ABC):
         self._execute = execute
         self._turn = [True]
         self._scheduled: list[bool] = []
-        self._again = False  # something may have happened since the drain loop looked
+        self._again = False  # work may have been added since the last check
 
     def _has_work(self) -> bool:
         """Return whether there is work: by default ``_again``, which ``_work`` resets."""
@@ -37,10 +37,10 @@ class DrainLoop(ABC):
 
     @abstractmethod
     def _work(self) -> None:
-        """Do all the work there is. If an interrupt leaves it, the loop stays usable."""
+        """Do all available work. The loop stays usable if an exception or interrupt propagates."""
 
     def _after_drain(self) -> None:  # noqa: B027 - most loops have nothing to do there
-        """Run by a thread that has drained, after it gave the turn back."""
+        """React to the end of a drain. Called by the draining thread after it has released the turn."""
 
     def is_running(self) -> bool:
         """Return whether a thread has the turn."""
@@ -80,14 +80,14 @@ class DrainLoop(ABC):
                 try:
                     del turn[0]
                 except IndexError:
-                    return  # the thread that drains looks again
+                    return  # the draining thread checks again
                 try:
                     ran = True
                     self._work()
                 finally:
                     turn.append(True)
-                # Work that arrived between the last look and the release is found here, or by the thread that
-                # brought it.
+                # Work that was added between the last check and the release is found here, or by the thread that
+                # added it.
                 if not self._has_work():
                     return
         except BaseException as error:
@@ -99,10 +99,10 @@ class DrainLoop(ABC):
                 self._after_drain()
 
     def attempt(self, body: Callable[[A], R], argument: A) -> R | None:
-        """Run ``body(argument)`` in place of ``_work``, or return None if it is busy.
+        """Run ``body(argument)`` with the turn; return None if another thread has it.
 
-        Drains what arrived in the meantime. This is the fast path of an element that needs no queue, in loops that set
-        ``_again``.
+        Work that is added during the call is drained afterwards. This is the fast path of an element that needs no
+        queue, in loops that set ``_again``.
         """
         turn = self._turn
         try:
@@ -118,7 +118,7 @@ class DrainLoop(ABC):
             if self._again:
                 self._resume_after(error)
             raise
-        if self._again:  # not _has_work(): a call for each element
+        if self._again:  # not _has_work(), which would cost a call per element
             self.run_here()
         return result
 

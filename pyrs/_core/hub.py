@@ -28,13 +28,13 @@ class EmitResult(Enum):
     """The outcome of a push. The names are Reactor's."""
 
     OK = "ok"
-    """The signal was sent, or is held until it can be."""
+    """The signal was sent, or is buffered until it can be sent."""
 
     OVERFLOW = "overflow"
-    """The buffer is full: the Subscriber, or the slowest of them, is too far behind."""
+    """The buffer is full: the slowest Subscriber is too far behind."""
 
     CANCELLED = "cancelled"
-    """The Subscriber cancelled, and no other one can come."""
+    """The Subscriber cancelled, and no other one can subscribe."""
 
     TERMINATED = "terminated"
     """The stream has terminated already."""
@@ -43,7 +43,7 @@ class EmitResult(Enum):
     """Another thread was pushing at the same time (1.3)."""
 
     ZERO_SUBSCRIBERS = "zero_subscribers"
-    """There is no Subscriber, and no capacity to hold the element for one."""
+    """There is no Subscriber, and no capacity to buffer the element for a later one."""
 
 
 # Bound once: in older Pythons an attribute of an Enum is a function call, and these are used for each element.
@@ -57,7 +57,7 @@ class HubSubscription(DownstreamSubscription[T]):
     Attributes:
         position: the last received element in the history of a replaying hub, None without one.
         missed: whether the element at that position arrived after the Subscriber had left.
-        joined: the number of the last element that had left that history when the Subscriber came.
+        joined: the number of the last element that had left that history when the Subscriber subscribed.
     """
 
     missed = False
@@ -68,11 +68,11 @@ class HubSubscription(DownstreamSubscription[T]):
         self._hub = hub
         self.on_next = subscriber.on_next
         if self.discards and not hub._subscriptions:
-            hub.discards = self.discards  # those of the first Subscriber apply to the elements that the hub holds
+            hub.discards = self.discards  # the hub discards its elements for its first Subscriber
         self.position: Any = None
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then take part in the hub. Called once."""
+        """Signal ``on_subscribe``, then join the hub. Called once."""
         self._introduce()
         self._hub._admit(self)
 
@@ -119,13 +119,13 @@ class HubSubscription(DownstreamSubscription[T]):
             self._discard(element)
 
     def _release(self) -> None:
-        """Hold nothing of upstream: the hub does."""
+        """Do nothing: the upstream side belongs to the hub."""
 
 
 class Hub(DrainLoop, Publisher[T], Generic[T]):
     """Signals several Subscribers from one drain loop.
 
-    A thread that brings an element, demand or the end while another thread signals leaves it there and returns. So
+    A thread with an element, demand or a terminal signal stores it and returns if another thread is signalling. So
     signals are serial (§1.3), recursion is bounded (§3.3), and no lock is held while user code runs.
 
     A subclass implements ``_drain``.
@@ -149,17 +149,17 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
         # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
         self._unbounded = False
-        self._ended = False  # the source has terminated
+        self._ended = False  # completed or failed: no element is accepted any more
         self._over = False  # every Subscriber has received the terminal signal
         self._error: BaseException | None = None
-        self._abandoned = False  # cancelled for good: no Subscriber receives the held elements
-        self._final = False  # no later Subscriber comes: abandoned as soon as the present ones have left
+        self._abandoned = False  # no Subscriber will receive the buffered elements
+        self._final = False  # no later Subscriber is accepted: abandoned when the current ones have left
         self._guards = guards
         self.discards: hooks.Discards = ()
 
     @abstractmethod
     def _drain(self) -> None:
-        """Signal whatever can be signalled."""
+        """Signal as many elements and terminal signals as possible."""
 
     def _demanded(self) -> None:
         """React to demand that grew. From any thread."""
@@ -175,7 +175,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         HubSubscription(self, in_context(checked_subscriber(subscriber))).start()
 
     def _include(self, subscription: HubSubscription[T]) -> None:
-        """Signal it from now on, unless it cancelled. Under the lock."""
+        """Add a Subscription, unless it was cancelled. Under the lock."""
         while subscription._live:
             before = self._subscriptions
             more = (*before, subscription)
@@ -222,7 +222,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             self._demanded()
 
     def _wake(self) -> None:
-        """Make the drain loop look at everything once more."""
+        """Make the drain loop run again."""
         self._again = True
         self.run_here()
 
@@ -400,7 +400,7 @@ class AlignedHub(Hub[T]):
         return EmitResult.OVERFLOW if self._subscriptions else EmitResult.ZERO_SUBSCRIBERS
 
     def _demanded(self) -> None:
-        if self._buffer:  # a thread that is about to buffer an element looks again after that
+        if self._buffer:  # a thread that is about to buffer an element checks again afterwards
             self._wake()
 
     def _drain(self) -> None:

@@ -79,7 +79,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
     _operator: Operator[Any]
 
     def is_idle(self) -> bool:
-        """Return whether nothing but the saved state is left of the elements so far. Read if it can be saved."""
+        """Return whether the ``saved`` variables hold the whole state. Called only if there are such."""
         return True
 
     def restored(self) -> None:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class SourceSubscription(SerialSubscription[T]):
-    """Drives a pulled source: one thread that requests emits for all that request.
+    """Drives a pulled source: one of the requesting threads emits for all of them.
 
     Demand that is added from inside ``on_next`` or by other threads is served by the thread that emits, so the stack
     stays flat (§3.3).

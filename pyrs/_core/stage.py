@@ -112,8 +112,8 @@ class StageRun(ABC):
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
         """Return the kind (``MAP``, ``SELECT``, ``STEP``) and the stage's function.
 
-        The chain calls the function itself, which saves a frame for each element. A dropped element leads to
-        ``skip``. None: the chain calls ``on_next``.
+        The chain calls the function itself, which saves a frame for each element. For a dropped element it calls
+        ``skip``. If this returns None, the chain calls ``on_next``.
         """
         return None
 
@@ -127,7 +127,7 @@ class StageRun(ABC):
         """Begin, once, after ``on_subscribe`` was forwarded."""
 
     def on_next(self, element: Any) -> None:
-        """Take an element, unless ``plain`` says how. Its errors go downstream."""
+        """Process an element, if ``plain`` returns None. An exception fails the stream downstream."""
         raise NotImplementedError
 
     def on_complete(self) -> None:

@@ -66,7 +66,7 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Introduce the Subscription, or request."""
+        """Forward ``on_subscribe``, or send the first request."""
 
     @abstractmethod
     def _put(self, name: str, argument: Any = None) -> None:

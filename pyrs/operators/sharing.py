@@ -62,7 +62,7 @@ class Shared(_Assembled):
             return self._current
 
     def forget(self, connection: Connection) -> None:
-        """Use another connection for new Subscribers."""
+        """Stop using this connection for new Subscribers."""
         with self._lock:
             if self._current is connection:
                 self._current = None

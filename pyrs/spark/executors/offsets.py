@@ -72,7 +72,7 @@ class Offsets:
         self._targets: dict[str, Any] | None = None
 
     def finish(self) -> None:
-        """Keep the ends that the next call of ``after`` finds, and read up to these."""
+        """Read up to the ends that the next call of ``after`` determines, and no further."""
         self._targets = {}
 
     def after(self, position: Position | None, limited: bool) -> Position:

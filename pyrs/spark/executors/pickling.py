@@ -1,4 +1,4 @@
-"""The work of a task as bytes: metrics return their counts, and what cannot be sent is named."""
+"""Pickle the work of tasks. Metrics in it return their counts to the driver."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
     """Return a value as bytes for the executors, with an accumulator for each ``Metrics`` in it.
 
     Args:
-        value: what is sent.
+        value: the value to pickle.
         function: the user's function in it.
-        parameter: the name of the parameter that the function was given as.
+        parameter: the name of the parameter to which the user passed the function.
         spark: the session.
 
     Raises:
@@ -42,7 +42,7 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
 
 
 def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any, None, None]:
-    """Yield what ``use`` yields for the value; then add up the counts. In a task."""
+    """Unpickle a value in a task, yield from ``use(value)``, then report the counts."""
     pickled, counts = loads(data)
     unpickler = _Unpickler(BytesIO(pickled))
     unpickler.metrics = [Metrics(name) for name, _ in counts]
@@ -87,7 +87,7 @@ class _Unpickler(Unpickler):
 
 
 class _Counts(AccumulatorParam[Any]):  # type: ignore[misc]
-    """Adds the counts of tasks. In the driver they are also counted by the ``Metrics`` that was sent."""
+    """Adds the counts of tasks. In the driver, the ``Metrics`` that was pickled counts them too."""
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._metrics = metrics

@@ -70,7 +70,7 @@ def why_no_workers(spark: Any, *more: str) -> str:
 
 
 def requirement(*names: str) -> Callable[[], None]:
-    """Return a function that raises where a package is missing, or pyrs has another version.
+    """Return a function that checks packages, and the version of pyrs, on an executor.
 
     It is pickled by value and uses nothing of this package, which may be missing on the executors.
     """

@@ -12,11 +12,11 @@ _PARAMETERS = ("org.apache.spark.sql.execution.QueryExecution", "scala.Option", 
 _log = logging.getLogger("pyrs.spark")
 _CALL_SITE = "callSite.short"
 _executors: WeakKeyDictionary[Any, Callable[[Any, str, Callable[[], object]], object] | None] = WeakKeyDictionary()
-"""By gateway."""
+"""The results of ``_executor`` by gateway; None where it failed."""
 
 
 class ExecutionFailed(Exception):
-    """Ends a SQL execution as failed. Its text is what the Spark UI shows."""
+    """Ends a SQL execution as failed. The Spark UI shows its text."""
 
 
 def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) -> None:
@@ -63,11 +63,10 @@ def _set_session(spark: Any) -> None:
 
 
 class _Function0:
-    """A Python function as a ``scala.Function0``: the one that the calling thread has entered.
+    """A ``scala.Function0`` that calls a Python function, which each thread passes to ``call``.
 
     Py4J calls a proxy on the Python thread that made the enclosing call, over the same connection, so no callback
-    server is needed. One proxy serves all executions, since Py4J keeps each that it is given until a callback server
-    hears of its collection.
+    server is needed. One proxy serves all executions, because without a callback server Py4J never releases a proxy.
     """
 
     def __init__(self) -> None:
@@ -102,7 +101,7 @@ class _Function0:
 
 
 def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object]:
-    """Return what runs a body as an execution of a Java ``QueryExecution``, under a name."""
+    """Return a function that runs a body as an execution of a Java ``QueryExecution``."""
     jvm = gateway.jvm
     to_class = jvm.java.lang.Class.forName
     kinds = gateway.new_array(jvm.java.lang.Class, len(_PARAMETERS))
@@ -112,7 +111,7 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
     method = owner.getMethod("withNewExecutionId", kinds)  # raises NoSuchMethodException
     module = owner.getField("MODULE$").get(None)
     function = _Function0()
-    template = jvm.java.util.ArrayList()  # an element of a Java array cannot be set to a proxy
+    template = jvm.java.util.ArrayList()  # a list, because Py4J cannot set an element of a Java array to a proxy
     for argument in (None, None, function):
         template.add(argument)
 
@@ -126,7 +125,7 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
 
 
 def keep_from_log(kind: type[BaseException]) -> None:
-    """Filter an expected exception out of Py4J's log, which has each that a proxy raises as an error."""
+    """Filter an expected exception of proxies out of Py4J's log, where it is an error."""
     logging.getLogger("py4j.clientserver").addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], kind))
     )

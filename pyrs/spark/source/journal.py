@@ -103,7 +103,7 @@ class Journal:
         self.end = segment.end
 
     def renumber(self, epoch: str, number: int) -> None:
-        """Continue the numbers of another epoch. The journal must be empty."""
+        """Continue at a number of another epoch. Only for a journal without rows."""
         while self._held:
             self._path(*self._held.pop()).unlink()
         self.epoch = epoch
@@ -112,7 +112,7 @@ class Journal:
     def trim(self, end: int) -> None:
         """Remove the segments up to this element, except for the newest."""
         while len(self._held) > 1 and self._held[0][1] <= end:
-            # The oldest first, so that a kill leaves no gap.
+            # Removes the oldest first, so that a kill leaves no gap.
             self._path(*self._held[0]).unlink(missing_ok=True)
             del self._held[0]
 
