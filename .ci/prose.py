@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("pyrs", "tests", "jvm", "docs", "examples", "benchmarks", ".ci", ".mkdocs.yml", "Makefile")
 WITH_PROSE = {".py", ".java", ".md", ".yml", ".toml", ".gradle"}
-SKIPPED = {"build", ".gradle", ".git", ".venv", "site", "jars", "__pycache__", "vectors"}
+SKIPPED = {"build", ".gradle", ".git", ".venv", "site", "jars", "__pycache__"}
 EXEMPT = {"docs/glossary.md", ".ci/prose.py", "tests/project/test_prose.py"}  # they quote the words
 SUBJECTS_SINCE = "885be2e"
 SUBJECT = re.compile(r"^[a-z][a-z0-9_./, -]*: \S")
@@ -56,6 +56,7 @@ TERMS = [
     (r"and such(?! an?\b)", "list the cases, or 'and similar'"),
     (r"look(?:s|ed|ing)? after", "manage, supervise"),
     (r"(?-i:\Atest) (?:what|who(?:ever|se)?|that|where|how|which) \w+", "name the behaviour: test_cancel_stops_..."),
+    (r"(?-i:\Atest(?! names\Z)(?: \w+){1,2}\Z)", "name the subject and the expected behaviour: test_cancel_stops_..."),
 ]
 FORBIDDEN = [
     (re.compile(rf"(?<![\w`])(?:{pattern})(?![\w`])", re.IGNORECASE | re.MULTILINE), but) for pattern, but in TERMS

@@ -27,5 +27,5 @@ def results() -> dict[str, str | None]:
 
 @pytest.mark.timeout(10 * DEADLINE)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario_passes(results: dict[str, str | None], name: str) -> None:
+def test_scenario_reports_no_error(results: dict[str, str | None], name: str) -> None:
     assert results[name] is None, results[name]

@@ -26,7 +26,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_resolve(page: Path) -> None:
+def test_every_link_resolves(page: Path) -> None:
     broken = []
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", target):

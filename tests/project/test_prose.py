@@ -46,6 +46,7 @@ def test_every_word_of_the_glossary_is_reported(tmp_path: Path) -> None:
         ("message.py", '\n\nraise ValueError("it goes through a lane")'),
         ("test_name.py", "\n\ndef test_a_lane_is_empty(): ..."),
         ("test_clause.py", "\n\ndef test_what_is_held_is_dropped(): ..."),
+        ("test_short_name.py", "\n\ndef test_demand(): ..."),
         ("clause.py", "def run():\n    # fine\n    '''What is held is dropped.'''"),
         ("Comment.java", "class A {\n  int b; // fine\n  /** A lane. */\n}"),
         ("Message.java", 'class A {\n  int b;\n  String c = "it goes through a lane";\n}'),
