@@ -43,6 +43,7 @@ class Stage(ABC):
         calls_user_code: whether the stage calls a function of the user.
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
+        emits_if_empty: whether ``pull`` yields an element even if the source is empty.
         site: the line of user code that assembled it.
         saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of its run, which is created with the stage.
@@ -51,13 +52,18 @@ class Stage(ABC):
     calls_user_code = True
     is_mapping = False
     fuses = True
+    emits_if_empty = False
     saved: tuple[str, ...] | None = None
     site: Site | None = None
     run_type: ClassVar[type[Any]]
 
-    @abstractmethod
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """Return the output's iterator, which pulls no more than an element needs."""
+        """Return the output's iterator, which pulls no more than an element needs: ``pull`` by default."""
+        return self.pull(iterator, whole, whole.hold_back(self.emits_if_empty))
+
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        """Yield the elements of the output. The stage may hold some after its source has ended."""
+        raise NotImplementedError
 
     def run(self) -> StageRun:
         """Return this stage's state in one subscription to an asynchronous Publisher."""

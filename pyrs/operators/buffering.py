@@ -121,10 +121,7 @@ class BufferCount(Stage):
         self.given_skip = skip
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._gathered(iterator, whole, whole.hold_back(False))
-
-    def _gathered(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         count, skip = self.count, self.skip
         chunk: list[Any] = []
         error: Exception | None = None
@@ -276,10 +273,7 @@ class BufferBy(Stage):
         self.call = f"buffer_{call}"
         self.cut = cut
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._split(iterator, whole, whole.hold_back(False))
-
-    def _split(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         lists = _Lists(self.cut())
         lists.dropped = _NoElements()
         error: Exception | None = None

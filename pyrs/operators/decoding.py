@@ -57,10 +57,7 @@ class Decode(Stage):
         """Return the decoder of a subscription."""
         return self._decoder(self.errors)
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._decode(iterator, whole, whole.hold_back(False))
-
-    def _decode(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         decoder, strict = self.begin(), self.errors == "strict"
         for chunk in iterator:
             try:
@@ -250,10 +247,7 @@ class SplitLines(Stage):
     def __init__(self, max_length: int | None) -> None:
         self.max_length = max_length if max_length is None else checked_natural(max_length, "max_length", 1)
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._split(iterator, whole, whole.hold_back(False))
-
-    def _split(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         splitter = _Splitter(self.max_length)
         for chunk in iterator:
             lines = splitter.add(chunk)

@@ -131,10 +131,7 @@ class TakeWhile(Stage):
         self.predicate = checked_callable(predicate, "predicate")
         self.inclusive = inclusive
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._taken(iterator, whole, whole.hold_back(False))
-
-    def _taken(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         predicate = self.predicate
         for element in iterator:
             try:
@@ -195,10 +192,7 @@ class TakeLast(_Counted):
     name = "take_last"
     run_type = _TakeLastRun
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._last(iterator, whole, whole.hold_back(False))
-
-    def _last(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         gauge.holding = True
         last = deque(iterator, min(self.count, maxsize))
         whole.check_end()

@@ -217,11 +217,9 @@ class ElementAt(Stage):
     def __init__(self, index: int, default: Any) -> None:
         self.index = checked_natural(index, "index")
         self.default = checked_given(default, "default")
+        self.emits_if_empty = default is not MISSING
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._picked(iterator, whole, whole.hold_back(self.default is not MISSING))
-
-    def _picked(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         gauge.holding = True
         index = min(self.index, maxsize - 1)
         for element in islice(iterator, index, index + 1):
@@ -297,15 +295,13 @@ class DefaultIfEmpty(Stage):
     """``default_if_empty(value)``: the elements, or the value if there are none."""
 
     calls_user_code = False
+    emits_if_empty = True
     run_type = _DefaultRun
 
     def __init__(self, value: Any) -> None:
         self.value = checked_given(value, "value")
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._given(iterator, whole, whole.hold_back())
-
-    def _given(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         for element in iterator:
             gauge.holding = False
             yield element
@@ -350,16 +346,14 @@ class Match(Stage):
         decisive: the result of the predicate that decides: True for ``any``, False for ``all``.
     """
 
+    emits_if_empty = True
     run_type = _MatchRun
 
     def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:
         self.predicate = checked_callable(predicate, "predicate")
         self.decisive = decisive
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._answer(iterator, whole, whole.hold_back())
-
-    def _answer(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         for _ in filter(self.predicate, iterator) if self.decisive else filterfalse(self.predicate, iterator):
             gauge.used_up = True
             yield self.decisive

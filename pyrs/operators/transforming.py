@@ -222,10 +222,7 @@ class Handle(Stage):
     def __init__(self, function: Callable[[Any, HandleSink], object]) -> None:
         self.function = checked_callable(function, "function")
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._handled(iterator, whole, whole.hold_back(False))
-
-    def _handled(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         function, sink = self.function, HandleSink()
         for element in iterator:
             try:
