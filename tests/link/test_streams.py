@@ -169,7 +169,7 @@ def test_table_is_text_and_html(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{streams}\n"
 
 
-def test_table_without_streams_says_so() -> None:
+def test_table_without_streams_shows_a_message() -> None:
     assert str(Streams("bridge-1", [])) == "bridge-1\nno live stream"
 
 

@@ -302,14 +302,14 @@ class TestTimeout:
         source.assert_cancelled(1)
 
     def test_first_element_may_have_its_own_timeout(self, time: schedulers.VirtualTime) -> None:
-        longer: Operator = lambda stream: stream.timeout(2, first=6)  # noqa: E731
-        assert run_marbles(time, longer, "-----ab-----")[0] == "-----ab-X---"
-        assert run_marbles(time, longer, "---------")[0] == "------X--"
-        longest: Operator = lambda stream: stream.timeout(2, first=60)  # noqa: E731
-        assert run_marbles(time, longest, "--a-----")[0] == "--a-X---"
-        shorter: Operator = lambda stream: stream.timeout(6, first=2)  # noqa: E731
-        assert run_marbles(time, shorter, "-a---------")[0] == "-a-----X---"
-        assert run_marbles(time, shorter, "-----")[0] == "--X--"
+        def run(marbles: str, seconds: float, first: float) -> str:
+            return run_marbles(time, lambda stream: stream.timeout(seconds, first=first), marbles)[0]
+
+        assert run("-----ab-----", 2, first=6) == "-----ab-X---"
+        assert run("---------", 2, first=6) == "------X--"
+        assert run("--a-----", 2, first=60) == "--a-X---"
+        assert run("-a---------", 6, first=2) == "-a-----X---"
+        assert run("-----", 6, first=2) == "--X--"
 
     def test_timeout_signals_stream_timeout(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(1)
