@@ -99,7 +99,7 @@ def _taken_in() -> Any:
     from pyrs.spark.source.intake import Intake
 
     intake = Intake(_Silent())
-    after_each_test(lambda: intake.fail(None))
+    after_each_test(lambda: intake.end(None))
     return intake
 
 

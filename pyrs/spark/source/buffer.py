@@ -138,7 +138,7 @@ class ReplayBuffer:
     def close(self) -> None:
         """Cancel the subscription, and release the journal."""
         if self._intake is not None:
-            self._intake.fail(None)
+            self._intake.end(None)
         if self._journal is not None:
             self._journal.close()
 
@@ -315,7 +315,7 @@ class ReplayBuffer:
         batch, empty, error = self._elements.encode(elements, self._encoded)
         if error is not None:
             self._error = error
-            intake.fail(error)
+            intake.end(error)
         self._encoded += batch.num_rows
         if batch.num_rows:
             self._pending.append(batch)

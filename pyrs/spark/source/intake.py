@@ -58,10 +58,6 @@ class Intake(Subscriber[Any]):
         with self._changed:
             self._changed.wait_for(lambda: self._elements or self.ended, seconds)
 
-    def fail(self, error: BaseException | None) -> None:
-        """Cancel the subscription, and end with this error if there is one."""
-        self._end(error)
-
     def on_subscribe(self, subscription: Subscription, /) -> None:
         """Keep the subscription. The other thread requests."""
         if subscription is None:
@@ -81,7 +77,7 @@ class Intake(Subscriber[Any]):
         if self.ended:
             return  # 2.8
         if self.received >= self._requested:
-            self._end(DemandExceeded(f"element number {self.received + 1} where {self._requested} were requested"))
+            self.end(DemandExceeded(f"element number {self.received + 1} where {self._requested} were requested"))
             return
         self._elements.append(element)
         self.received += 1  # after the append, because is_spent compares them
@@ -94,14 +90,15 @@ class Intake(Subscriber[Any]):
         if error is None:
             raise NullSignal("error must not be None (2.13)")
         self._subscription = None  # 2.4
-        self._end(error)
+        self.end(error)
 
     def on_complete(self) -> None:
         """Keep the completion, which follows the buffered elements."""
         self._subscription = None  # 2.4
-        self._end(None)
+        self.end(None)
 
-    def _end(self, error: BaseException | None) -> None:
+    def end(self, error: BaseException | None) -> None:
+        """End, with this error if there is one, and cancel the subscription if there still is one."""
         with self._changed:
             if self.ended:
                 return
@@ -131,4 +128,4 @@ class Intake(Subscriber[Any]):
         except BaseException as error:
             if self.ended:
                 hooks.on_error_dropped(error, "in the publisher of read_stream")
-            self._end(error)
+            self.end(error)
