@@ -333,7 +333,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
                     self._end_with(source.take_error())
                 return
             if not self._timer.is_set and not self._due:
-                self._due = self._timer.claim()  # it may have fired since the first look
+                self._due = self._timer.claim()  # it may have fired since the first check
                 if not self._due:
                     self._timer.set_after(self._seconds)
             full = len(chunk) == self._count

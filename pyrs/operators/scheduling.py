@@ -127,7 +127,7 @@ class Crossing(Coordinator[Any]):
             return 0
         taken = 0
         while taken < limit:
-            # No further than to the refill: the source must receive the requests that single elements lead to.
+            # Stops at each refill, so that the source receives the same requests as for single elements.
             wanted = min(limit - taken, max(self._prefetch.until_refill, 1))
             count = self.attempt(partial(self._take_from, iterator), wanted) or 0
             taken += count
@@ -276,7 +276,7 @@ class _SubscribeOnRun(Coordinator[Any]):
         while count < limit and self._live:
             batch = min(limit - count, _TURN)
             taken = self.attempt(partial(self._pass_batch, iterator), batch)
-            if taken is None:  # another thread drains: queue the element behind its work
+            if taken is None:  # another thread drains: queue the element
                 taken, batch = 0, 1
                 for element in islice(iterator, 1):
                     self._input.on_next(element)

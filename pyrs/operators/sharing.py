@@ -171,7 +171,7 @@ class _Feed(Input[Any]):
         self.refill()
 
     def refill(self) -> None:
-        """Request what there is capacity for, if that is three quarters of the prefetch."""
+        """Request the free capacity, if it is three quarters of the prefetch or more."""
         if self._capacity() < self._prefetch.refill_at or self._closed:
             return
         with self._guard:
@@ -370,7 +370,7 @@ class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._present = True  # counted
 
     def start(self) -> None:
-        """Take part in the connection. Called once, by ``subscribe``."""
+        """Join the connection. Called once, by ``subscribe``."""
         self._operator.enter(self)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:

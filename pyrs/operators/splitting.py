@@ -228,7 +228,7 @@ class Dispatcher(Input[Any]):
         try:
             self._dispatch_all(element)
         finally:
-            self._dispatching = False  # before _settle: a caller that relies on it has already counted
+            self._dispatching = False  # before _settle, which requests for parts abandoned until then
         self._settle()
 
     def _dispatch_all(self, element: Any) -> None:

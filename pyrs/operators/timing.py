@@ -428,7 +428,7 @@ class _TimeoutRun(Coordinator[Any]):
     def offer(self, upstream: _TimedInput, element: Any) -> None:
         """Signal the element if it arrived in time, now or when the drain loop is free."""
         if self._posted or not self.attempt(upstream.deliver, element):
-            self.post_element(upstream.deliver, element)  # behind what arrived before
+            self.post_element(upstream.deliver, element)  # after the elements that arrived before it
 
     def deliver(self, upstream: _TimedInput, element: Any) -> None:
         """Emit the element if it is in time. Called in the drain loop."""
@@ -437,7 +437,7 @@ class _TimeoutRun(Coordinator[Any]):
             return
         self._emit(element)
         if self._deadline < inf and self._live:
-            # From the return of on_next: the Subscriber's time does not count.
+            # Measured from the return of on_next, so the time that the Subscriber takes does not count.
             self._deadline = self._timer.now() + self._seconds
             if self._limit != self._seconds:  # the limit was that of the first element, and may be longer
                 self._limit = self._seconds

@@ -23,7 +23,7 @@ from tests.spark.keyed_events import EVENTS, RESULT, ROCKSDB, expected, in_order
 from tests.waiting import eventually
 
 pytest.importorskip("pandas")  # supports checks it
-needs_state = pytest.mark.skipif(not hasattr(GroupedData, "transformWithState"), reason="it takes PySpark 4.1")
+needs_state = pytest.mark.skipif(not hasattr(GroupedData, "transformWithState"), reason="it needs PySpark 4.1")
 
 
 @pytest.fixture

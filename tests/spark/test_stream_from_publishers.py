@@ -112,6 +112,6 @@ def test_wrong_arguments_raise(spark: Any) -> None:
 
 def test_an_older_pyspark_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "3.5.7")
-    assert ps.supports(spark)["stream_from_publishers"].startswith("no: it takes PySpark 4.0")
-    with pytest.raises(NotImplementedError, match=r"stream_from_publishers: it takes PySpark 4\.0, .*this is 3\.5\.7"):
+    assert ps.supports(spark)["stream_from_publishers"].startswith("no: it needs PySpark 4.0")
+    with pytest.raises(NotImplementedError, match=r"stream_from_publishers: it needs PySpark 4\.0, .*this is 3\.5\.7"):
         ps.stream_from_publishers(spark, ["a"], numbers_of, "n long", len)

@@ -20,7 +20,7 @@ from pyrs.jvm.gateways.shield import Shield
 
 T = TypeVar("T")
 _ENDED = ("io.pyrs.LinkClosedException", "io.pyrs.LinkBrokenException")
-"""Thrown by a bridge of which the JVM noticed the end first."""
+"""Thrown by a bridge whose end the JVM detected first."""
 
 
 class Control:

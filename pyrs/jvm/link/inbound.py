@@ -331,7 +331,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             if demand == 0:
                 break
             current = self._current
-            # In pieces of a quarter of the window, so that it is refilled in time for a slow Subscriber.
+            # Pieces of a quarter of the window, so that the window is refilled in time for a slow Subscriber.
             piece = max(window.limit >> 2, 1)
             if demand >= _RUN and demand < piece:
                 piece = demand
@@ -442,7 +442,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         """Give back the references of a batch, or decode and discard its elements."""
         try:
             if hooks.is_discarding(self.discards):
-                # A new decoder, because the drain loop may be using its own.
+                # The drain loop may be using its own decoder.
                 elements, _ = self._session.codec.batch_decoder()(body)
                 hooks.discard_all(self.discards, deque(elements))
             else:

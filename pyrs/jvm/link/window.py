@@ -11,8 +11,8 @@ from pyrs.jvm.limits import LIMITS
 INITIAL = LIMITS["window.initial"]
 GROWTH = LIMITS["window.growth"]
 BYTE_BUDGET = LIMITS["window.bytes"]
-LEAST = 2
-"""The least window for large elements: one is received while the one before is processed."""
+MIN_WINDOW = 2
+"""The minimum window, for large elements: one arrives while the previous one is processed."""
 DEFAULT_MAX_PREFETCH = LIMITS["window.elements"]
 
 
@@ -73,7 +73,7 @@ class Window:
             self.limit = affordable
 
     def _affordable(self) -> int:
-        return max(LEAST, BYTE_BUDGET * self._elements_seen // self._bytes_seen)
+        return max(MIN_WINDOW, BYTE_BUDGET * self._elements_seen // self._bytes_seen)
 
     def ran_empty(self) -> None:
         """Record that every received element was delivered: the consumer keeps up."""
@@ -84,7 +84,7 @@ class Window:
         if self.requested == 0:
             return 0  # nothing is requested upstream before the first request of the Subscriber
         outstanding = self.granted - self.delivered
-        is_low = outstanding <= (self.limit >> 2 or self.limit >> 1)  # a quarter; one of two or three
+        is_low = outstanding <= (self.limit >> 2 or self.limit >> 1)  # a quarter; 1 for a limit of 2 or 3
         if is_low and self._ran_empty:
             self._grow()
         wanted = self.limit - outstanding

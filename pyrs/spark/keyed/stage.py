@@ -42,7 +42,7 @@ class Step(NamedTuple):
 class KeyedStage:
     """A stage as a chain of operators whose state can be saved.
 
-    Each key has a subscription of its own, which lasts for one micro-batch: its operators continue from the state of
+    Each key has its own subscription, which lasts for one micro-batch: its operators continue from the state of
     the key. The clock of the subscription is virtual. It starts at the time of the previous micro-batch and advances
     to that of this one, so that timers fire in their order, each at its own time. Then the rows arrive.
 

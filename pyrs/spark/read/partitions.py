@@ -1,4 +1,4 @@
-"""Reading the partitions of a DataFrame: Arrow batches of the JVM, of Python workers, or of Spark Connect."""
+"""Read the partitions of a DataFrame as Arrow batches."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class JvmReader(_RddReader):
     """
 
     def __init__(self, df: Any, schema: Any) -> None:
-        super().__init__(df.alias("pyrs"))  # a separate plan: the stages of a shared plan would stay cancelled for all
+        super().__init__(df.alias("pyrs"))  # a separate plan: the stages of a shared one would stay cancelled
         self._schema = schema
         self._idle: deque[Any] = deque()
 
@@ -219,7 +219,7 @@ class JvmReader(_RddReader):
                         deliver(batch)
             server.getResult()  # raises if the JVM stopped in the middle
         finally:
-            # It holds the whole partition in the JVM, and Py4J would release it at a later garbage collection only.
+            # The server holds the whole partition, and Py4J would release it only at a later garbage collection.
             self._context._gateway.detach(server)
 
 
@@ -306,7 +306,7 @@ def _is_observed(df: Any) -> bool:
 
 def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
     def encode(batches: Iterator[Any]) -> Iterator[Any]:
-        # Travels to the executors by value, so it uses nothing of this package, which may be missing there.
+        # Pickled by value, so it uses nothing of this package, which may be missing on the executors.
         import pyarrow
 
         def row(value: Any) -> Any:

@@ -254,7 +254,7 @@ class _QueryRun(Coordinator[Batch]):
         self._start: Callable[[], object] | None = inherited(checked_session(self._arguments.spark), self._run_query)
         self._query: Any = None
         self._offered: Batch | None = None
-        self._acknowledged = -1  # the number of the last batch that was, where that is explicit
+        self._acknowledged = -1  # the number of the last batch that was acknowledged explicitly
         self._reason: Exception | None = None  # why ``_take`` failed
         self._stopped = False  # whether it failed because the query was stopped
 

@@ -1,4 +1,4 @@
-"""Rows of a Publisher for a streaming query: numbered, cut into segments, and held until Spark has committed them."""
+"""Buffer the rows of a Publisher until a streaming query has committed them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class ReplayBuffer:
         if intake is None or self._error is not None:
             return False
         if self._journal is not None and (len(intake) or self._pending):
-            # Received elements are safe only in the journal. Not each time, because every append waits for the disk.
+            # Received elements are safe only in the journal. Appends are rare, because each one waits for the disk.
             if time.monotonic() - self._kept < _KEEP_SECONDS:
                 return False
             self._kept = time.monotonic()

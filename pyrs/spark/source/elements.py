@@ -37,11 +37,11 @@ class Elements:
         self._most_bytes = most_bytes
 
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
-        """Take over batches of a journal, the first of which begins at a row; return the number of elements."""
+        """Restore the batches of a journal from the row ``first`` on; return the element count."""
         return sum(batch.num_rows for batch in batches)
 
     def encode(self, elements: list[Any], first: int) -> Encoded:
-        """Encode elements, at least one and at most a chunk. The first row has this number."""
+        """Encode elements, at least one and at most a chunk, from the row ``first`` on."""
         try:
             batch = self._encoder.batch(elements, first)
             good, too_large = self._too_large(batch, first)

@@ -12,7 +12,7 @@ from pyrs.errors import DemandExceeded, NullSignal
 
 
 class Intake(Subscriber[Any]):
-    """Buffers elements until they are taken. It never requests more than it was allowed.
+    """Buffers elements until they are taken. Requests only what ``allow`` permits.
 
     Args:
         publisher: a thread of this object subscribes and requests, because a publisher may emit within these calls.
@@ -24,7 +24,7 @@ class Intake(Subscriber[Any]):
         self._publisher: Publisher[Any] | None = publisher
         self._changed = Condition()
         self._elements: deque[Any] = deque()
-        self._allowed = 0  # and not yet requested
+        self._allowed = 0  # the number of allowed elements that were not requested yet
         self._requested = 0
         self._subscription: Subscription | None = None
         self.received = 0
@@ -33,7 +33,7 @@ class Intake(Subscriber[Any]):
         Thread(target=self._run, name="pyrs-spark-demand", daemon=True).start()
 
     def allow(self, count: int) -> None:
-        """Request this many more elements."""
+        """Allow ``count`` more elements, which the other thread requests."""
         if count > 0:
             with self._changed:
                 self._allowed += count

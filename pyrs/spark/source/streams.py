@@ -173,7 +173,7 @@ def why_no_source() -> str | None:
     """Return the reason why this PySpark cannot read a Publisher, None if it can."""
     if _version() >= (4, 0):
         return None
-    return f"it takes PySpark 4.0, whose Python Data Sources can stream, and this is {pyspark.__version__}"
+    return f"it needs PySpark 4.0, the first with streaming Python Data Sources, and this is {pyspark.__version__}"
 
 
 def _version() -> tuple[int, ...]:
