@@ -13,9 +13,9 @@ public enum ObjectKind {
     SUBSCRIBER,
     PROCESSOR,
     COMPLETION_STAGE,
-    /** Emits at most one element. Not each one implements Publisher. */
+    /** Emits at most one element; its class need not implement Publisher. */
     MAYBE,
-    /** Emits exactly one element. Not each one implements Publisher. */
+    /** Emits exactly one element; its class need not implement Publisher. */
     SINGLE;
 
     private static final ObjectKind[] KINDS = values();

@@ -5,7 +5,7 @@ import io.pyrs.link.protocol.FrameDecoder;
 import io.pyrs.link.protocol.Frames;
 import java.util.ArrayDeque;
 
-/** A session without socket and threads: tasks run on the calling thread, and written frames are recorded. */
+/** A session without a socket or threads: tasks run on the calling thread, and written frames are recorded. */
 final class DirectSession {
     final ArrayDeque<Frame> sent = new ArrayDeque<>();
     final Session session;

@@ -10,7 +10,7 @@ import java.util.List;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
-/** Tests when the writer thread waits for more elements of a Publisher. */
+/** Verifies when the writer thread waits for more elements of a Publisher. */
 public class OutboundBatchesTest {
     private final List<Integer> sizes = new ArrayList<>();
     private OutboundStream stream;
@@ -37,7 +37,7 @@ public class OutboundBatchesTest {
         batches = new OutboundBatches(stream, session, Conversion.AUTO);
     }
 
-    /** Emits the numbers from 0 to {@code count - 1}, so that the last byte of a frame tells the size of its batch. */
+    /** Emits the numbers from 0 to {@code count - 1}, so that the last byte of a frame shows its batch size. */
     private void emit(int count) {
         for (long element = 0; element < count; element++) {
             assertTrue(batches.enter());
