@@ -137,7 +137,9 @@ def discard(discards: Discards, element: Any) -> None:
     for function in discards if _discard_hook is None else (*discards, _discard_hook):
         try:
             function(element)
-        except Exception as error:
+        except BaseException as error:
+            if is_exit(error):
+                raise
             on_error_dropped(error, "raised by a function for discarded elements")
 
 
@@ -198,12 +200,14 @@ def observe_drops(observer: Callable[[int, str], object] | None) -> None:
 
 
 def cancel_safely(subscription: Subscription | None) -> None:
-    """Cancel a Subscription, if there is one, and report an Exception that it raises.
+    """Cancel a Subscription, if there is one, and report an error that it raises.
 
     A third-party Subscription may violate §3.15, but the Subscriptions of pyrs that forward the cancel must not.
     """
     if subscription is not None:
         try:
             subscription.cancel()
-        except Exception as error:
+        except BaseException as error:
+            if is_exit(error):
+                raise
             on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")

@@ -349,6 +349,33 @@ def test_error_of_the_function_is_reported_and_the_stream_continues(dropped: Any
     assert isinstance(error, ZeroDivisionError)
 
 
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
+def test_error_that_is_no_exception_leaves_no_cancel(error: type[BaseException], dropped: Any) -> None:
+    """It is raised by a function for discarded elements, and by the cancel of a third-party Subscription."""
+
+    class Upstream(pyrs.Subscription):
+        def request(self, n: int, /) -> None: ...
+
+        def cancel(self) -> None:
+            raise error
+
+    class Foreign(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            subscriber.on_subscribe(Upstream())
+            for n in range(3):
+                subscriber.on_next(n)
+
+    def fail(element: int) -> None:
+        discarded.append(element)
+        raise error
+
+    discarded: list[int] = []
+    subscription = pyrs.Stream(Foreign()).prefetch(8).do_on_discard(fail).subscribe(on_next=print, request=0)
+    subscription.cancel()
+    assert discarded == [0, 1, 2]
+    assert [type(each) for each in dropped.take()] == [error] * 4
+
+
 def test_do_on_discard_keeps_a_single_and_rejects_a_wrong_argument() -> None:
     assert isinstance(pyrs.just(1).do_on_discard(print), pyrs.Single)
     with pytest.raises(TypeError, match="function must be callable"):

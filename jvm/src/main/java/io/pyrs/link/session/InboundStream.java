@@ -346,8 +346,11 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private void end() {
         ended = true;
         downstream = null;
-        session.dropped(dropBatches());
-        session.ended(this);
+        try {
+            session.dropped(dropBatches());
+        } finally { // an element that cannot be decoded may throw an Error
+            session.ended(this);
+        }
     }
 
     private int dropBatches() {

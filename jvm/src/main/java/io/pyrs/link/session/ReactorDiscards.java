@@ -1,5 +1,6 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Log;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.function.Consumer;
@@ -38,8 +39,8 @@ final class ReactorDiscards {
     private static void pass(Method discard, Object element, Object context) {
         try {
             discard.invoke(null, element, context);
-        } catch (IllegalAccessException | InvocationTargetException impossible) {
-            throw new IllegalStateException(impossible); // onDiscard does not throw
+        } catch (IllegalAccessException | InvocationTargetException broken) { // for example by a third-party Context
+            Log.warning("a function for discarded elements could not be called", broken);
         }
     }
 }
