@@ -51,7 +51,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("len", "size", "length"), "use count()"),
     **dict.fromkeys(("on_next", "emit", "next", "send", "push"), "use a sink of pyrs.sinks, which has a stream"),
     **dict.fromkeys(("request", "cancel", "dispose"), "use the Subscription that subscribe(on_next=...) returns"),
-    **dict.fromkeys(("to_df", "to_pandas", "write_stream"), "use pyrs.spark, such as spark.from_stream()"),
+    **dict.fromkeys(("to_df", "to_pandas", "write_stream"), "use pyrs.spark.for_each_frame() or read_stream()"),
     "enumerate": "use with_index()",
     "union": "use merge() or concat()",
     "get": "use element_at(), or first().block() for one element",

@@ -26,6 +26,8 @@ MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "ca-certificates,python3,python3-venv,default-jre-headless"
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
 HOME = "/root"
+FOLDER = f"{HOME}/pasted"
+"""Where the examples are, and run."""
 KEPT = ("PIP_", "http_proxy", "https_proxy", "no_proxy", "PYRS_MAVEN_REPOSITORY")
 """The prefixes of the environment variables that describe the network."""
 
@@ -62,12 +64,12 @@ def quietly(*command: str) -> None:
 
 
 def inside(root: Path, *command: str) -> str:
-    """Run a command in the Debian, in the home of root; return its output."""
+    """Run a command in the Debian, in the folder of the examples; return its output."""
     kept = [f"{name}={value}" for name, value in os.environ.items() if name.startswith(KEPT)]
     fresh = ["env", "-i", f"HOME={HOME}", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *kept]
-    in_home = ["sh", "-c", 'cd "$HOME" && exec "$@"', "sh", *command]
+    in_folder = ["sh", "-c", f'mkdir -p {FOLDER} && cd {FOLDER} && exec "$@"', "sh", *command]
     done = subprocess.run(
-        ["chroot", str(root), *fresh, *in_home],
+        ["chroot", str(root), *fresh, *in_folder],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -80,7 +82,7 @@ def inside(root: Path, *command: str) -> str:
 
 def installed(root: Path, wheel: Path, extra: str) -> str:
     """Install the wheel with an extra into an environment of its own; return its Python."""
-    shutil.copy(wheel, root / HOME[1:])
+    shutil.copy(wheel, root / FOLDER[1:])
     inside(root, "python3", "-m", "venv", extra)
     inside(root, f"{extra}/bin/python", "-m", "pip", "install", "--quiet", f"./{wheel.name}[{extra}]")
     print(inside(root, f"{extra}/bin/pyrs", "doctor"))
@@ -91,24 +93,24 @@ def main(wheel: str) -> int:
     """Run every block; return 1 if one prints something else than its page shows."""
     wrong: list[str] = []
     with clean_debian() as root:
-        home = root / HOME[1:]
+        folder = root / FOLDER[1:]
         python = installed(root, Path(wheel), "jpype")
         examples = wheel_examples.pasted_examples()
-        shutil.copy(ROOT / "tests" / "project" / "examples.py", home)
-        (home / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
-        (home / "paste.py").write_text(wheel_examples.PASTE, encoding="utf-8")
+        shutil.copy(ROOT / "tests" / "project" / "examples.py", folder)
+        (folder / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
+        (folder / "paste.py").write_text(wheel_examples.PASTE, encoding="utf-8")
         last = inside(root, python, "paste.py").splitlines()[-1]
         wrong += json.loads(last)
         print(f"{len(examples)} blocks of {' and '.join(wheel_examples.PAGES)}: {len(wrong)} differences")
         for name in wheel_examples.RECIPES:
-            (home / f"{name}.py").write_text(code_of(RECIPES / f"{name}.md", program=True), encoding="utf-8")
+            (folder / f"{name}.py").write_text(code_of(RECIPES / f"{name}.md", program=True), encoding="utf-8")
             printed, expected = inside(root, python, f"{name}.py"), output_of(RECIPES / f"{name}.md") or ""
             right = printed.endswith(expected)
             wrong += [] if right else [f"{name} printed {printed[-1000:]}"]
             print(f"recipe {name}: {'as shown' if right else 'differs'}")
         python = installed(root, Path(wheel), "spark")
         for number, (code, shown) in enumerate(wheel_examples.driver_examples()):
-            (home / f"driver_{number}.py").write_text(code, encoding="utf-8")
+            (folder / f"driver_{number}.py").write_text(code, encoding="utf-8")
             printed_lines = inside(root, python, f"driver_{number}.py").splitlines()
             right = [line for line in printed_lines if line in shown] == shown
             wrong += [] if right else [f"driver example {number} printed {printed_lines[-20:]}"]

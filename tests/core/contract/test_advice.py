@@ -31,6 +31,7 @@ from tests.waiting import DEADLINE
         (lambda s: s.sorted(), "use to_list().map(sorted)"),
         (lambda s: s.peek(print), "use do_on_next()"),
         (lambda s: s.emit(1), "use a sink of pyrs.sinks"),
+        (lambda s: s.toDF(), "use pyrs.spark.for_each_frame() or read_stream()"),
         (lambda s: s.cancel(), "use the Subscription that subscribe(on_next=...) returns"),
         (lambda s: s.parallel(2).collect(), "use sequential().collect"),
         (lambda s: s.subscribe(on_next=print, request=0).dispose(), "use cancel()"),
