@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyspark.sql.types import StructType
 
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executors.tasks import Output, StageTask
+from pyrs.spark.read.partitions import partition_failed, reason_of
+from pyrs.spark.schema.arrow import checked_shape
+from pyrs.spark.schema.rows import RowEncoder
 from tests.spark.jobs import JOB_DEADLINE
 
-pytest.importorskip("pandas")  # mapInArrow needs it
+pandas = pytest.importorskip("pandas")  # mapInArrow needs it
 
 
 def test_apply_with_a_function_transforms_each_partition(spark: Any) -> None:
@@ -129,6 +134,44 @@ def test_pandas_times_are_in_the_session_zone(spark: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", zone)
 
 
+def test_a_pandas_stage_may_emit_a_time_that_occurs_twice() -> None:
+    """As in Spark, it is the later one, and a time that clocks skip is an error."""
+    kind = StructType().add("at", "timestamp")
+    encoder, shape = RowEncoder(kind), checked_shape("pandas", kind, "Europe/Berlin")
+    seconds = pyarrow.array([1729989000, 1729992600], pyarrow.timestamp("s", "UTC")).cast(
+        encoder.arrow.field("at").type
+    )
+
+    def run(stage: Any) -> list[Any]:
+        staged = StageTask(stage, False, shape, Output(encoder, "Europe/Berlin", 10))
+        (batch,) = staged.run(0, [pyarrow.RecordBatch.from_arrays([seconds], ["at"])])
+        return [value // 1_000_000 for value in batch.column(0).cast("int64").to_pylist()]
+
+    assert run(lambda frames: frames) == [1729992600, 1729992600]
+    with pytest.raises(ps.PartitionFailed, match="ValueError: column 'at': Timestamp doesn't exist"):
+        run(lambda frames: frames.map(lambda frame: frame.assign(at=pandas.Timestamp("2024-03-31 02:30"))))
+
+
+def test_integers_of_pandas_frames_are_exact() -> None:
+    """A double, which pandas uses for a column of integers with nulls, would change some of them."""
+    kind = StructType().add("n", "long").add("small", "long")
+    encoder, shape = RowEncoder(kind), checked_shape("pandas", kind, "UTC")
+    batch = encoder.batch([(2**53 + 1, 1), (None, None)])
+    (frame,), _ = shape.of_batch(batch)
+    assert (frame["n"][0], frame["n"][1], frame["small"].dtype) == (2**53 + 1, None, "float64")
+    staged = StageTask(lambda frames: frames, False, shape, Output(encoder, "UTC", 10))
+    assert list(staged.run(0, [batch])) == [batch]
+
+
+def test_a_misfit_of_pandas_names_the_column() -> None:
+    kind = StructType().add("n", "long")
+    made = pandas.DataFrame({"n": [1, "x"]})
+    output = Output(RowEncoder(kind), "UTC", 10)
+    task = StageTask(lambda frames: frames.map(lambda frame: made), False, checked_shape("pandas", kind, "UTC"), output)
+    with pytest.raises(ps.PartitionFailed, match="ValueError: column 'n' of a DataFrame: Could not convert 'x'"):
+        list(task.run(0, [RowEncoder(kind).batch([(1,)])]))
+
+
 def test_apply_accepts_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
     source = tmp_path / "source"
     spark.range(0, 6, 1, 1).write.json(str(source))
@@ -141,22 +184,13 @@ def test_apply_accepts_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None
 
 
 def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> StageTask:
-    from pyspark.sql import types as t
-
-    from pyrs.spark.schema.arrow import checked_shape
-    from pyrs.spark.schema.rows import RowEncoder
-
-    schema = t.StructType().add("n", t.LongType())
+    schema = StructType().add("n", "long")
     return StageTask(stage, False, checked_shape(as_, schema, "UTC"), Output(RowEncoder(schema), "UTC", rows))
 
 
 def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
     """The executor is this process."""
-    from pyspark.sql import types as t
-
-    from pyrs.spark.schema.rows import RowEncoder
-
-    encoder = RowEncoder(t.StructType().add("n", t.LongType()))
+    encoder = RowEncoder(StructType().add("n", "long"))
     pulled: list[int] = []
 
     def batches() -> Iterator[Any]:
@@ -225,6 +259,26 @@ def test_an_exit_in_a_stage_is_an_error_with_its_partition(kind: type[BaseExcept
     made = staged(lambda rows: rows.map(leaves)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=rf"^partition 3: {kind.__name__}: three$"):
         list(made)
+
+
+def test_the_reason_is_the_first_line_of_a_message_of_several_lines() -> None:
+    """Spark's error has the traceback of the worker, and that of the cause if it is not simplified."""
+    frames = 'Traceback (most recent call last):\n  File "worker.py", line 1, in main\n    run()\n    ^^^^^\n'
+    cause = (
+        f"{frames}ValidationError: 1 error\nage\n  must be positive\n\nThe above exception was the direct cause of:\n\n"
+    )
+    error = f"{frames}ValidationError: 1 error\nage\n  must be positive"
+    ours = f"{frames}pyrs.spark.read.partitions.PartitionFailed: partition 2: ValidationError: 1 error\nage\n  must be"
+    for text, reason in [
+        (f"PythonException: {error}", "ValidationError: 1 error"),
+        (f"PythonException: {cause}{error}", "ValidationError: 1 error"),
+        (f"PythonException: {cause}{ours}", "partition 2: ValidationError: 1 error"),
+        (f"PythonException: {ours}", "partition 2: ValidationError: 1 error"),
+        ("first\nsecond", "Exception: first"),
+    ]:
+        assert reason_of(Exception(text)).endswith(reason)
+        failed = partition_failed(Exception(text), 2)
+        assert str(failed) == f"partition 2: {reason.removeprefix('partition 2: ')}"
 
 
 def test_a_misfit_names_the_element_and_field(spark: Any) -> None:

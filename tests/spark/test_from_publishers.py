@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from threading import RLock
@@ -126,6 +128,39 @@ def test_the_end_of_the_task_cancels() -> None:
     next(made)
     made.close()  # type: ignore[attr-defined]
     assert cancels == [1]
+
+
+def test_the_thread_that_watches_a_task_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, theirs.makefile("wb") as output:
+        monkeypatch.setattr("pyrs.spark.executors.tasks._output_of_worker", lambda: output)
+
+        def numbers(value: str) -> Any:
+            return pyrs.range(3).subscribe_on(pyrs.schedulers.inline()).map(lambda n: (n,))
+
+        made = published(numbers)
+        assert next(made).num_rows == 3
+        (watching,) = (thread for thread in threading.enumerate() if thread.name == "pyrs-spark-task")
+        assert list(made) == []
+        watching.join(60)
+        assert not watching.is_alive()
+
+
+def test_a_publisher_is_cancelled_when_spark_closes_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, theirs.makefile("wb") as output:
+        monkeypatch.setattr("pyrs.spark.executors.tasks._output_of_worker", lambda: output)
+        cancels: list[int] = []
+
+        def numbers(value: str) -> Any:
+            live = pyrs.concat(pyrs.range(10), pyrs.never()).map(lambda n: (n,))
+            return live.do_on_cancel(lambda: cancels.append(1))
+
+        made = published(numbers)
+        assert next(made).num_rows == 10
+        ours.close()
+        assert list(made) == []
+        eventually(lambda: cancels == [1])
 
 
 @pytest.mark.parametrize(

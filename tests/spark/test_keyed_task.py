@@ -90,6 +90,12 @@ def test_rows_have_the_values_of_collect_in_both_directions() -> None:
     task.close()
 
 
+def test_columns_may_have_the_names_of_parameters() -> None:
+    schema = spark_types.StructType().add("cls", "long").add("self", "long")
+    (row,) = opened(Store(), lambda rows: rows, schema).run(("u",), iter([Row("cls", "self")(1, 2)]), -1)
+    assert row.asDict() == {"cls": 1, "self": 2}
+
+
 def test_the_processor_runs_with_the_interface_of_spark() -> None:
     tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="PySpark 4.2 has a tester")
 

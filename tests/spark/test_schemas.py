@@ -33,6 +33,12 @@ def test_rows_tuples_lists_and_dicts_become_rows_of_a_batch() -> None:
     assert RowEncoder(PAIR).batch([{"n": 1}, Row(name="x")]).to_pydict() == {"n": [1, None], "name": [None, "x"]}
 
 
+def test_a_row_with_two_fields_of_one_name_is_not_matched_by_name() -> None:
+    """Otherwise one of the values would be lost, and another field null."""
+    with pytest.raises(SchemaMisfit, match=r"element 0, .*: has two fields of one name: n, n"):
+        RowEncoder(PAIR).batch([Row("n", "n")(1, "a")])
+
+
 def test_batch_of_no_rows_has_the_schema() -> None:
     batch = RowEncoder(PAIR).batch([])
     assert batch.num_rows == 0 and batch.schema.names == ["n", "name"]

@@ -68,6 +68,16 @@ def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Pa
     assert stored(tmp_path) == list(range(3, 9))
 
 
+def test_large_arrow_types_make_no_difference(spark: Any, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        df = ps.stream_from_publishers(spark, ["a"], lambda *part: pyrs.just(("text", 7)), "s string, n long", len)
+        start(df, tmp_path).awaitTermination()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    assert stored(tmp_path) == [7]
+
+
 def test_the_factory_fails_the_task_by_the_name_of_the_range() -> None:
     def run(factory: Any) -> list[Any]:
         work = RangeTask(factory, Output(RowEncoder(StructType().add("n", LongType())), "UTC", 10), 4)

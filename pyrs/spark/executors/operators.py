@@ -230,14 +230,14 @@ def checked_partitions(partitions: Any) -> Iterable[Any]:
     return partitions
 
 
-def output_of(spark: Any, schema: Any) -> Output:
+def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
     """Return the output of the tasks of a session.
 
     Raises:
         TypeError: ``schema`` is not a schema or has a type that Arrow cannot carry.
         ValueError: it has no column or two columns of one name.
     """
-    encoder = RowEncoder(checked_schema(spark, schema), prefers_large(spark))
+    encoder = RowEncoder(checked_schema(spark, schema), may_be_large and prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)
 

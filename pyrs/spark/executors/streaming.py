@@ -106,7 +106,7 @@ def stream_from_publishers(
     if not callable(start):
         start = checked_offset(start, "start")
     named = named_partitions(checked_partitions(partitions))
-    output = output_of(spark, schema)
+    output = output_of(spark, schema, may_be_large=False)  # a Python Data Source must not return large types
     published = RangeTask(factory, output, checked_natural(prefetch, "prefetch", 1))
     functions = {"latest": latest, "start": start, "limit": _checked_limit(limit)}
     sent = {name: pickled(function, name, _PLANNER) for name, function in functions.items()}

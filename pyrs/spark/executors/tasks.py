@@ -5,10 +5,12 @@ from __future__ import annotations
 import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from itertools import chain
 from pickle import loads
-from threading import Event
+from socket import socketpair
+from threading import Event, Thread
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -19,8 +21,8 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscription
-from pyrs.publishers.deferred import defer, from_callable
-from pyrs.schedulers import default as default_scheduler
+from pyrs.publishers.asynchronous import from_future
+from pyrs.publishers.deferred import defer
 from pyrs.spark.read.partitions import PartitionFailed
 from pyrs.spark.schema.arrow import Shape, with_zone
 from pyrs.spark.schema.rows import RowEncoder
@@ -30,7 +32,6 @@ _GATHER_SECONDS = 0.2
 """The maximum age of the first row of a batch, so that a slow stage does not delay a ``limit``."""
 
 _AHEAD = 32  # elements to request ahead; an element of the stage may be a whole batch
-_CHECK_SECONDS = 0.5
 
 
 class Output(NamedTuple):
@@ -209,23 +210,27 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
     if isinstance(stream.source, IterablePublisher) or not hasattr(select, "poll"):
         yield stream
         return
-    poll, over = select.poll(), Event()
+    poll = select.poll()
     try:
         poll.register(output.fileno(), events)
     except Exception:  # not in a worker, or its output is not a socket
         yield stream
         return
+    ours, theirs = socketpair()
+    poll.register(theirs, select.POLLIN)
+    unneeded: Future[bool] = Future()
 
-    def wait_for_close() -> bool:
-        while not over.is_set():
-            if poll.poll(_CHECK_SECONDS * 1000):
-                break
-        return True  # any element ends take_until
+    def watch() -> None:
+        with theirs:
+            closed = {descriptor for descriptor, _ in poll.poll()}
+            if theirs.fileno() not in closed:
+                unneeded.set_result(True)
 
+    Thread(target=watch, name="pyrs-spark-task", daemon=True).start()
     try:
-        yield stream.take_until(from_callable(wait_for_close).subscribe_on(default_scheduler()))
+        yield stream.take_until(from_future(unneeded))
     finally:
-        over.set()
+        ours.close()  # ends the thread, so that a worker of many short tasks does not collect threads
 
 
 @contextmanager
@@ -251,7 +256,10 @@ def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
     for i, name in enumerate(names):
         wanted = into.field(name).type if name in into.names else None
         kind = wanted if wanted is not None and pyarrow.types.is_nested(wanted) else None
-        arrays.append(pyarrow.array(frame.iloc[:, i], kind, from_pandas=True))
+        try:
+            arrays.append(pyarrow.array(frame.iloc[:, i], kind, from_pandas=True))
+        except Exception as error:  # for example a column of objects of several types
+            raise ValueError(f"column {names[i]!r} of a DataFrame: {error}") from error
     return pyarrow.RecordBatch.from_arrays(arrays, names)
 
 

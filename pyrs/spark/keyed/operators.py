@@ -79,8 +79,9 @@ def apply_by_key(
         TypeError: ``df`` is not a DataFrame, ``key`` is neither a column name nor a list of them, ``stage`` is not
             callable, has an operator whose state cannot be saved or cannot be pickled, or ``schema`` is not a schema or
             has a type that Arrow cannot carry.
-        ValueError: ``df`` is not streaming or has no such column, the schema has no column or two columns of one name,
-            ``as_`` has another value, or the session does not use the RocksDB state store.
+        ValueError: ``df`` is not streaming, has no such column or a name with a dot, ``key`` has a column twice, the
+            schema has no column or two columns of one name, ``as_`` has another value, or the session does not use the
+            RocksDB state store.
         ImportError: protobuf is not installed, or is older than PySpark's messages.
         NotImplementedError: PySpark is older than 4.1, which has the ``transformWithState`` of rows.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
@@ -144,6 +145,12 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
             raise ValueError(f"df has no column {each!r}: its columns are {', '.join(df.columns)}")
     if not keys:
         raise ValueError("key must have a column")
+    dotted = next((name for name in df.columns if "." in name), None)
+    if dotted is not None:
+        raise ValueError(f"df has a column {dotted!r}, which Spark's transformWithState takes for a field: rename it")
+    if len(set(keys)) < len(keys):
+        twice = next(each for each in keys if keys.count(each) > 1)
+        raise ValueError(f"key must have distinct columns, and has {twice!r} more than once")
     return keys
 
 

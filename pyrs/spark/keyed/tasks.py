@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from pyrs.spark.executors.pickling import unpacked
 from pyrs.spark.keyed.stage import KeyedStage
 from pyrs.spark.read.partitions import PartitionFailed
-from pyrs.spark.schema.arrow import Shape
+from pyrs.spark.schema.arrow import Shape, row_class
 from pyrs.spark.schema.rows import RowEncoder
 
 _ROWS = 1_000
@@ -80,8 +80,8 @@ class KeyedTask:
                 self._handle.registerTimer(due)
         if (step.state, due) != (saved, timer):
             self._state.update((step.state, due))
-        for values in batch.to_pylist():
-            yield Row(**values)
+        row = row_class(tuple(batch.schema.names))
+        yield from (tuple.__new__(row, values.values()) for values in batch.to_pylist())
 
     def close(self) -> None:
         """End the task."""

@@ -21,6 +21,7 @@ from pyrs.spark.sessions import is_connect, loopback
 _CONNECT_SECONDS = 15
 _UNKNOWN_BYTES = 1 << 60
 _TOO_LARGE = "spark.driver.maxResultSize"
+_TRACEBACK = "Traceback (most recent call last):"
 _LENGTH = struct.Struct("!i")
 _OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
@@ -74,10 +75,13 @@ def reason_of(error: BaseException) -> str:
     except Exception:  # the JVM has ended
         pass
     lines = text.strip().splitlines()
-    if "Traceback (most recent call last):" in text:  # the text of a Python worker; its last line has the exception
-        lines = [line for line in lines[1:] if line[:1].isalpha()] or lines
-        return lines[-1]
-    return lines[0]
+    ours = next((line for line in lines if _OURS.match(line)), None)
+    if ours is not None:
+        return ours
+    # A Python worker's error ends with the traceback and the message of the exception, which may have several lines.
+    starts = [i for i, line in enumerate(lines) if _TRACEBACK in line]
+    after = lines[starts[-1] + 1 :] if starts else []
+    return next((line for line in after if line[:1].isalpha()), lines[0])
 
 
 class PartitionReader(ABC):

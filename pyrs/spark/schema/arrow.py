@@ -215,7 +215,21 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
-    return iter((_naive(batch, zone).to_pandas(date_as_object=True),)), 1
+    batch = _naive(batch, zone)
+    frame = batch.to_pandas(date_as_object=True)
+    for i, column in enumerate(batch.columns):
+        if column.null_count and pyarrow.types.is_int64(column.type) and not _fits_double(column):
+            frame.isetitem(i, column.to_pandas(integer_object_nulls=True))
+    return iter((frame,)), 1
+
+
+def _fits_double(column: Any) -> bool:
+    """Return whether all integers are exact as doubles, which pandas uses for a column with nulls."""
+    try:
+        column.cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
 
 
 def _naive(batch: Any, zone: str) -> Any:
@@ -230,12 +244,19 @@ def _naive(batch: Any, zone: str) -> Any:
 
 
 def with_zone(batch: Any, zone: str) -> Any:
-    """Return the batch with its naive times interpreted in a zone: the reverse of the conversion for pandas."""
+    """Return the batch with its naive times interpreted in a zone: the reverse of the conversion for pandas.
+
+    As in Spark, a time that occurs twice, when clocks are set back, is the later one.
+    """
     from pyarrow import compute
 
     for i, field in enumerate(batch.schema):
         if pyarrow.types.is_timestamp(field.type) and field.type.tz is None:
-            batch = batch.set_column(i, field.name, compute.assume_timezone(batch.column(i), zone))
+            try:
+                times = compute.assume_timezone(batch.column(i), zone, ambiguous="latest")
+            except pyarrow.ArrowInvalid as error:
+                raise ValueError(f"column {field.name!r}: {error}") from error
+            batch = batch.set_column(i, field.name, times)
     return batch
 
 

@@ -98,6 +98,8 @@ def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequ
             if len(row) != len(names):
                 raise Misfit(index, f"has {len(row)} values, and there are {len(names)} fields: {_fields(schema)}")
             return row
+        if len(set(own)) < len(own):
+            raise Misfit(index, f"has two fields of one name: {', '.join(own)}")
         row = dict(zip(own, row, strict=True))
     if isinstance(row, Mapping):
         unknown = next((name for name in row if name not in names), None)
