@@ -10,6 +10,8 @@ from threading import Condition
 from typing import Any, TypeVar
 from uuid import uuid4
 
+import pyspark
+
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
@@ -30,6 +32,14 @@ _NEED_JVM = {
     "read_stream": "use for_each_frame",
 }
 """The functions that need the JVM of the driver, and what to use without it."""
+_NEED_VERSION = {
+    "read_stream": ((4, 0), "the first with streaming Python Data Sources"),
+    "stream_from_publishers": ((4, 0), "the first with streaming Python Data Sources"),
+    "apply_by_key": ((4, 1), "the first with transformWithState of rows"),
+    "on_restart as a function": ((4, 2), "the first that passes the start of a query"),
+    "events on Spark Connect": ((4, 0), "the first whose listeners run in the client"),
+}
+"""The functions that need a later PySpark than 3.5, and its feature."""
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
@@ -136,6 +146,27 @@ def why_not(spark: Any, function: str = "") -> str | None:
     elif os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
         return "PYSPARK_PIN_THREAD is off: a cancel finds jobs by their tag, which needs pinned threads"
     return "the SparkSession was stopped" if is_stopped(spark) else None
+
+
+def why_too_old(spark: Any, function: str) -> str | None:
+    """Return the reason why this PySpark is too old for a function, None if it is not."""
+    found = pyspark.__version__
+    for call in (function, f"{function} on Spark Connect") if is_connect(spark) else (function,):
+        version, feature = _NEED_VERSION.get(call, ((3, 5), ""))
+        if tuple(int(part) for part in found.split(".")[:2]) < version:
+            return f"{call} needs PySpark {version[0]}.{version[1]}, {feature}, and this is PySpark {found}"
+    return None
+
+
+def check_pyspark(spark: Any, function: str) -> None:
+    """Check that this PySpark has a function.
+
+    Raises:
+        NotImplementedError: it is too old.
+    """
+    reason = why_too_old(spark, function)
+    if reason is not None:
+        raise NotImplementedError(reason)
 
 
 def is_connect(value: Any) -> bool:

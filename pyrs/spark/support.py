@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 from pyrs.spark.executors.shipping import why_no_workers
 from pyrs.spark.keyed.operators import PROTOBUF, why_no_state
 from pyrs.spark.read.partitions import has_fast_path
-from pyrs.spark.sessions import checked_session, is_connect, why_not
-from pyrs.spark.source.streams import why_no_source
+from pyrs.spark.sessions import checked_session, is_connect, why_not, why_too_old
 
 if TYPE_CHECKING:
     from pyrs.jvm import Bridge
@@ -28,6 +27,7 @@ _FUNCTIONS = (
     "read_stream",
     "attach",
 )
+_IN_TASKS = ("apply", "for_each_partition", "from_publishers", "stream_from_publishers")
 _lock = Lock()
 _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 
@@ -49,22 +49,20 @@ def supports(spark: Any) -> dict[str, str]:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
         'ok'
     """
-    reasons = {name: why_not(spark, name) for name in _FUNCTIONS}
+    reasons = {name: why_not(spark, name) or why_too_old(spark, name) for name in _FUNCTIONS}
     answers = {name: "ok" if reason is None else f"no: {reason}" for name, reason in reasons.items()}
     if why_not(spark) is not None:
         return answers
-    answers["apply"] = answers["for_each_partition"] = answers["from_publishers"] = _why_no_workers(spark)
-    missing = why_no_source()
-    answers["stream_from_publishers"] = answers["apply"] if missing is None else f"no: {missing}"
-    stateless = why_no_state(spark)
-    answers["apply_by_key"] = _why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
+    workers = _why_no_workers(spark)
+    answers |= {name: workers for name in _IN_TASKS if reasons[name] is None}
+    if reasons["apply_by_key"] is None:
+        stateless = why_no_state(spark)
+        answers["apply_by_key"] = _why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
     if is_connect(spark):
         return answers
     if not has_fast_path(spark.range(0)):
         slower = "ok, with Spark's public interface: this driver lacks the JVM methods of the faster reader"
         answers["from_dataframe"] = answers["from_stream"] = slower
-    if missing is not None:
-        answers["read_stream"] = f"no: {missing}"
     answers["attach"] = _why_no_bridge(spark)
     return answers
 

@@ -119,10 +119,10 @@ def store(folder: Path, step: str, happen: Callable[[], object]) -> Callable[[An
     return write
 
 
-def start(df: Any, folder: Path, step: str = "", happen: Callable[[], object] = lambda: None) -> Any:
+def start(df: Any, folder: Path, step: str = "", happen: Callable[[], object] = lambda: None, **trigger: Any) -> Any:
     folder.mkdir(exist_ok=True)
-    writer = df.writeStream.foreachBatch(store(folder, step, happen))
-    return writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    writer = df.writeStream.foreachBatch(store(folder, step, happen)).trigger(**trigger or {"availableNow": True})
+    return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 
 
 def stored(folder: Path) -> list[int]:

@@ -18,8 +18,7 @@ from tests.interop.systems.postgresql_server import postgresql
 from tests.spark import cluster
 from tests.spark.killable import TOTAL, stored
 from tests.spark.over_cluster import SPECULATION, SPECULATIVE
-
-pytest.importorskip("pyspark.sql.datasource", reason="one case is read_stream, which needs PySpark 4.0")
+from tests.spark.versions import NEEDED, has_pyspark, needs_pyspark
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
@@ -126,13 +125,20 @@ def run(
     return json.loads(answer)
 
 
+AVAILABLE_NOW = needs_pyspark(4, 2, "trigger(availableNow=True) of a Publisher, until it completes")
 pytestmark = pytest.mark.timeout(3600 if os.environ.get("PYRS_CAMPAIGN") else 300)
 
 
 def cases(*named: Any) -> list[Any]:
-    """Mark the parameters whose case is not part of the short form."""
-    marks = [pytest.mark.campaign]
-    return [each if each[0] in SHORT else pytest.param(*each, marks=marks) for each in named]
+    """Mark the parameters whose case is not part of the short form, or needs a later PySpark."""
+    marked = []
+    for name, *rest in named:
+        marks = [] if name in SHORT else [pytest.mark.campaign]
+        marks += [
+            needs_pyspark(*version, function) for function, version in NEEDED.items() if name.startswith(function)
+        ]
+        marked.append(pytest.param(name, *rest, marks=marks))
+    return marked
 
 
 def test_supports_reports_that_executors_lack_pyrs(results: Any) -> None:
@@ -144,8 +150,9 @@ def test_supports_reports_that_executors_lack_pyrs(results: Any) -> None:
 
 
 def test_all_functions_are_supported_after_ship(results: Any) -> None:
-    others = {name: answer for name, answer in results["ship"].items() if name != "apply_by_key"}
-    assert set(others.values()) == {"ok"}  # apply_by_key also needs the RocksDB state store, which is not the default
+    supported = {name for name, answer in results["ship"].items() if answer == "ok"}
+    expected = {name for name in results["ship"] if has_pyspark(*NEEDED.get(name, (3, 5)))}
+    assert supported == expected - {"apply_by_key"}  # it also needs the RocksDB state store, which is not the default
 
 
 def test_partitions_run_on_both_executors(results: Any) -> None:
@@ -161,12 +168,17 @@ def test_partitions_run_on_both_executors(results: Any) -> None:
         ("events", "QueryStartedEvent"),
         ("for_each_frame", [1000, 499500]),
         ("from_publishers", [list(range(80)), True]),
-        ("read_stream", True),
         ("attach", [0, 1, 2, 3, 4]),
     ),
 )
 def test_function_works_on_executors_without_pyrs(results: Any, function: str, expected: Any) -> None:
     assert results[function] == expected
+
+
+@pytest.mark.campaign
+@AVAILABLE_NOW
+def test_read_stream_works(results: Any) -> None:
+    assert results["read_stream"] is True
 
 
 @pytest.mark.parametrize(
@@ -285,6 +297,7 @@ def test_the_r2dbc_example_stores_its_rows_with_the_executors(results: Any) -> N
 
 
 @pytest.mark.campaign
+@AVAILABLE_NOW
 def test_a_killed_driver_continues_with_checkpoint_and_journal(results: Any) -> None:
     killed, ended, rows = result_of_standalone(results, "a_killed_driver")
     assert (killed, ended) == (-signal.SIGKILL, 0)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from threading import Event
 from typing import Any
 
-import pyspark
 import pytest
 
 import pyrs
@@ -130,16 +129,6 @@ def test_supports_reports_why_a_session_is_refused(spark: Any, monkeypatch: pyte
         ps.events(spark)
     with pytest.raises(TypeError, match="spark must be a SparkSession, not int"):
         ps.supports(3)
-
-
-def test_read_stream_names_the_pyspark_version_that_it_needs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyspark, "__version__", "3.5.7")
-    assert ps.supports(spark)["read_stream"].startswith("no: it needs PySpark 4.0")
-    with pytest.raises(NotImplementedError, match=r"read_stream: it needs PySpark 4\.0, .*this is 3\.5\.7"):
-        ps.read_stream(spark, pyrs.empty(), "n long")
-    monkeypatch.setattr(pyspark, "__version__", "4.1.1")
-    with pytest.raises(NotImplementedError, match=r"on_restart as a function needs PySpark 4\.2"):
-        ps.read_stream(spark, pyrs.empty(), "n long", on_restart=lambda number: pyrs.empty())
 
 
 def test_attach_returns_one_bridge_until_it_is_closed(spark: Any) -> None:

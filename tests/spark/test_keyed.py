@@ -12,7 +12,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
-from pyspark.sql import GroupedData
 
 import pyrs
 from pyrs import spark as ps
@@ -20,10 +19,11 @@ from pyrs.spark.executors import shipping
 from pyrs.spark.keyed.operators import PROTOBUF, _processor
 from tests.spark.jobs import JOB_DEADLINE
 from tests.spark.keyed_events import EVENTS, RESULT, ROCKSDB, expected, in_order, run, stored, totals, write_events
+from tests.spark.versions import needs_pyspark
 from tests.waiting import eventually
 
 pytest.importorskip("pandas")  # supports checks it
-needs_state = pytest.mark.skipif(not hasattr(GroupedData, "transformWithState"), reason="it needs PySpark 4.1")
+needs_state = needs_pyspark(4, 1, "transformWithState of rows")
 
 
 @pytest.fixture
@@ -156,13 +156,6 @@ def test_a_task_without_protobuf_reports_it_before_spark_needs_it(monkeypatch: p
     monkeypatch.setitem(sys.modules, PROTOBUF, None)
     with pytest.raises(ImportError, match=r"the executor's Python, .* cannot import google\.protobuf"):
         processor.init(None)
-
-
-def test_an_older_pyspark_is_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyspark.__version__", "3.5.9")
-    with pytest.raises(NotImplementedError, match=r"needs PySpark 4\.1, .* and this is 3\.5\.9"):
-        ps.apply_by_key(events_of(spark, tmp_path / "events"), "user", totals, RESULT)
-    assert ps.supports(spark)["apply_by_key"].startswith("no: apply_by_key needs PySpark 4.1")
 
 
 @needs_state

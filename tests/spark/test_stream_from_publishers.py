@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
 pytest.importorskip("pandas")
 
-import pyspark
 from pyspark import cloudpickle
 from pyspark.sql.types import LongType, StructType
 
@@ -19,17 +19,18 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executors.tasks import Output, RangeTask
 from pyrs.spark.schema.rows import RowEncoder
+from tests.spark.jobs import JOB_DEADLINE
 from tests.spark.killable import start, stored
-
-SAYS_WHERE = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
+from tests.spark.versions import has_pyspark
+from tests.waiting import eventually
 
 
 def numbers_of(partition: str, start: int, end: int) -> Any:
     return pyrs.range(start, end).map(lambda n: (n,))
 
 
-@pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 availableNow is one batch")
-def test_available_now_reads_all_ranges_in_limited_batches(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"processingTime": "0 seconds"}])
+def test_all_ranges_are_read_in_limited_batches(spark: Any, tmp_path: Path, trigger: dict[str, Any]) -> None:
     metrics = pyrs.Metrics("rows")
     ends = {"a": 5, "b": 3}
 
@@ -39,11 +40,16 @@ def test_available_now_reads_all_ranges_in_limited_batches(spark: Any, tmp_path:
 
     df = ps.stream_from_publishers(spark, ["a", "b"], numbers, "n long", ends.__getitem__, limit=2)
     assert df.isStreaming and df.schema.simpleString() == "struct<n:bigint>"
-    query = start(df, tmp_path)
-    query.awaitTermination()
-    assert stored(tmp_path) == [0, 1, 100, 101, 2, 3, 102, 4]
-    assert [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]] == [4, 3, 1]
-    assert (metrics.elements, metrics.completed) == (8, 5)
+    query = start(df, tmp_path, **trigger)
+    eventually(lambda: len(stored(tmp_path)) == 8 or query.exception(), seconds=JOB_DEADLINE)
+    query.stop()
+    assert query.exception() is None
+    batches = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*.json"))]
+    if "availableNow" in trigger and not has_pyspark(4, 2):
+        assert batches == [[0, 1, 2, 3, 4, 100, 101, 102]], "before Spark 4.2 it is one batch"
+    else:
+        assert batches == [[0, 1, 100, 101], [2, 3, 102], [4]]
+    assert (metrics.elements, metrics.completed) == (8, 5 if len(batches) == 3 else 2)
 
 
 def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Path) -> None:
@@ -60,6 +66,8 @@ def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Pa
         start(df, tmp_path).awaitTermination()
     assert stored(tmp_path) == []
     df = ps.stream_from_publishers(spark, ["a"], numbers_of, "n long", lambda partition: None)
+    if not has_pyspark(4, 2):
+        start(df, tmp_path).awaitTermination()  # the repeated micro-batch is the only one of this query
     with pytest.raises(Exception, match="TypeError: the result of latest for partition 'a' is None"):
         start(df, tmp_path).awaitTermination()
     assert stored(tmp_path) == [3, 4, 5, 6]
@@ -118,10 +126,3 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         stream(latest=lambda partition: lock)
     with pytest.raises(TypeError, match=r"factory cannot be sent to the executors: it captures 'lock', a RLock"):
         stream(factory=lambda partition, start, end: lock)
-
-
-def test_an_older_pyspark_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyspark, "__version__", "3.5.7")
-    assert ps.supports(spark)["stream_from_publishers"].startswith("no: it needs PySpark 4.0")
-    with pytest.raises(NotImplementedError, match=r"stream_from_publishers: it needs PySpark 4\.0, .*this is 3\.5\.7"):
-        ps.stream_from_publishers(spark, ["a"], numbers_of, "n long", len)

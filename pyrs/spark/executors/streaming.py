@@ -13,8 +13,7 @@ from pyrs.spark.executors.operators import AHEAD, checked_partitions, output_of,
 from pyrs.spark.executors.pickling import packed, pickled
 from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.executors.tasks import RangeTask
-from pyrs.spark.sessions import checked_session
-from pyrs.spark.source.streams import why_no_source
+from pyrs.spark.sessions import check_pyspark, checked_session
 
 _PLANNER = "Spark's planner"
 _numbers = count(1)
@@ -98,9 +97,7 @@ def stream_from_publishers(
         >>> df = stream_from_publishers(spark, ["oslo", "rome"], orders, schema, latest)    # doctest: +SKIP
     """
     checked_session(spark)
-    reason = why_no_source()
-    if reason is not None:
-        raise NotImplementedError(f"stream_from_publishers: {reason}")
+    check_pyspark(spark, "stream_from_publishers")
     checked_callable(factory, "factory")
     checked_callable(latest, "latest")
     if not callable(start):

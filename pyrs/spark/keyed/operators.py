@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-import pyspark
-
 from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher
 from pyrs.spark.executors.pickling import packed
@@ -16,7 +14,7 @@ from pyrs.spark.keyed.stage import KeyedStage
 from pyrs.spark.keyed.tasks import KeyedWork
 from pyrs.spark.schema.arrow import arrow_schema, checked_shape, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import checked_dataframe
+from pyrs.spark.sessions import check_pyspark, checked_dataframe
 from pyrs.stream.stream import Stream
 
 PROTOBUF = "google.protobuf"
@@ -94,6 +92,7 @@ def apply_by_key(
         >>> apply_by_key(orders, "customer", totals, "total double").writeStream    # doctest: +SKIP
     """
     checked_dataframe(df, streaming=None)
+    check_pyspark(df, "apply_by_key")
     keys = _checked_keys(df, key)
     chain = KeyedStage(checked_callable(stage, "stage"))
     if as_ not in _SHAPES:
@@ -119,9 +118,6 @@ def apply_by_key(
 
 def why_no_state(spark: Any) -> Exception | None:
     """Return the error of a session that cannot keep state for ``apply_by_key``, None if it can."""
-    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 1):
-        needs = "apply_by_key needs PySpark 4.1, which has the transformWithState of rows"
-        return NotImplementedError(f"{needs}, and this is {pyspark.__version__}")
     try:
         import_module("pyspark.sql.streaming.proto.StateMessage_pb2")
     except Exception as error:  # also protobuf's VersionError, if it is too old

@@ -10,7 +10,7 @@ from pyrs import schedulers
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_natural
 from pyrs.publishers.creating import Emitter, created
-from pyrs.spark.sessions import checked_session, in_background, is_stopped
+from pyrs.spark.sessions import check_pyspark, checked_session, in_background, is_stopped
 from pyrs.stream.stream import Stream
 
 _BOUNDED = (Overflow.DROP_OLDEST, Overflow.DROP_LATEST, Overflow.LATEST, Overflow.ERROR)
@@ -39,11 +39,13 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
     Raises:
         TypeError: ``spark`` is not a SparkSession, or another argument has a wrong type.
         ValueError: buffer is less than 1, or overflow has another value.
+        NotImplementedError: the session is one of Spark Connect, and PySpark is older than 4.0.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     Rules: 1.1, 1.3, 3.5, 3.9.
     """
     checked_session(spark)
+    check_pyspark(spark, "events")
     strategy = checked_overflow(overflow, *_BOUNDED)
     capacity = checked_natural(buffer, "buffer", 1)
 

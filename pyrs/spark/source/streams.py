@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import pyspark
-
 from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import checked_session
+from pyrs.spark.sessions import check_pyspark, checked_session
 from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
@@ -109,9 +107,7 @@ def read_stream(
         ... # doctest: +SKIP
     """
     context = checked_session(spark, "read_stream").sparkContext
-    reason = why_no_source()
-    if reason is not None:
-        raise NotImplementedError(f"read_stream: {reason}")
+    check_pyspark(spark, "read_stream")
     checked_publisher(publisher, "publisher")
     rows = checked_natural(max_rows, "max_rows", 1)
     if as_ not in ("rows", "arrow"):
@@ -127,8 +123,8 @@ def read_stream(
     if not callable(on_restart):
         if on_restart not in ("fail", "new-epoch"):
             raise ValueError(f"on_restart must be 'fail', 'new-epoch' or a function, not {on_restart!r}")
-    elif _version() < (4, 2) and journal is None:
-        raise NotImplementedError("on_restart as a function needs PySpark 4.2, which says where a query begins")
+    elif journal is None:
+        check_pyspark(spark, "on_restart as a function")
     if not isinstance(journal, (str, PathLike, type(None))):
         raise TypeError(f"journal must be the path of a folder, not {type(journal).__name__}")
     schema = checked_schema(spark, schema)
@@ -167,14 +163,3 @@ def _opened(folder: str) -> Journal:
     if before is not None and not before.is_asked:
         before.close()
     return Journal(path)
-
-
-def why_no_source() -> str | None:
-    """Return the reason why this PySpark cannot read a Publisher, None if it can."""
-    if _version() >= (4, 0):
-        return None
-    return f"it needs PySpark 4.0, the first with streaming Python Data Sources, and this is {pyspark.__version__}"
-
-
-def _version() -> tuple[int, ...]:
-    return tuple(int(part) for part in pyspark.__version__.split(".")[:2])
