@@ -116,8 +116,8 @@ def test_arguments_are_validated(rocksdb: Any, tmp_path: Path) -> None:
             ps.apply_by_key(**{"df": df, "key": "user", "stage": totals, "schema": RESULT, **given})
 
 
-def test_the_state_store_is_required(rocksdb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyspark.__version__", "4.1.0")
+@needs_state
+def test_the_state_store_is_required(rocksdb: Any, tmp_path: Path) -> None:
     rocksdb.conf.set(ROCKSDB[0], ROCKSDB[1].replace("RocksDB", "HDFSBacked"))
     df = events_of(rocksdb, tmp_path / "events")
     with pytest.raises(ValueError, match=r'needs Spark.s RocksDB state store: spark.conf.set\("spark'):
