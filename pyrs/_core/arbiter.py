@@ -106,8 +106,9 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
             super()._resume_after(error)
 
     def _work(self) -> None:
-        upcoming, self._upcoming = self._upcoming, None
-        if upcoming is not None:
+        upcoming = self._upcoming
+        if upcoming is not None:  # None is not stored again: another thread may just have switched
+            self._upcoming = None
             attach_safely(*upcoming)
 
     def _on_request(self, n: int) -> None:

@@ -184,7 +184,8 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 self._unbounded = False
                 self._subscriptions = more
                 self._update_unbounded()
-                self._has_illegal_request |= subscription._illegal is not None  # in on_subscribe
+                if subscription._illegal is not None:  # in on_subscribe; no |=, which would overwrite another thread's
+                    self._has_illegal_request = True
                 return
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:

@@ -249,7 +249,11 @@ class _SwitchMapRun(Coordinator[Any]):
         while not self._interrupted:
             all_came = outer.ended  # read before the element, which is then the last one
             if outer.newest:
-                self._switch_for(outer.newest.popleft())
+                try:
+                    newest = outer.newest.popleft()
+                except IndexError:
+                    continue  # upstream replaces it at this moment, and wakes the drain loop then
+                self._switch_for(newest)
                 continue
             if all_came and outer.error is not None:
                 self._end_with(outer.take_error())

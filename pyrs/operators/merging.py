@@ -168,7 +168,7 @@ class _FlatMapRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._outer.cancel()
-        for inner in tuple(self._inners):
+        for inner in self._inners.copy():  # atomic: the outer stream's thread may add one
             inner.cancel()
             self._drop(inner.error)
         for error in (self._outer.error, *(self._delayed_errors or ())):

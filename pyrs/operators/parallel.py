@@ -158,7 +158,7 @@ class _RailDispatcher(Dispatcher):
         ended = self.outer_run.ended
         super().downstream_cancelled()
         if not ended:  # rails without a Subscriber are not cancelled by the merge
-            for rail in tuple(self._rails):
+            for rail in self._rails.copy():  # atomic: upstream's thread may rotate them
                 self.leave(rail)
 
 

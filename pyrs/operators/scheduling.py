@@ -159,10 +159,12 @@ class Crossing(Coordinator[Any]):
         return self._again and not self._more
 
     def _after_drain(self) -> None:
-        more, self._more = self._more, False
-        if more and self._live:
+        if not self._more:  # False is not stored again: the next drain may be running on another thread
+            return
+        self._more = False
+        if self._live:
             self.wake()  # after the tasks that wait for the thread
-        elif more:
+        else:
             self.wake_here()  # a cancel came while the drain loop was running
 
     def _refused(self, error: RuntimeError) -> None:

@@ -229,6 +229,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     def _leave(self) -> None:
         with self._changed:
             self._log.leave()
+            self._changed.notify_all()  # on_element may have made a condition of await_until true
 
     def _summary(self) -> str:
         with self._changed:

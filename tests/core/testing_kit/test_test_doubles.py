@@ -15,7 +15,7 @@ import pytest
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
 from tests.core.testing_kit.failing import fails
-from tests.waiting import DEADLINE, run_on_threads
+from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 
 @pytest.mark.parametrize("module", ["", ".publisher", ".subscriber", ".verifier"])
@@ -101,6 +101,25 @@ class TestTestSubscriber:
             with pytest.raises(pyrs.NullSignal):
                 getattr(subscriber, signal)(None)
         assert len([line for line in subscriber.violations if "2.13" in line]) == 3
+
+    def test_await_until_sees_condition_that_on_element_makes_true(self) -> None:
+        looked, done = threading.Event(), threading.Event()
+
+        def condition() -> bool:
+            result = done.is_set()
+            if subscriber.elements:
+                looked.set()
+            return result
+
+        def on_element(_: Any, element: int) -> None:
+            assert looked.wait(DEADLINE)  # the waiting thread has evaluated the condition after this element arrived
+            done.set()
+
+        publisher: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=on_element)
+        publisher.subscribe(subscriber)
+        with on_threads(lambda: subscriber.await_until(condition, "the condition", 4 * DEADLINE)):
+            publisher.next(1)  # the only signal
 
     def test_signals_in_a_failure_message_are_bounded(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(None, timeout=0.0)
