@@ -148,12 +148,16 @@ def test_a_checkpoint_of_another_source_is_refused() -> None:
         asked.after({"sequence": 3}, True)  # type: ignore[dict-item]
 
 
+def source_of(functions: dict[str, Any]) -> Any:
+    sent = {name: cloudpickle.dumps(function) for name, function in functions.items()}
+    source = _source("name", StructType(), {"1": 1}, sent, lambda part: iter([part]))({})  # type: ignore[call-arg]
+    return cloudpickle.loads(cloudpickle.dumps(source))
+
+
 def test_a_pickled_reader_plans_and_reads_ranges() -> None:
     limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 passes limits")
     functions = {"latest": lambda partition: 5, "start": 0, "limit": 3}
-    sent = {name: cloudpickle.dumps(function) for name, function in functions.items()}
-    source = _source("name", StructType(), {"1": 1}, sent, lambda part: iter([part]))({})  # type: ignore[call-arg]
-    reader = cloudpickle.loads(cloudpickle.dumps(source)).streamReader(None)
+    reader = source_of(functions).streamReader(None)
     assert reader.initialOffset() == INITIAL
     assert reader.reportLatestOffset() is None
     first = reader.latestOffset(INITIAL, reader.getDefaultReadLimit())
@@ -163,6 +167,16 @@ def test_a_pickled_reader_plans_and_reads_ranges() -> None:
     everything = reader.latestOffset(INITIAL, limits.ReadAllAvailable())
     (part,) = reader.partitions(INITIAL, everything)
     assert list(cloudpickle.loads(cloudpickle.dumps(reader.read))(part)) == [(1, 0, 5)]
+
+
+def test_the_initial_offset_may_be_requested_after_the_first_micro_batch() -> None:
+    """Spark before 4.2 does so in a query with a new checkpoint."""
+    ends = iter([9, 12])
+    functions = {"latest": lambda partition: next(ends), "start": 0, "limit": 2}
+    reader = source_of(functions).streamReader(None)
+    assert reader.latestOffset()["next"] == {"1": 9}
+    assert reader.initialOffset() == INITIAL
+    assert reader.latestOffset()["next"] == {"1": 11}
 
 
 def test_partitions_are_named_by_their_json() -> None:

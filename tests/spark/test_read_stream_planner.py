@@ -355,6 +355,17 @@ def test_a_planner_without_a_start_offset_remembers_it(
     publisher.await_requested(9)
 
 
+def test_the_initial_offset_may_be_requested_after_the_first_batch(driver: Callable[..., Driver]) -> None:
+    """Spark before 4.2 does so in a query with a new checkpoint."""
+    made = driver(rows_of(range(20)))
+    assert [made.planner().plan(), made.planners[0].plan()] == [[0, 1, 2], [3, 4, 5]]
+    planner = made.planner()
+    end = planner.reader.latestOffset()
+    assert planner.rows(planner.reader.initialOffset(), end) == [3, 4, 5, 6, 7, 8]
+    later = planner.reader.latestOffset()
+    assert planner.rows(end, later) == [9]
+
+
 def test_a_full_disk_fails_the_query_which_can_continue(
     driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
