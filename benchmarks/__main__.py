@@ -42,7 +42,7 @@ CORE_NAMES = (
     "parallel",
     "import",
 )
-SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers", "read-stream")
+SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers", "read-stream", "read-stream-arrow")
 TABLES = {"core": CORE_NAMES, "bridge": tuple(row.name for row in ROWS), "spark": SPARK_NAMES}
 
 
