@@ -170,8 +170,10 @@ def _source(
             return self._offsets
 
         def initialOffset(self) -> Any:  # noqa: N802
-            self._position = {"first": {}, "next": {}}
-            return self._position
+            initial: Any = {"first": {}, "next": {}}
+            if self._position is None:  # Spark before 4.2 requests it after the first micro-batch has been planned
+                self._position = initial
+            return initial
 
         def getDefaultReadLimit(self) -> Any:  # noqa: N802
             return ReadMaxRows(1)  # its number has no effect: it only differs from the limit of Trigger.Once

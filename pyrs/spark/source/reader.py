@@ -33,8 +33,10 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             return {}  # an executor needs no state
 
         def initialOffset(self) -> Any:  # noqa: N802
-            self._position = self._request_json("initial")
-            return self._position
+            initial = self._request_json("initial")
+            if self._position is None:  # Spark before 4.2 requests it after the first micro-batch has been planned
+                self._position = initial
+            return initial
 
         def getDefaultReadLimit(self) -> Any:  # noqa: N802
             return ReadMaxRows(max_rows)
