@@ -372,7 +372,9 @@ class _UpstreamCalls(DrainLoop):
 
     def _work(self) -> None:
         self._again = False
-        source, self._source = self._source, None
+        source = self._source
+        if source is not None:  # None is not stored again: another thread may just have called subscribe
+            self._source = None
         if source is not None and self._owner._live:
             if not self._owner.pulled:
                 with self._owner._lock:

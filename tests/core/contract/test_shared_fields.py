@@ -15,7 +15,7 @@ from pyrs import schedulers
 from pyrs.aio.subscribers import QueueingSubscriber
 from pyrs.operators.combining import Concat
 from pyrs.operators.flattening import SwitchMap
-from pyrs.operators.scheduling import Crossing, PublishOn
+from pyrs.operators.scheduling import Crossing, PublishOn, SubscribeOn
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Hidden
 from tests.waiting import DEADLINE
@@ -110,6 +110,14 @@ def test_publish_on_continues_on_second_thread_while_first_thread_leaves_drain_l
     while tasks:
         tasks.popleft()()
     assert subscriber.elements == [*range(501)]
+
+
+def test_subscribe_on_subscribes_while_task_of_earlier_request_runs() -> None:
+    source = TestPublisher[int]()
+    run: Any = SubscribeOn(source, schedulers.inline()).run(TestSubscriber[int](0))
+    after_next_read(run._calls, "_source", lambda: run._calls.subscribe(source))
+    run._calls.request(3)
+    source.await_requested(3)
 
 
 def test_switch_map_waits_for_element_that_replaces_one_it_has_seen() -> None:
