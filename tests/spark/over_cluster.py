@@ -1,7 +1,7 @@
 """Run the functions of pyrs.spark on a cluster whose executors lack pyrs, kill executors, and print the results.
 
 Arguments: the URL of the master, a folder that all processes share, settings of the session as ``name=value``, and
-names of cases. Without names, every case runs that needs no additional settings.
+names of cases. Without names, all cases run that need no additional settings.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tests.interop.systems.recipes import load_recipe
 from tests.spark import keyed_events
 
 RESULTS: dict[str, Any] = {}
-# In the order of their definition. Cases that kill an executor are not adjacent, so that its replacement can start.
+# Cases run in the order of their definition. Those that kill an executor are not adjacent, so it can be replaced.
 CASES: dict[str, Callable[[Any, Path], None]] = {}
-SPECULATIVE = ("speculative_for_each_partition", "speculative_apply", "speculative_from_dataframe")
+SPECULATIVE = ("for_each_partition_with_speculation", "apply_with_speculation", "from_dataframe_with_speculation")
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
@@ -46,7 +46,7 @@ DEADLINE_SECONDS = 100
 ROWS, PARTITIONS = 4000, 4
 
 
-def recorded(function: Callable[[Any, Path], Any]) -> Callable[[Any, Path], None]:
+def case(function: Callable[[Any, Path], Any]) -> Callable[[Any, Path], None]:
     def run(spark: Any, folder: Path) -> None:
         began = time.monotonic()
         try:
@@ -90,7 +90,7 @@ def kill_executor(worker: bool = False) -> None:
     time.sleep(60)
 
 
-def killing_batches(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def kill_in_batches(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def check_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -100,7 +100,7 @@ def killing_batches(marker: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return check_batches
 
 
-def await_end_of(pid: int) -> bool:
+def await_exit(pid: int) -> bool:
     """Wait until a process ends; return whether it has ended before the deadline."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
@@ -112,40 +112,40 @@ def has_each_number_once(elements: list[int]) -> bool:
     return sorted(elements) == list(range(ROWS))
 
 
-@recorded
-def before_shipping(spark: Any, folder: Path) -> Any:
+@case
+def supports_before_ship(spark: Any, folder: Path) -> Any:
     return [ps.supports(spark)[name] for name in ("apply", "for_each_partition", "from_dataframe")]
 
 
-@recorded
+@case
 def ship(spark: Any, folder: Path) -> Any:
     ps.ship(spark)
     return ps.supports(spark)
 
 
-@recorded
-def working_folders(spark: Any, folder: Path) -> Any:
+@case
+def list_working_folders(spark: Any, folder: Path) -> Any:
     def working_folder(rows: Any) -> Any:
         return rows.map(lambda _: (os.path.realpath("."),))
 
     return sorted({row.folder for row in ps.apply(numbers(spark), working_folder, "folder string").collect()})
 
 
-@recorded
+@case
 def from_dataframe(spark: Any, folder: Path) -> Any:
     frame = numbers(spark).selectExpr("id", "cast(id as string) text", "timestamp_seconds(id) time")
     return ps.from_dataframe(frame).collect(timeout=DEADLINE_SECONDS) == frame.collect()
 
 
-@recorded
+@case
 def from_dataframe_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker = folder / "killed-1"
-    frame = numbers(spark).mapInArrow(killing_batches(marker), "id long")
+    frame = numbers(spark).mapInArrow(kill_in_batches(marker), "id long")
     rows = ps.from_dataframe(frame, "tuples").collect(timeout=DEADLINE_SECONDS)
     return marker.exists() and has_each_number_once([n for (n,) in rows])
 
 
-@recorded
+@case
 def from_stream(spark: Any, folder: Path) -> Any:
     (folder / "in").mkdir()
     (folder / "in" / "rows.json").write_text("".join(f'{{"n": {n}}}\n' for n in range(100)))
@@ -158,7 +158,7 @@ def from_stream(spark: Any, folder: Path) -> Any:
     return received == list(range(100))
 
 
-@recorded
+@case
 def for_each_frame(spark: Any, folder: Path) -> Any:
     sums: list[int] = []
     rows = pyrs.range(1000).map(lambda n: (n,))
@@ -166,7 +166,7 @@ def for_each_frame(spark: Any, folder: Path) -> Any:
     return [single.block(timeout=DEADLINE_SECONDS), sum(sums)]
 
 
-@recorded
+@case
 def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker = folder / "killed-2"
 
@@ -177,7 +177,7 @@ def apply_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     return marker.exists() and has_each_number_once([row.id for row in rows])
 
 
-@recorded
+@case
 def from_publishers(spark: Any, folder: Path) -> Any:
     """Return the numbers, and whether every one was created outside the driver."""
     driver = os.getpid()
@@ -189,7 +189,7 @@ def from_publishers(spark: Any, folder: Path) -> Any:
     return [[row.n for row in rows], all(row.elsewhere for row in rows)]
 
 
-def through_the_jvm(elements: Any) -> Any:
+def send_through_jvm(elements: Any) -> Any:
     """Send elements through a JVM of this process; return each with the process id and the start time of the JVM."""
     from pyrs import jvm
 
@@ -203,16 +203,16 @@ def through_the_jvm(elements: Any) -> Any:
     return pyrs.using(lambda: jvm.launch(jvm_options=JVM_OPTIONS, packages=REACTOR), pairs)
 
 
-@recorded
-def the_bridge_on_the_executors(spark: Any, folder: Path) -> Any:
+@case
+def use_bridge_on_executors(spark: Any, folder: Path) -> Any:
     """Return whether each row arrived once, the number of processes, and the number of their JVMs."""
     size = ROWS // PARTITIONS
 
     def stage(rows: Any) -> Any:
-        return through_the_jvm(rows.map(lambda row: row.id))
+        return send_through_jvm(rows.map(lambda row: row.id))
 
     def range_from(first: int) -> Any:
-        return through_the_jvm(pyrs.range(first, first + size))
+        return send_through_jvm(pyrs.range(first, first + size))
 
     rows = ps.apply(numbers(spark), stage, "n long, process string").collect()
     more = ps.from_publishers(spark, range(0, ROWS, size), range_from, "n long, process string").collect()
@@ -221,8 +221,8 @@ def the_bridge_on_the_executors(spark: Any, folder: Path) -> Any:
     return [complete, len({process.split()[0] for process in processes}), len(processes)]
 
 
-@recorded
-def a_bridge_for_each_partition(spark: Any, folder: Path) -> Any:
+@case
+def use_bridge_in_for_each_partition(spark: Any, folder: Path) -> Any:
     """Return the number of consumed rows, and the elements that the JVMs of the executors stored."""
     stored = folder / "stored-by-the-jvm"
     stored.mkdir()
@@ -254,7 +254,7 @@ def a_bridge_for_each_partition(spark: Any, folder: Path) -> Any:
     return [count, sorted(n for file in stored.iterdir() for n in json.loads(file.read_text()))]
 
 
-@recorded
+@case
 def from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker, size = folder / "killed-3", ROWS // PARTITIONS
 
@@ -265,8 +265,8 @@ def from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     return marker.exists() and has_each_number_once([row.n for row in rows])
 
 
-@recorded
-def a_package_that_is_missing(spark: Any, folder: Path) -> Any:
+@case
+def launch_with_missing_package(spark: Any, folder: Path) -> Any:
     """Return the message of the error that a missing package causes."""
 
     def launch(_: int) -> Any:
@@ -280,7 +280,7 @@ def a_package_that_is_missing(spark: Any, folder: Path) -> Any:
         return str(error)
 
 
-@recorded
+@case
 def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
     source = spark.readStream.schema("n long").json(str(folder / "in"))
     single = ps.for_each_partition(
@@ -289,7 +289,7 @@ def streaming_for_each_partition(spark: Any, folder: Path) -> Any:
     return single.block(timeout=DEADLINE_SECONDS)
 
 
-@recorded
+@case
 def apply_by_key_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     """Kill an executor in the second batch; return whether the rows equal those of the same stage in the driver."""
     given, results, marker = folder / "keyed-events", folder / "keyed-results", folder / "killed-5"
@@ -315,7 +315,7 @@ def apply_by_key_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     return marker.exists() and keyed_events.stored(results) == keyed_events.expected(given) != []
 
 
-@recorded
+@case
 def events(spark: Any, folder: Path) -> Any:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
@@ -326,7 +326,7 @@ def events(spark: Any, folder: Path) -> Any:
     return type(subscriber.elements[0]).__name__
 
 
-@recorded
+@case
 def read_stream(spark: Any, folder: Path) -> Any:
     frame = ps.read_stream(spark, pyrs.range(ROWS).map(lambda n: (n,)), "n long", journal=str(folder / "journal"))
     writer = frame.writeStream.format("parquet").option("checkpointLocation", str(folder / "c3"))
@@ -335,7 +335,7 @@ def read_stream(spark: Any, folder: Path) -> Any:
     return has_each_number_once([row.n for row in spark.read.parquet(str(folder / "out")).collect()])
 
 
-@recorded
+@case
 def stream_from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     marker, size = folder / "killed-7", ROWS // PARTITIONS
     rows: list[int] = []
@@ -350,7 +350,7 @@ def stream_from_publishers_with_a_killed_executor(spark: Any, folder: Path) -> A
     return query.awaitTermination(DEADLINE_SECONDS) and marker.exists() and has_each_number_once(rows)
 
 
-def delivered_to_subscribers(
+def deliver_to_subscribers(
     spark: Any, received: Path, disturb: Callable[[int, Path], object]
 ) -> tuple[int, bool, list[int]]:
     """Return the number of consumed rows, whether all were delivered, and the partitions with repeated rows."""
@@ -381,9 +381,9 @@ def delivered_to_subscribers(
     return count, delivered.keys() == set(range(ROWS)), sorted(repeated)
 
 
-@recorded
+@case
 def for_each_partition_with_a_killed_executor(spark: Any, folder: Path) -> Any:
-    return delivered_to_subscribers(spark, folder / "received", kill_once)
+    return deliver_to_subscribers(spark, folder / "received", kill_once)
 
 
 def hang_once(number: int, marker: Path) -> None:
@@ -393,9 +393,9 @@ def hang_once(number: int, marker: Path) -> None:
         time.sleep(DEADLINE_SECONDS)
 
 
-@recorded
-def speculative_for_each_partition(spark: Any, folder: Path) -> Any:
-    return delivered_to_subscribers(spark, folder / "speculative", hang_once)
+@case
+def for_each_partition_with_speculation(spark: Any, folder: Path) -> Any:
+    return deliver_to_subscribers(spark, folder / "speculative", hang_once)
 
 
 def numbers_with_a_hung_task(spark: Any, marker: Path) -> Any:
@@ -414,13 +414,13 @@ def are_from_second_attempt(rows: Any) -> bool:
     return has_each_number_once([number for number, _ in rows]) and attempts == {1}
 
 
-@recorded
-def speculative_apply(spark: Any, folder: Path) -> Any:
+@case
+def apply_with_speculation(spark: Any, folder: Path) -> Any:
     return are_from_second_attempt(numbers_with_a_hung_task(spark, folder / "hung-1").collect())
 
 
-@recorded
-def speculative_from_dataframe(spark: Any, folder: Path) -> Any:
+@case
+def from_dataframe_with_speculation(spark: Any, folder: Path) -> Any:
     return are_from_second_attempt(
         ps.from_dataframe(numbers_with_a_hung_task(spark, folder / "hung-2"), "tuples").collect(
             timeout=DEADLINE_SECONDS
@@ -428,8 +428,8 @@ def speculative_from_dataframe(spark: Any, folder: Path) -> Any:
     )
 
 
-@recorded
-def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
+@case
+def use_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     """Return whether each row arrived once, and whether the Python worker of the killed executor has ended."""
     marker, workers = folder / "killed-4", folder / "workers"
     workers.mkdir()
@@ -437,26 +437,26 @@ def the_bridge_with_a_killed_executor(spark: Any, folder: Path) -> Any:
     def stage(rows: Any) -> Any:
         context = TaskContext.get()
         (workers / f"{context.partitionId()}-{context.attemptNumber()}").write_text(str(os.getpid()))
-        return through_the_jvm(rows.map(lambda row: row.id)).do_on_next(lambda pair: kill_once(pair[0], marker))
+        return send_through_jvm(rows.map(lambda row: row.id)).do_on_next(lambda pair: kill_once(pair[0], marker))
 
     rows = ps.apply(numbers(spark), stage, "n long, process string").collect()
     killed = int((workers / "1-0").read_text())
-    return [marker.exists() and has_each_number_once([row.n for row in rows]), await_end_of(killed)]
+    return [marker.exists() and has_each_number_once([row.n for row in rows]), await_exit(killed)]
 
 
-@recorded
-def rows_that_bypass_the_driver(spark: Any, folder: Path) -> Any:
+@case
+def measure_task_results(spark: Any, folder: Path) -> Any:
     """Return the size of the rows, of the task results of a copy to files, and of the task results of a collect."""
     rows, size, length = 8000, 1000, 1000
 
     def random_rows(first: int) -> Any:
-        return through_the_jvm(pyrs.range(first, first + size)).map(
+        return send_through_jvm(pyrs.range(first, first + size)).map(
             lambda pair: (pair[0], os.urandom(length // 2).hex())
         )
 
     frame = ps.apply(
         ps.from_publishers(spark, range(0, rows, size), random_rows, "n long, text string"),
-        unchanged,
+        identity,
         "n long, text string",
     )
     copied = result_size(spark, lambda: frame.write.parquet(str(folder / "copied")))
@@ -464,7 +464,7 @@ def rows_that_bypass_the_driver(spark: Any, folder: Path) -> Any:
     return [rows * length, copied, collected]
 
 
-def unchanged(rows: Any) -> Any:
+def identity(rows: Any) -> Any:
     return rows
 
 
@@ -479,7 +479,7 @@ def result_size(spark: Any, run: Callable[[], object]) -> int:
     return sum(store.lastStageAttempt(stage).resultSize() for stage in stages)
 
 
-@recorded
+@case
 def throughput(spark: Any, folder: Path) -> Any:
     """Return the seconds for Publishers in the JVMs of the executors that delay each element by 40 ms."""
 
@@ -502,7 +502,7 @@ def throughput(spark: Any, folder: Path) -> Any:
     return seconds([75] * 8)
 
 
-@recorded
+@case
 def postgresql(spark: Any, folder: Path) -> Any:
     """Run the recipe twice; return the number of totals that each run has written, and the totals."""
     database = json.loads((folder / "database.json").read_text())
@@ -519,8 +519,8 @@ def postgresql(spark: Any, folder: Path) -> Any:
     return [*written, sql(recipe.rows, "SELECT customer, total FROM totals ORDER BY customer")]
 
 
-@recorded
-def a_partition_that_fails(spark: Any, folder: Path) -> Any:
+@case
+def fail_partition(spark: Any, folder: Path) -> Any:
     frame = spark.sql("select if(id = 3, raise_error('planned failure'), id) from range(0, 4, 1, 4)")
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(frame, "tuples").subscribe(subscriber)
@@ -528,14 +528,14 @@ def a_partition_that_fails(spark: Any, folder: Path) -> Any:
     return [error.partition, [n for (n,) in subscriber.elements]]
 
 
-@recorded
+@case
 def attach(spark: Any, folder: Path) -> Any:
     with ps.attach(spark) as bridge:
         return bridge.from_jvm(bridge.to_jvm(pyrs.range(5))).collect(timeout=DEADLINE_SECONDS)
 
 
-@recorded
-def a_stage_that_fails(spark: Any, folder: Path) -> Any:
+@case
+def fail_stage(spark: Any, folder: Path) -> Any:
     """Return the message of the error, and the number of attempts of the task."""
     attempts = folder / "attempts"
     attempts.mkdir()
@@ -550,8 +550,8 @@ def a_stage_that_fails(spark: Any, folder: Path) -> Any:
         return [str(error), len(list(attempts.iterdir()))]
 
 
-@recorded
-def a_lost_worker(spark: Any, folder: Path) -> Any:
+@case
+def lose_worker(spark: Any, folder: Path) -> Any:
     if not spark.sparkContext.master.startswith("spark://"):
         return "not tested: the workers are threads of the driver"
     marker = folder / "killed-worker"
@@ -583,9 +583,9 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
-        for name, case in CASES.items():
+        for name, run in CASES.items():
             if name in chosen or not (chosen or name in WITH_SETTINGS):
-                case(spark, folder)
+                run(spark, folder)
     finally:
         spark.stop()
     print("RESULTS", json.dumps(RESULTS))

@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 # The cases of `make test`. `make test-all` and `make test-cluster` run all of them, here and on a standalone master.
 SHORT = (
-    "before_shipping",
+    "supports_before_ship",
     "ship",
-    "working_folders",
+    "list_working_folders",
     "from_dataframe",
     "for_each_frame",
     "apply_with_a_killed_executor",
-    "the_bridge_on_the_executors",
+    "use_bridge_on_executors",
     "stream_from_publishers_with_a_killed_executor",
     "attach",
 )
@@ -45,7 +45,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     with cluster.standalone(folder, python) as url:
         found = run(url, folder, python, ("ship", *SPECULATIVE), SPECULATION)
         found |= {f"throughput_of_{workers}": throughput(url, folder, python, workers) for workers in (1, 2)}
-        found |= {"a_killed_driver": killed_and_restarted(url, folder / "stored", python)}
+        found |= {"killed_driver": killed_and_restarted(url, folder / "stored", python)}
         found |= over_postgresql(url, folder, python)
         found |= example("r2dbc_to_spark", url, python, {"out": folder / "readings"})
         return found | run(url, folder, python)  # last, because it kills a worker
@@ -142,7 +142,7 @@ def cases(*named: Any) -> list[Any]:
 
 
 def test_supports_reports_that_executors_lack_pyrs(results: Any) -> None:
-    apply, for_each_partition, from_dataframe = results["before_shipping"]
+    apply, for_each_partition, from_dataframe = results["supports_before_ship"]
     assert apply == for_each_partition
     assert apply.startswith("no: the executor's Python, ") and "cannot import pyrs" in apply
     assert "ps.ship(spark) sends the package" in apply
@@ -156,7 +156,7 @@ def test_all_functions_are_supported_after_ship(results: Any) -> None:
 
 
 def test_partitions_run_on_both_executors(results: Any) -> None:
-    assert len(results["working_folders"]) == 2
+    assert len(results["list_working_folders"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -204,47 +204,47 @@ def test_a_killed_executor_delivers_only_its_partition_again(results: Any) -> No
 
 @pytest.mark.campaign
 def test_a_failing_task_is_tried_four_times(results: Any) -> None:
-    error, attempts = results["a_stage_that_fails"]
+    error, attempts = results["fail_stage"]
     assert "PartitionFailed: partition 0: ZeroDivisionError" in error
     assert attempts == 4
 
 
 @pytest.mark.campaign
 def test_a_partition_that_fails_is_named_after_the_rows_before_it(results: Any) -> None:
-    assert results["a_partition_that_fails"] == [3, [0, 1, 2]]
+    assert results["fail_partition"] == [3, [0, 1, 2]]
 
 
 @pytest.mark.campaign
 def test_a_lost_worker_loses_and_repeats_no_row(results: Any) -> None:
-    assert results["a_lost_worker"] in (True, "not tested: the workers are threads of the driver")
+    assert results["lose_worker"] in (True, "not tested: the workers are threads of the driver")
 
 
 def test_each_worker_process_starts_one_jvm(results: Any) -> None:
-    complete, processes, jvms = results["the_bridge_on_the_executors"]
+    complete, processes, jvms = results["use_bridge_on_executors"]
     assert complete
     assert processes == jvms <= 2  # one, if the other executor has not restarted after a kill
 
 
 @pytest.mark.campaign
 def test_a_subscriber_of_a_partition_uses_the_jvm(results: Any) -> None:
-    assert results["a_bridge_for_each_partition"] == [40, list(range(40))]
+    assert results["use_bridge_in_for_each_partition"] == [40, list(range(40))]
 
 
 @pytest.mark.campaign
 def test_a_missing_package_is_reported_by_the_query(results: Any) -> None:
-    error = results["a_package_that_is_missing"]
+    error = results["launch_with_missing_package"]
     assert "PartitionFailed: partition 0: JvmUnavailable: not found: example:missing:1.0" in error
 
 
 @pytest.mark.campaign
 def test_a_killed_executor_ends_its_jvm_and_loses_no_row(results: Any) -> None:
-    complete, ended = results["the_bridge_with_a_killed_executor"]
+    complete, ended = results["use_bridge_with_a_killed_executor"]
     assert complete and ended
 
 
 @pytest.mark.campaign
 def test_rows_do_not_pass_through_the_driver(results: Any) -> None:
-    rows, copied, collected = results["rows_that_bypass_the_driver"]
+    rows, copied, collected = results["measure_task_results"]
     assert collected > rows * 0.9
     assert copied < rows * 0.02
 
@@ -258,20 +258,20 @@ def result_of_standalone(results: Any, name: str) -> Any:
 
 @pytest.mark.campaign
 def test_a_speculative_task_delivers_its_partition_again(results: Any) -> None:
-    count, complete, repeated = result_of_standalone(results, "speculative_for_each_partition")
+    count, complete, repeated = result_of_standalone(results, "for_each_partition_with_speculation")
     assert count == 4000 and complete
     assert 1 in repeated  # Spark may run other slow tasks twice, too
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("function", ["speculative_apply", "speculative_from_dataframe"])
+@pytest.mark.parametrize("function", ["apply_with_speculation", "from_dataframe_with_speculation"])
 def test_a_speculative_task_loses_and_repeats_no_row(results: Any, function: str) -> None:
     assert result_of_standalone(results, function) is True
 
 
 @pytest.mark.campaign
-def test_two_workers_have_the_throughput_of_two(results: Any) -> None:
-    """The work is waiting, so that the cores of this machine do not limit it."""
+def test_two_workers_double_the_throughput(results: Any) -> None:
+    """Each element is delayed by a timer, so the cores of this machine do not limit the throughput."""
     ratio = result_of_standalone(results, "throughput_of_1") / result_of_standalone(results, "throughput_of_2")
     assert ratio >= 1.8
 
@@ -299,6 +299,6 @@ def test_the_r2dbc_example_stores_its_rows_with_the_executors(results: Any) -> N
 @pytest.mark.campaign
 @AVAILABLE_NOW
 def test_a_killed_driver_continues_with_checkpoint_and_journal(results: Any) -> None:
-    killed, ended, rows = result_of_standalone(results, "a_killed_driver")
+    killed, ended, rows = result_of_standalone(results, "killed_driver")
     assert (killed, ended) == (-signal.SIGKILL, 0)
     assert rows == list(range(TOTAL))

@@ -113,11 +113,15 @@ def test_completion_comes_with_the_last_list() -> None:
     assert subscriber.await_complete() == [[1, 3]]
 
 
-def test_repr_shows_the_call_and_wrong_arguments_raise() -> None:
+def test_repr_shows_the_call() -> None:
     never = pyrs.never()
     assert repr(never.buffer_until(bool, cut_before=True)) == "never().buffer_until(bool, cut_before=True)"
     assert repr(never.buffer_while(bool)) == "never().buffer_while(bool)"
     assert repr(never.buffer_until_changed()) == "never().buffer_until_changed()"
+
+
+def test_wrong_arguments_raise() -> None:
+    never = pyrs.never()
     wrong: list[Callable[[], object]] = [
         lambda: never.buffer_until(None),  # type: ignore[arg-type]
         lambda: never.buffer_while(3),  # type: ignore[arg-type]

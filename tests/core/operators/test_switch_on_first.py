@@ -165,7 +165,10 @@ def test_elements_keep_their_order_if_requests_and_elements_race() -> None:
         assert subscriber.await_complete() == [0, 1, 2, 3]
 
 
-def test_repr_shows_the_call_and_wrong_arguments_raise() -> None:
+def test_repr_shows_the_call() -> None:
     assert repr(pyrs.never().switch_on_first(itself)) == "never().switch_on_first(itself)"
+
+
+def test_wrong_arguments_raise() -> None:
     with pytest.raises(TypeError, match="function must be callable"):
         pyrs.never().switch_on_first(3)  # type: ignore[arg-type]

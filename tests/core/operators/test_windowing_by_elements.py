@@ -122,11 +122,15 @@ def test_exception_of_the_predicate_names_the_operator() -> None:
     assert "in window_while(" in notes_of(raised.value)[0]
 
 
-def test_repr_shows_the_call_and_wrong_arguments_raise() -> None:
+def test_repr_shows_the_call() -> None:
     never = pyrs.never()
     assert repr(never.window_until(bool, cut_before=True)) == "never().window_until(bool, cut_before=True)"
     assert repr(never.window_while(bool)) == "never().window_while(bool)"
     assert repr(never.window_until_changed(abs)) == "never().window_until_changed(abs)"
+
+
+def test_wrong_arguments_raise() -> None:
+    never = pyrs.never()
     with pytest.raises(TypeError, match="predicate must be callable"):
         never.window_until(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="prefetch must be at least 1"):
