@@ -27,8 +27,8 @@ def server() -> Iterator[str]:
         yield f"GET {path} {status} {10 + n % 5 * 10} ms" if n % 10 else "-- rotated --"
 
 
-def parsed(line: str) -> pyrs.Stream[Entry]:
-    """Emit the entry of a line, or nothing for other lines."""
+def parse(line: str) -> pyrs.Stream[Entry]:
+    """Emit the entry of a request line, and nothing for other lines."""
     found = re.fullmatch(r"GET (\S+) (\d+) (\d+) ms", line)
     return pyrs.just(Entry(found[1], int(found[2]), int(found[3]))) if found else pyrs.empty()
 
@@ -43,7 +43,7 @@ def errors_in(window: pyrs.Stream[Entry]) -> pyrs.Stream[str]:
 
 
 read = pyrs.Metrics("lines")
-entries = pyrs.from_iterable(server()).metrics(read).flat_map(parsed, concurrency=1)
+entries = pyrs.from_iterable(server()).metrics(read).flat_map(parse, concurrency=1)
 
 print("the slowest of the first 60 requests, for each path")
 for entry in entries.take(60).group_by(lambda entry: entry.path).flat_map(slowest).collect():

@@ -65,8 +65,8 @@ def upload(bridge: Bridge, client: JavaObject, url: str, body: pyrs.Publisher[by
     publisher = bridge.to_jvm(body, element_type="java.nio.ByteBuffer")
     request = request_to(bridge, url).POST(bridge.java_class(BODY).fromPublisher(publisher)).build()
     as_text = bridge.java_class(f"{RESPONSE}$BodyHandlers").ofString()
-    answer: JavaFuture = bridge.from_jvm(client.sendAsync(request, as_text))
-    return answer
+    response: JavaFuture = bridge.from_jvm(client.sendAsync(request, as_text))
+    return response
 
 
 def read_file(bridge: Bridge, path: str) -> pyrs.Stream[bytes]:
@@ -90,8 +90,8 @@ def write_file(bridge: Bridge, path: str, content: pyrs.Publisher[bytes]) -> Jav
 
 
 def java_path(bridge: Bridge, path: str) -> JavaObject:
-    made: JavaObject = bridge.java_class("java.nio.file.Path").of(path)
-    return made
+    result: JavaObject = bridge.java_class("java.nio.file.Path").of(path)
+    return result
 
 
 def events(bridge: Bridge, publisher: JavaObject) -> pyrs.Stream[Any]:

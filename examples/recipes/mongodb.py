@@ -29,9 +29,9 @@ def names(uri: str) -> list[str]:
 
 
 def connect(bridge: Bridge, uri: str) -> JavaObject:
-    """Open a client, to be closed: one for each process and cluster.
+    """Open a client, which owns connections and must be closed.
 
-    It owns the connections.
+    Use one for each process and cluster.
     """
     client: JavaObject = bridge.java_class("com.mongodb.reactivestreams.client.MongoClients").create(uri)
     return client
@@ -39,8 +39,8 @@ def connect(bridge: Bridge, uri: str) -> JavaObject:
 
 def collection(bridge: Bridge, client: JavaObject, database: str, name: str) -> JavaObject:
     """Return a collection of Java maps, which are dicts in Python."""
-    made: JavaObject = client.getDatabase(database).getCollection(name, bridge.java_class("java.util.Map"))
-    return made
+    result: JavaObject = client.getDatabase(database).getCollection(name, bridge.java_class("java.util.Map"))
+    return result
 
 
 def find(bridge: Bridge, collection: JavaObject, filter: Mapping[str, Any]) -> pyrs.Stream[dict[str, Any]]:
@@ -91,10 +91,10 @@ def _files(bridge: Bridge, client: JavaObject, database: str) -> JavaObject:
 def changes(
     bridge: Bridge, collection: JavaObject, after: Mapping[str, Any] | None = None
 ) -> pyrs.Stream[dict[str, Any]]:
-    """Return the changes of the collection, without end.
+    """Return the endless stream of changes of the collection.
 
     Args:
-        after: the ``_id`` of the last handled change: no later one is missed.
+        after: the ``_id`` of the last handled change; the stream continues with the next one.
     """
     watch = collection.watch()
     if after is not None:

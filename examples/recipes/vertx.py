@@ -80,13 +80,13 @@ def into_write_stream(
 
     After a failure the result fails, and the WriteStream stays open.
     """
-    gone: pyrs.sinks.Sink[Any] = pyrs.sinks.multicast()
+    failed: pyrs.sinks.Sink[Any] = pyrs.sinks.multicast()
     reader = bridge.java_class(f"{ADAPTERS}.ReactiveReadStream").readStream(1)
     # Subscribe before piping: the adapter does not request from a Publisher that it receives later.
-    parts = bridge.to_jvm(pyrs.Stream(content).take_until(gone.stream), element_type=BUFFER)
+    parts = bridge.to_jvm(pyrs.Stream(content).take_until(failed.stream), element_type=BUFFER)
     on_event_loop(bridge, vertx, parts).subscribe(reader)
     written = awaited(bridge, reader.pipe().endOnFailure(False).to(write_stream))
-    written.subscribe(on_error=lambda error: gone.try_emit_complete())
+    written.subscribe(on_error=lambda error: failed.try_emit_complete())
     return written
 
 

@@ -64,7 +64,7 @@ TRANSFORMING = [
     ),
     Row(
         {"split_lines": Sample(lambda s: s.map(lambda n: f"{n}\n").split_lines())},
-        demand="exact: a chunk when no line is left; everything, if that is demanded",
+        demand="exact: a chunk when no line is left; everything, if the demand is unbounded",
         slow="slows",
         holds="the lines of a chunk; **grows** without `max_length`: one line",
     ),
@@ -81,7 +81,7 @@ TRANSFORMING = [
             )
         },
         demand="exact",
-        slow="slows; the last one waits",
+        slow="slows; the terminal notification waits",
         holds="one notification",
     ),
     Row(
@@ -99,7 +99,7 @@ TRANSFORMING = [
         {"transform": Sample(lambda s: s.transform(lambda stream: stream.map(str)), conformance=None)},
         demand="exact, and as the operators of its function",
         slow="as the operators of its function",
-        holds="as those",
+        holds="as the operators of its function",
     ),
 ]
 

@@ -19,7 +19,7 @@ HOT = Conformance(hot=True)
 
 
 def _other_error() -> pyrs.Stream[Any]:
-    """Return a failed stream whose error is no ValueError."""
+    """Return a failed stream whose error is not a ValueError."""
     return pyrs.error(KeyError("failed from the start"))
 
 

@@ -40,7 +40,7 @@ class Miscounts(RightSubscription):
 
 
 def miscounts(registers: Callable[[Any, int], int]) -> type[RightSubscription]:
-    """Return the Subscription that registers what a function of it and n returns."""
+    """Return a Subscription class that registers ``registers(subscription, n)`` for a request of n."""
     methods: Any = type("subscription", (Miscounts,), {"registers": registers})
     return methods  # type: ignore[no-any-return]
 
@@ -108,7 +108,7 @@ REQUESTS = [
     Family("SubtractsOne", "Registers n - 1", miscounts(lambda s, n: n - 1), tests.RIGHT_NUMBER, NONE),
     Family(
         "LosesTheFirstRequest",
-        "Ignores the first",
+        "Ignores the first request",
         miscounts(lambda s, n: n * (s.number > 1)),
         tests.RIGHT_NUMBER,
         NONE,

@@ -79,7 +79,7 @@ class LastCancelsTheEarlier(Grouped):
 
 
 class SecondGetsOneMore(Grouped):
-    """Registers one element more for each request of the second and later Subscribers."""
+    """Adds one to each request of the second and later Subscribers."""
 
     def subscription_of(self, subscriber: Subscriber[Any], number: int) -> RightSubscription:
         class OneMore(RightSubscription):
