@@ -96,7 +96,8 @@ class _BufferRun(TailRun):
 
     def _rest(self) -> list[list[Any]]:
         """Remove the incomplete lists; return them."""
-        chunk, self._chunk = self._chunk, []
+        with self._lock:  # release, on another thread, must not take the same elements
+            chunk, self._chunk = self._chunk, []
         lists = [chunk[start:] for start in range(0, len(chunk), self._skip)]
         self._rest_size = len(chunk)
         return lists

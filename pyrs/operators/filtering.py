@@ -177,12 +177,14 @@ class _TakeLastRun(GatherRun):
             self.discard(oldest)
 
     def on_complete(self) -> None:
-        last, self._last = self._last, deque(maxlen=0)
+        with self._lock:  # release, on another thread, must not take the same elements
+            last, self._last = self._last, deque(maxlen=0)
         self.end_with(*last)
 
     def release(self) -> None:
         super().release()
-        last, self._last = self._last, deque(maxlen=None if self._last.maxlen is None else 0)
+        with self._lock:
+            last, self._last = self._last, deque(maxlen=None if self._last.maxlen is None else 0)
         self.discard_all(last)
 
 

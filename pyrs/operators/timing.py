@@ -414,9 +414,10 @@ class _TimeoutRun(Coordinator[Any]):
         self._next: Publisher[Any] | None = None  # subscribed to outside the drain loop, which it may keep busy
 
     def _begin(self) -> None:
+        upstream = self._input  # the timer may replace it by that of the fallback before this thread continues
         self._deadline = self._timer.now() + self._limit
         self._timer.set(self._deadline)
-        super()._begin()
+        upstream.subscribe_to(self._operator.source)
 
     def _requested_more(self, n: int) -> None:
         with self._lock:

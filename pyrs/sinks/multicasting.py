@@ -70,7 +70,8 @@ class DirectSink(Sink[T]):
                 return NON_SERIALIZED  # also from inside a signal: there is no buffer for the element
         result, missed = outcome
         if missed:
-            self.dropped += missed
+            with self._lock:  # another thread may push since the turn was released
+                self.dropped += missed
             hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
         return result
 

@@ -5,15 +5,23 @@ Without the GIL this happens by chance; here it is forced. No signal may be lost
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Generator
+from functools import partial
 from typing import Any
+
+import pytest
 
 import pyrs
 from pyrs import schedulers
+from pyrs._core import hooks
 from pyrs.aio.subscribers import QueueingSubscriber
+from pyrs.operators.buffering import BufferCount
 from pyrs.operators.combining import Concat
+from pyrs.operators.filtering import TakeLast
 from pyrs.operators.flattening import SwitchMap
 from pyrs.operators.scheduling import Crossing, PublishOn, SubscribeOn
 from pyrs.testing import TestPublisher, TestSubscriber
@@ -51,6 +59,54 @@ class Emptied(deque[Any]):
             self.emptied = True
             self.clear()
         return length
+
+
+class ObservedLock:
+    """A lock that notifies an observer when a second thread waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.is_awaited = threading.Event()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.is_awaited.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def start(self, action: Callable[[], object]) -> threading.Thread:
+        """Run the action on a thread; return when it has finished or waits for the lock."""
+
+        def run() -> None:
+            action()
+            self.is_awaited.set()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        assert self.is_awaited.wait(DEADLINE)
+        return thread
+
+
+class Hasty(schedulers.VirtualTime):
+    """Runs a delayed task on another thread before ``schedule`` returns."""
+
+    def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Any:
+        handle = super().schedule(task, delay)
+        thread = threading.Thread(target=self.advance_by, args=(delay,), daemon=True)
+        thread.start()
+        thread.join(DEADLINE)
+        return handle
+
+
+class Recording(pyrs.Publisher[Any]):
+    """Keeps its Subscriber, to which the test subscribes another Publisher."""
+
+    subscriber: Any = None
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        self.subscriber = subscriber
 
 
 def test_arbiter_keeps_source_that_is_chosen_while_drain_loop_finds_none() -> None:
@@ -141,3 +197,82 @@ def test_cancel_of_queued_signals_accepts_that_loop_takes_last_one() -> None:
     queue._signals = Emptied([("on_next", 1)])
     queue._cancel()
     assert queue._over
+
+
+def test_timeout_keeps_fallback_that_it_chose_before_source_was_subscribed() -> None:
+    source, fallback = TestPublisher[int](), Recording()
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    pyrs.Stream(source).timeout(1.0, fallback=fallback, scheduler=Hasty()).subscribe(subscriber)
+    pyrs.just(7).subscribe(fallback.subscriber)
+    assert subscriber.await_complete(0.0) == [7]
+
+
+@pytest.mark.parametrize(("stage", "field"), [(TakeLast(2), "_last"), (BufferCount(3, None), "_chunk")], ids=str)
+def test_release_and_completion_on_two_threads_discard_each_element_once(stage: Any, field: str) -> None:
+    discarded: list[int] = []
+    run: Any = stage.run()
+    run._lock = lock = ObservedLock()
+    run.discard = discarded.append
+    run.discard_all = partial(hooks.discard_all, (discarded.append,))
+    run.begin_discarding()
+    run.on_next(1)
+    run.on_next(2)
+    completing: list[threading.Thread] = []
+    after_next_read(run, field, lambda: completing.append(lock.start(run.on_complete)))
+    run.release()
+    completing[0].join(DEADLINE)
+    assert sorted(discarded) == [1, 2]
+
+
+def test_direct_sink_counts_missed_elements_of_two_threads() -> None:
+    sink: Any = pyrs.sinks.multicast_best_effort()
+    sink.subscribe(TestSubscriber[int](None))
+    sink.subscribe(TestSubscriber[int](0))
+    sink.dropped = 0
+    sink._lock = lock = ObservedLock()
+    pushing: list[threading.Thread] = []
+    after_next_read(sink, "dropped", lambda: pushing.append(lock.start(lambda: sink.try_emit(2))))
+    sink.try_emit(1)
+    pushing[0].join(DEADLINE)
+    assert sink.dropped == 2
+
+
+@types.coroutine
+def resumed(coroutine: Any, awaited: Any) -> Generator[Any, Any, Any]:
+    """Continue a coroutine that waits for a future."""
+    while True:
+        sent = yield awaited
+        try:
+            awaited = coroutine.send(sent)
+        except StopIteration as end:
+            return end.value
+
+
+def test_request_during_eager_start_of_task_wakes_task() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    async def continued(coroutine: Any, awaited: Any) -> Any:
+        return await resumed(coroutine, awaited)
+
+    async def main() -> list[int]:
+        loop = asyncio.get_running_loop()
+        subscriber: TestSubscriber[int] = TestSubscriber(0)
+
+        def create(_: object, coroutine: Any, **options: Any) -> Any:
+            awaited = coroutine.send(None)  # as an eager task factory does, which Python has since 3.12
+            requesting = threading.Thread(target=subscriber.request, args=(2,), daemon=True)
+            requesting.start()
+            requesting.join(DEADLINE)
+            return asyncio.Task(continued(coroutine, awaited), loop=loop)
+
+        loop.set_task_factory(create)
+        pyrs.from_async_iterable(numbers()).subscribe(subscriber)
+        loop.set_task_factory(None)
+        for _ in range(100):  # iterations of the loop, of which a few suffice
+            if subscriber.ended:
+                break
+            await asyncio.sleep(0)
+        return subscriber.await_complete(0.0)
+
+    assert asyncio.run(main()) == [1]
