@@ -130,6 +130,63 @@ def test_numpy_times_finer_and_coarser_than_a_microsecond() -> None:
     assert "numpy.datetime64" in refusal(numpy.datetime64("20000-01-01", "s"))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        numpy.datetime64(2**61, "s"),
+        numpy.datetime64(2**62, "Y"),
+        numpy.datetime64(2**60, "D"),
+        numpy.timedelta64(2**62, "ms"),
+        numpy.timedelta64(2**60, "h"),
+    ],
+    ids=repr,
+)
+def test_numpy_times_that_overflow_are_refused(value: Any) -> None:
+    assert "outside of Python's years" in refusal(value)
+
+
+@pytest.mark.parametrize(
+    "value", [numpy.datetime64("2024", "Y"), numpy.timedelta64(3, "Y"), numpy.timedelta64(-7, "as")]
+)
+def test_numpy_times_in_the_coarsest_and_finest_units_are_converted(value: Any) -> None:
+    encode(value)
+
+
+class Amount(decimal.Decimal):
+    def __str__(self) -> str:
+        return format(self, ".2f")
+
+
+class Level(int):
+    def __int__(self) -> int:
+        return 7
+
+
+class Ratio(float):
+    def __float__(self) -> float:
+        return 7.0
+
+
+class Payload(bytearray):
+    def __bytes__(self) -> bytes:
+        return b"7"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Amount("1.23456"), decimal.Decimal("1.23456")),
+        (Level(5), 5),
+        (Level(2**70), 2**70),
+        (Ratio(5), 5.0),
+        (Payload(b"5"), b"5"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_subclass_crosses_by_its_value_and_not_by_its_conversion_methods(value: object, expected: object) -> None:
+    assert ValueDecoder(Recorder()).decode(encode(value)) == expected
+
+
 def test_a_nameless_flag_is_refused_and_a_named_one_is_its_name() -> None:
     assert ValueDecoder(Recorder()).decode(encode(Access.READ)) == "READ"
     assert "Access" in refusal(Access(0))

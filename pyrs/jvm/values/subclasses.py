@@ -48,22 +48,26 @@ def _datetime(value: dt.datetime) -> Any:
     return table.from_datetime(value)
 
 
+# A subclass may override the methods that convert it, such as the __str__ of an amount that prints two digits.
 _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (int, table.from_int),
-    (float, float),
+    (int, lambda value: table.from_int(int.__int__(value))),
+    (float, float.__float__),
     (str, lambda value: str.__str__(value)),
     (bytes, lambda value: bytes.__getitem__(value, slice(None))),
-    (bytearray, bytes),
+    (bytearray, lambda value: bytes(bytearray.__getitem__(value, slice(None)))),
     (tuple, list),
     (list, lambda value: list.__getitem__(value, slice(None))),
     (dict, lambda value: dict(value.items())),
-    (decimal.Decimal, table.from_decimal),
+    (decimal.Decimal, lambda value: table.from_decimal(decimal.Decimal(value))),
     (dt.datetime, _datetime),
     (dt.date, table.from_date),
     (dt.time, table.from_time),
     (dt.timedelta, table.from_timedelta),
     (uuid.UUID, table.from_uuid),
 )
+
+
+_FINER_THAN_MICROSECONDS = ("ns", "ps", "fs", "as")
 
 
 def _numpy_scalar(kind: type, numpy: Any) -> Callable[[Any], Any] | None:
@@ -89,10 +93,11 @@ def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
     if numpy.isnat(value):
         raise ConversionError(f"a numpy.{name} of NaT cannot be converted to Java")
     unit = numpy.datetime_data(value.dtype)[0]
-    exact = value.astype(
-        f"{name}[D]" if name == "datetime64" and unit in ("Y", "M", "W", "D") else f"{name}[us]"
-    ).item()
+    scaled = value.astype(f"{name}[D]" if name == "datetime64" and unit in ("Y", "M", "W", "D") else f"{name}[us]")
+    exact = scaled.item()
     convert = table.PLAIN.get(type(exact))
-    if convert is None or isinstance(exact, int):
+    # numpy does not detect the overflow of a cast to a finer unit, so the value is cast back. Coarser units truncate.
+    overflowed = unit not in _FINER_THAN_MICROSECONDS and scaled.astype(value.dtype) != value
+    if overflowed or convert is None or isinstance(exact, int):
         raise ConversionError(f"a numpy.{name} of {value} cannot be converted to Java: it is outside of Python's years")
     return convert(exact)
