@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgpack
+
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import ConversionError, JavaError, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.classes import JavaClass
@@ -28,11 +30,15 @@ from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
 from pyrs.jvm.values.references import Exports, Imports
 from pyrs.jvm.values.shared_batches import SHARED_BATCH, received
+from pyrs.jvm.values.table import contains_type
 from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
     from pyrs.jvm.gateways.control import Control, Gateway
     from pyrs.jvm.link.session import Session
+
+_MSGPACK_TYPES = frozenset({msgpack.Timestamp, msgpack.ExtType})
+"""Types that the packer encodes itself. In a CALL or RETURN, the peer would end the link for their extension types."""
 
 
 class LinkReferences(Exports, Imports):
@@ -266,7 +272,12 @@ class LinkCodec(Codec):
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
         encoder = self.encoder()
         try:
-            return encoder.encode(value), encoder.carried
+            body = encoder.encode(value)
+            if contains_type(value, _MSGPACK_TYPES):
+                raise ConversionError(
+                    "a msgpack.Timestamp or msgpack.ExtType cannot be converted to Java: make a datetime or bytes of it"
+                )
+            return body, encoder.carried
         except BaseException as error:
             explained = encoder.explain(value, error)
             if not isinstance(error, Exception):  # an interrupt

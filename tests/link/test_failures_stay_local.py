@@ -100,6 +100,21 @@ def test_an_unreadable_result_fails_its_call(session: LinkSession, other: TestSu
     assert_lives(session, other)
 
 
+@pytest.mark.parametrize("result", [msgpack.Timestamp(1), [{"at": msgpack.ExtType(99, b"")}]], ids=repr)
+def test_a_result_of_a_msgpack_type_fails_its_call(
+    session: LinkSession, other: TestSubscriber[Any], result: object
+) -> None:
+    """The peer ends the link for an extension type that it does not know."""
+    exported = object()
+    handle = session.handles.own(lambda: [exported, result], 0)
+    session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x90"))
+    (reply,) = session.sent
+    succeeded, error = session.read(reply)
+    assert (succeeded, error[2]) == (False, "pyrs.errors.ConversionError")
+    assert len(session.handles) == 1  # without the exported object of the refused result
+    assert_lives(session, other)
+
+
 @values
 def test_an_unreadable_element_fails_its_stream(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     recorder = recording(1_000)

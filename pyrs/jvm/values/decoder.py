@@ -27,7 +27,7 @@ _ONE_EXTENSION = b"\x91\xc9"  # an array of one extension, whose length has four
 _REFERENCE_SIZE = 9
 _LARGE = 2 * LIMITS["frame.body"]  # more than a batch of small elements
 _NIL = b"\xc0"
-_CONTAINERS = {list, tuple, dict, set, frozenset}
+_TIMESTAMP = frozenset({msgpack.Timestamp})
 # Msgpack's extension type -1, after one of two fixed sizes, or after one of three sizes in one, two or four bytes. The
 # pattern begins with a single byte, which is searched for much faster than several.
 _find_timestamp = re.compile(rb"\xff(?:(?<=[\xd6\xd7].)|(?<=[\xc7\x00][\x04\x08\x0c].))", re.DOTALL).search
@@ -176,7 +176,7 @@ class ValueDecoder:
             for handle in (handles - Counter(self._received)).elements():
                 self._references.remote_object(handle)  # created and dropped at once, which releases the handle
             raise ConversionError(f"a value cannot be converted to Python: {describe(error)}") from error
-        if _may_hold_timestamp(body) and _has_timestamp(value):
+        if _may_hold_timestamp(body) and table.contains_type(value, _TIMESTAMP):
             self._failed.clear()
             raise ProtocolError("unknown extension type -1")
         return value
@@ -265,27 +265,6 @@ def _may_hold_timestamp(body: bytes | bytearray) -> bool:
     if len(body) > _LARGE:
         return True
     return _find_timestamp(body) is not None
-
-
-def _has_timestamp(value: Any) -> bool:
-    """Return True if a value contains msgpack's Timestamp. The inner loops run in C."""
-    level: list[Any] = [value]
-    while level:
-        found = set(map(type, level))
-        if msgpack.Timestamp in found:
-            return True
-        containers = found & _CONTAINERS
-        if not containers:
-            return False
-        inner: list[Any] = []
-        for each in level:
-            if type(each) is dict:
-                inner.extend(each)
-                inner.extend(each.values())
-            elif type(each) in containers:
-                inner.extend(each)
-        level = inner
-    return False
 
 
 def _references(body: _Body) -> list[tuple[int, int, int]]:

@@ -26,6 +26,7 @@ _EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _MAX_OFFSET = 18 * 3600
 _SECOND = dt.timedelta(seconds=1)
+_CONTAINERS = {list, tuple, dict, set, frozenset}
 _LEAST, _BEYOND = -(2**63), 2**64
 
 _pack_long = struct.Struct(">q").pack
@@ -40,6 +41,30 @@ def type_name(value: object) -> str:
         return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     except Exception:  # a metaclass may answer for its classes
         return "object"
+
+
+def contains_type(value: object, kinds: frozenset[type]) -> bool:
+    """Return True if a value is, or contains in plain containers, an object of one of these classes.
+
+    The inner loops run in C.
+    """
+    level: list[Any] = [value]
+    while level:
+        found = set(map(type, level))
+        if not kinds.isdisjoint(found):
+            return True
+        containers = found & _CONTAINERS
+        if not containers:
+            return False
+        inner: list[Any] = []
+        for each in level:
+            if type(each) is dict:
+                inner.extend(each)
+                inner.extend(each.values())
+            elif type(each) in containers:
+                inner.extend(each)
+        level = inner
+    return False
 
 
 def from_int(value: int) -> Any:
