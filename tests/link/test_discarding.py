@@ -64,6 +64,27 @@ def test_stream_without_a_function_is_not_kept_after_the_cancel() -> None:
     batch(session, 1)
 
 
+def test_terminal_signal_follows_although_the_hook_for_dropped_elements_raises_an_exit() -> None:
+    """``pytest.fail`` raises such an exception, too."""
+
+    def exit_hook(count: int, where: str) -> None:
+        raise SystemExit(where)
+
+    session = PlainSession()
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    session.subscribe(4, subscriber)
+    subscriber.request(1)
+    batch(session, 1, 2)
+    before = pyrs.set_element_hook(exit_hook)
+    try:
+        with pytest.raises(SystemExit):
+            subscriber.request(-1)
+    finally:
+        pyrs.set_element_hook(before)
+    assert isinstance(subscriber.error, ValueError)
+    assert session.streams == {}
+
+
 def test_oldest_cancelled_stream_is_forgotten() -> None:
     session = PlainSession()
     for _ in range(1_030):

@@ -401,9 +401,13 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     def _finish(self, error: object | None) -> None:
         subscriber = self._subscriber
-        self._end()
-        if subscriber is None:
-            return
+        try:
+            self._end()
+        finally:  # a hook for dropped elements may raise an exit
+            if subscriber is not None:
+                self._signal_end(subscriber, error)
+
+    def _signal_end(self, subscriber: Subscriber[Any], error: object | None) -> None:
         try:
             if error is None:
                 self._in_context(subscriber.on_complete)
