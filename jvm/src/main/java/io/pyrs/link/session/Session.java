@@ -111,9 +111,6 @@ public final class Session {
                 stream.receiveTerminal(noForm); // rule 1.9: subscribe returns normally
             }
         }
-        if (closeReason != null) {
-            stream.linkLost(closeReason);
-        }
         stream.start();
         outbox.flush();
     }
@@ -131,9 +128,6 @@ public final class Session {
                 stream.id(),
                 List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
         outbox.flush();
-        if (closeReason != null) {
-            stream.receiveCancel();
-        }
         return stream;
     }
 
@@ -272,6 +266,18 @@ public final class Session {
     private void register(long id, DrainLoop stream) {
         streamsTotal.incrementAndGet();
         streams.put(id, stream);
+        RuntimeException reason = closeReason;
+        if (reason != null) {
+            end(stream, reason); // lost() may have read the table before
+        }
+    }
+
+    private static void end(DrainLoop stream, RuntimeException reason) {
+        if (stream instanceof InboundStream) {
+            ((InboundStream) stream).linkLost(reason);
+        } else {
+            ((OutboundStream) stream).receiveCancel();
+        }
     }
 
     // Called by the reader.
@@ -464,11 +470,7 @@ public final class Session {
         outbox.close();
         calls.lost(reason);
         for (DrainLoop stream : new ArrayList<>(streams.values())) {
-            if (stream instanceof InboundStream) {
-                ((InboundStream) stream).linkLost(reason);
-            } else {
-                ((OutboundStream) stream).receiveCancel();
-            }
+            end(stream, reason);
         }
         lateStreams.clear();
         handles.close();
