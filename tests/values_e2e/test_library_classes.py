@@ -47,7 +47,7 @@ class TestByteStrings:
             bridge.from_jvm(refused).collect(timeout=DEADLINE)
 
     def test_an_element_type_of_a_missing_library_is_refused(self, bridge: Bridge) -> None:
-        with pytest.raises(JavaError, match=r"software\.amazon\.awssdk\.core\.SdkBytes: the class is not here"):
+        with pytest.raises(JavaError, match=r"software\.amazon\.awssdk\.core\.SdkBytes: the class is missing"):
             bridge.to_jvm(pyrs.just(b""), element_type="software.amazon.awssdk.core.SdkBytes")
 
 

@@ -74,7 +74,7 @@ public final class Parties {
         return publisher;
     }
 
-    /** Returns the Publisher behind a Java object, so that Python does not recognise its own. */
+    /** Wraps a Publisher in a Java object, so that Python does not recognise its own Publisher. */
     public static Publisher<Object> hiddenPublisher(Publisher<Object> publisher) {
         return publisher::subscribe;
     }

@@ -189,7 +189,7 @@ public final class Table {
         return text.toString();
     }
 
-    /** Returns an array of that size, with content that Python can compute. */
+    /** Returns a Publisher of one array of that size, with content that Python can compute. */
     public static org.reactivestreams.Publisher<Object> large(int size) {
         return Sources.one(ofSize(size));
     }
@@ -207,7 +207,7 @@ public final class Table {
         return Sources.ofThreads(count, number -> new Point((int) number, (int) number));
     }
 
-    /** A class without a row, which inherits the default method greeting from a super-interface. */
+    /** Returns an object whose class has no row and inherits the default method greet from an interface. */
     public static Object thing() {
         return new Hidden();
     }

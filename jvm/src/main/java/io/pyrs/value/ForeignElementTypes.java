@@ -16,7 +16,7 @@ import java.util.TreeSet;
 final class ForeignElementTypes {
     private ForeignElementTypes() {}
 
-    /** Returns the element type of the name, or null for any other name. */
+    /** Returns the element type with this name, or null if the name is unknown. */
     static ElementType of(String name, ClassLoader loader) {
         try {
             switch (name) {
@@ -48,7 +48,7 @@ final class ForeignElementTypes {
             }
         } catch (ReflectiveOperationException | LinkageError otherVersion) {
             throw new IllegalArgumentException(
-                    "element_type " + name + ": the class is not here, or has an unsupported version: " + otherVersion,
+                    "element_type " + name + ": the class is missing or has an unsupported version: " + otherVersion,
                     otherVersion);
         }
     }

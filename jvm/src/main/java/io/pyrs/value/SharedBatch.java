@@ -5,7 +5,7 @@ import java.lang.reflect.Method;
 import java.util.List;
 
 /**
- * A record batch that a Python of the same process receives without a copy, by the Arrow C Data Interface.
+ * A record batch that Python in the same process receives without a copy, through the Arrow C Data Interface.
  *
  * <p>It holds an exported {@code VectorSchemaRoot}: two C structs, which keep the buffers of the root alive. {@link
  * #moveTo} gives them to Python, whose RecordBatch then releases the buffers. A batch that never reaches Python is
@@ -13,7 +13,7 @@ import java.util.List;
  * element and the end of the link alike. The link carries a handle; no address is ever read from a frame.
  */
 public final class SharedBatch implements AutoCloseable {
-    /** The code of its kind in a reference. {@link io.pyrs.ObjectKind} lacks it: Python never sends one. */
+    /** The kind of a shared batch in a reference. {@link io.pyrs.ObjectKind} lacks it, as Python never sends one. */
     public static final int KIND = 7;
 
     private final CDataInterface arrow;
@@ -92,7 +92,7 @@ public final class SharedBatch implements AutoCloseable {
         }
     }
 
-    /** Closes a value if it is a batch. For the handle table, when it removes the value. */
+    /** Closes a value if it is a batch. The handle table calls it when it removes a value. */
     public static void closeIfBatch(Object value) {
         if (value instanceof SharedBatch) {
             ((SharedBatch) value).close();
@@ -143,7 +143,7 @@ public final class SharedBatch implements AutoCloseable {
             }
         }
 
-        /** Releases what the structs hold, unless it was moved, and frees the structs. */
+        /** Releases the content of the structs, unless it was moved, and frees the structs. */
         void free(Object... structs) {
             for (Object struct : structs) {
                 if (struct != null) {

@@ -5,7 +5,7 @@ import io.pyrs.value.ElementType;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The options of {@code to_jvm} for a mirror, and the recorder of the integers that enter its stage. */
+/** The options of {@code to_jvm} for a mirror, and the {@link IntegerBoxing} of its stage. */
 public final class StreamOptions {
     /** No options. */
     public static final StreamOptions DEFAULT = new StreamOptions(Map.of(), ElementType.ANY, null);
@@ -66,9 +66,9 @@ public final class StreamOptions {
         return elementType != ElementType.ANY;
     }
 
-    int maxPrefetch(int standard) {
+    int maxPrefetch(int maximum) {
         Object chosen = options.get("max_prefetch");
-        return chosen instanceof Number ? Math.max(1, Math.min(standard, ((Number) chosen).intValue())) : standard;
+        return chosen instanceof Number ? Math.max(1, Math.min(maximum, ((Number) chosen).intValue())) : maximum;
     }
 
     /** Returns the options that are sent to the peer. */

@@ -12,8 +12,8 @@ final class Window {
     static final int INITIAL = Limits.of("window.initial");
     static final int GROWTH = Limits.of("window.growth");
     static final long BYTE_BUDGET = Limits.of("window.bytes");
-    /** The least window for large elements: one is received while the one before is processed. */
-    private static final long LEAST = 2;
+    /** The smallest window for large elements, so that one is received while the previous one is processed. */
+    private static final long SMALLEST = 2;
 
     static final int DEFAULT_MAX_PREFETCH = Limits.of("window.elements");
 
@@ -52,7 +52,7 @@ final class Window {
     }
 
     private long affordable() {
-        return Math.max(LEAST, BYTE_BUDGET * elementsSeen / bytesSeen);
+        return Math.max(SMALLEST, BYTE_BUDGET * elementsSeen / bytesSeen);
     }
 
     /** Records elements delivered to the user. */
@@ -98,7 +98,7 @@ final class Window {
         return granted - delivered <= lowWaterMark();
     }
 
-    /** A quarter of the window; one element of two or three. */
+    /** Returns a quarter of the window, or one element of a window of two or three. */
     private long lowWaterMark() {
         return limit < 4 ? limit >> 1 : limit >> 2;
     }
