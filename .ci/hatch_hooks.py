@@ -50,7 +50,7 @@ def ensure_jar(root: Path, version: str) -> None:
 def long_description(readme: str, base: str) -> str:
     """Return README.md with absolute links below ``base``, the address of a version's files at GitHub.
 
-    Without a base it has the text of its relative links, and no pictures.
+    Without a base, relative links become plain text, and pictures are removed.
     """
     raw = base.replace("/blob/", "/raw/")
     readme = PICTURE.sub(lambda found: f"![{found[1]}]({raw}/{found[2]}){found[3]}" if base else "", readme)

@@ -59,7 +59,8 @@ TERMS = [
     (r"(?-i:\Atest(?! names\Z)(?: \w+){1,2}\Z)", "name the subject and the expected behaviour: test_cancel_stops_..."),
 ]
 FORBIDDEN = [
-    (re.compile(rf"(?<![\w`])(?:{pattern})(?![\w`])", re.IGNORECASE | re.MULTILINE), but) for pattern, but in TERMS
+    (re.compile(rf"(?<![\w`])(?:{pattern})(?![\w`])", re.IGNORECASE | re.MULTILINE), replacement)
+    for pattern, replacement in TERMS
 ]
 # A clause in the place of a subject: "What was held is ...", "That a cancel is ... costs", "Whose turn it is."
 OPENER = re.compile(
@@ -80,10 +81,11 @@ def faults(line: int, text: str, sentences: bool = True) -> Iterator[tuple[int, 
     """Yield (line, what was found, suggestion) for a piece of prose that begins at ``line``."""
     text = CODE.sub(lambda found: "`" + re.sub(r"[^\n]", " ", found[0])[2:] + "`", text)
     checks = FORBIDDEN + ([(OPENER, "begin with the subject or an imperative")] if sentences else [])
-    for pattern, but in checks:
+    for pattern, suggestion in checks:
         for found in pattern.finditer(text):
-            said = (found[1] if pattern is OPENER else found[0]).strip()
-            yield line + text.count("\n", 0, found.end() - len(found[0].lstrip())), " ".join(said.split())[:60], but
+            words = (found[1] if pattern is OPENER else found[0]).split()
+            at = line + text.count("\n", 0, found.end() - len(found[0].lstrip()))
+            yield at, " ".join(words)[:60], suggestion
 
 
 def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
@@ -135,7 +137,7 @@ def subject_faults(since: str = SUBJECTS_SINCE) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the faults of the given files and folders; return 1 where there are any."""
+    """Print the faults of the given files and folders; return 1 if there are any."""
     roots = [Path(name).resolve() for name in arguments] or [*(ROOT / name for name in FOLDERS), *ROOT.glob("*.md")]
     files = {file for root in roots for file in ([root] if root.is_file() else root.rglob("*")) if file.is_file()}
     reports: list[str] = []
@@ -143,7 +145,7 @@ def main(arguments: list[str]) -> int:
         name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else str(file)
         if not SKIPPED & set(name.split("/")) and name not in EXEMPT:
             found = sorted({fault for piece in prose_of(file) for fault in faults(*piece)})
-            reports += [f"{name}:{line}: {said!r} -> {but}" for line, said, but in found]
+            reports += [f"{name}:{line}: {words!r} -> {suggestion}" for line, words, suggestion in found]
     reports += [] if arguments else subject_faults()
     print(*reports, f"{len(reports)} to rewrite", sep="\n")
     return int(bool(reports))

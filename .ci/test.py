@@ -3,9 +3,9 @@
 
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
 the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. At most three
-suites that need the CPU run at a time, and at most seven in total: on two cores, drivers and JVMs start and stop often
-enough to leave time for a third. The others mostly wait: a TCK spends most of its time waiting for signals that must
-not arrive. Every suite runs, even after a failure.
+suites that need the CPU run at a time, and at most seven in total. Three keep two cores busy, because each of them
+sometimes waits for a driver or a JVM. The others mostly wait: a TCK spends most of its time waiting for signals that
+must not arrive. Every suite runs, even after a failure.
 
 Most JVMs of the tests live for seconds, and spend half of their CPU time in the optimizing compiler. They run without
 it, except with --all and in the suites that measure deadlines or races in Java.
@@ -45,7 +45,7 @@ class Suite:
     """It uses little CPU time."""
     environment: Mapping[str, str] = field(default_factory=dict)
     short_lived_jvms: bool = False
-    """Its JVMs that are not Spark drivers run without the optimizing compiler, and say so on standard error."""
+    """Its JVMs that are not Spark drivers run without the optimizing compiler. Each prints that on standard error."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ def pytest(name: str, *arguments: str, **options: Any) -> Suite:
 
     Args:
         name: the name of the suite.
-        arguments: of pytest.
+        arguments: the arguments of pytest.
         options: the other fields of the suite.
     """
     reports = REPORTS / name
@@ -71,7 +71,7 @@ def pytest(name: str, *arguments: str, **options: Any) -> Suite:
     return Suite(name, command, reports, **options)
 
 
-# In the order of their start, the longest ones first.
+# The suites start in this order. The longest ones are first.
 SUITES = (
     pytest("spark", "tests/spark"),
     pytest("examples", "tests/demo", "tests/project", short_lived_jvms=True),
@@ -109,7 +109,7 @@ SUITES = (
     pytest("tck", "tests/tck", waits=True),
     pytest("conformance-jpype", *WITHOUT_FAULTHANDLER, "tests/conformance/test_over_jvm.py", waits=True),
 )
-# Only with --all or by name.
+# These suites run only with --all or by name.
 NIGHTLY = (
     pytest("tck-py4j", "tests/tck_java", waits=True),
     pytest("smoke-py4j", "tests/smoke"),
@@ -162,15 +162,15 @@ def run(suite: Suite, *, capture: bool = False) -> Count:
     )
     total = count(sorted(suite.reports.glob("*.xml")))
     total.seconds = time.monotonic() - begun
-    said = done.stdout or ""
+    output = done.stdout or ""
     if done.returncode != 0 and total.failed == 0:
-        said += f"== {suite.name}: exit status {done.returncode} and no failed test\n"
+        output += f"== {suite.name}: exit status {done.returncode} and no failed test\n"
         total.failed = 1
     if done.returncode == 0 and total.passed == 0:
-        said += f"== {suite.name}: no test ran\n"
+        output += f"== {suite.name}: no test ran\n"
         total.failed += 1
     heading = f"== output of {suite.name}:\n" if capture else ""
-    print(f"{heading}{said}", end="", flush=True)
+    print(f"{heading}{output}", end="", flush=True)
     return total
 
 
@@ -213,7 +213,7 @@ def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str,
     return {suite.name: counts[suite.name] for suite in suites}
 
 
-def chosen(words: Sequence[str] | None) -> tuple[list[Suite], bool]:
+def parse_arguments(words: Sequence[str] | None) -> tuple[list[Suite], bool]:
     """Parse the command line; return the suites, and whether campaigns run."""
     known = {suite.name: suite for suite in (*SUITES, *NIGHTLY)}
     parser = argparse.ArgumentParser(prog=".ci/test.py", description="Run the test suites.")
@@ -229,7 +229,7 @@ def chosen(words: Sequence[str] | None) -> tuple[list[Suite], bool]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the suites and return 1 if anything failed."""
-    suites, campaign = chosen(words)
+    suites, campaign = parse_arguments(words)
     os.environ.update(CAMPAIGN if campaign else SHORT_LIVED_DRIVERS)
     if len(suites) == 1:
         counts = {suites[0].name: run(suites[0])}

@@ -113,7 +113,7 @@ __all__ = [
     "using_when",
 ]
 
-# Imported on first access: each module costs a part of a millisecond, and most programs use few of them.
+# These names are imported on first access: each module takes a fraction of a millisecond, and most programs use few.
 _LAZY_NAMES = {
     "Backoff": "pyrs.operators.backoff",
     "Metrics": "pyrs.operators.metrics",

@@ -28,7 +28,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     An operator implements four methods:
 
     * ``_begin()``: subscribe the inputs, by default ``_input`` to the operator's source. Runs once, after
-      ``on_subscribe``, outside the drain loop: what a synchronous source emits there is forwarded at once.
+      ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_interrupted`` is set: the stream is over, or an illegal request waits for its answer (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
@@ -94,11 +94,11 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def try_emit(self, element: R) -> bool:
-        """Emit the element if it was demanded and the loop is idle; return whether."""
+        """Emit the element and return True if it was demanded and the loop is idle."""
         return bool(self.attempt(self._emit_if_demanded, element))
 
     def _emit_if_demanded(self, element: R) -> bool:
-        """Emit the element if it was demanded and nothing is posted. For ``attempt``."""
+        """Emit the element and return True if it was demanded and nothing is posted."""
         subscriber = self._subscriber
         if self._requested <= self._emitted or self._posted or subscriber is None or self._interrupted:
             return False
@@ -110,7 +110,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         return True
 
     def _emit(self, element: R) -> None:
-        """Signal an element that was demanded. In the drain loop."""
+        """Signal an element that was demanded. Runs in the drain loop."""
         self._emitted += 1
         subscriber = self._subscriber
         if subscriber is not None and self._live:  # 1.8

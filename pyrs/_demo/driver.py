@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 REACTOR = "io.projectreactor:reactor-core:3.7.12"
 RATINGS = "data/mllib/sample_movielens_data.txt"
-_END_SECONDS = 10.0
+_EXIT_SECONDS = 10.0
 _LAST_LINES = 30
 _QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -89,11 +89,11 @@ def _started(settings: dict[str, str], create: Callable[[SparkConf, Any], T]) ->
     # Otherwise Spark resolves the machine's host name, which fails on some machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*_QUIET.items(), *settings.items()])
-    with tempfile.TemporaryFile(prefix="pyrs-demo-") as output, ExitStack() as end:
+    with tempfile.TemporaryFile(prefix="pyrs-demo-") as output, ExitStack() as cleanup:
         try:
             with _uninterrupted():
                 gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
-                end.callback(_end, gateway)
+                cleanup.callback(_shut_down, gateway)
             created = create(conf, gateway)
         except Exception as error:
             output.seek(0)
@@ -102,18 +102,18 @@ def _started(settings: dict[str, str], create: Callable[[SparkConf, Any], T]) ->
         yield created
 
 
-def _end(gateway: Any) -> None:
+def _shut_down(gateway: Any) -> None:
     process = gateway.proc
-    # Py4J's finalizer thread may be releasing objects; it would log, even later, that the connection is closed.
+    # Py4J's finalizer thread may release objects after this point, and would log that the connection is closed.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_from_py4j)
     try:
         gateway.shutdown()
         process.stdin.close()  # the JVM exits when its standard input is closed
-        process.wait(_END_SECONDS)
+        process.wait(_EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(_END_SECONDS)
+        process.wait(_EXIT_SECONDS)
 
 
 def _is_not_from_py4j(record: logging.LogRecord) -> bool:

@@ -29,7 +29,7 @@ class NaiveSubscriber:
 
 
 def race(subscribe: Callable[[PatientSubscriber], Any]) -> tuple[Tally, float]:
-    """Subscribe to a stream of rating lines; return what arrived and the elements per second."""
+    """Subscribe to a stream of rating lines; return the tally of the elements, and their number per second."""
     subscriber = PatientSubscriber(DEMAND, lambda line: int(line[-1]))
     begun = time.perf_counter()
     subscribe(subscriber)

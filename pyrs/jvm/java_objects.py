@@ -62,8 +62,8 @@ class JavaObject:
     Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
     this JVM), and Python Publishers and Subscribers; a JavaError of this bridge becomes its Throwable. A result is
     None, a bool, int, float, str or bytes, or else a ``JavaObject``. Append an underscore to a Java name that is a
-    Python keyword: ``instant.with_(adjuster)``. Methods of the gateway's own objects accept it, over JPype only for a
-    parameter of type Object: pass ``.java`` to others.
+    Python keyword: ``instant.with_(adjuster)``. Methods of the gateway's own objects accept a ``JavaObject``; over
+    JPype, they accept it only for a parameter of type Object. Pass ``.java`` for other parameters.
 
     The JVM may collect the object when the last reference is gone.
     """
@@ -123,7 +123,7 @@ class JavaObject:
 
 
 def java_name(name: str) -> str:
-    """Return the Java name of an attribute: ``from_`` is ``from``, ``java_`` ``java``."""
+    """Return the Java name of an attribute: ``from`` for ``from_``, and ``java`` for ``java_``."""
     return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
 
 
@@ -169,9 +169,9 @@ class JavaMethod:
 class JavaPublisher(Publisher[Any]):
     """A Publisher of the JVM, or an object that Java converts to one on ``subscribe``, such as a Uni.
 
-    Demand: the link prefetches a bounded window of elements (see the protocol); with ``exact`` none. The ``subscribe``
-    of a ``hot`` Publisher returns after Java's ``subscribe``, so that no element emitted afterwards is lost. Signals
-    run in the context of ``subscribe``.
+    The link prefetches a bounded window of elements (see the protocol), unless ``exact`` is set. The ``subscribe`` of a
+    ``hot`` Publisher returns after Java's ``subscribe``, so that no element emitted afterwards is lost. Signals run in
+    the context of ``subscribe``.
     """
 
     carries_context = True
@@ -295,7 +295,7 @@ class JavaFuture(Maybe[Any]):
         """
         try:
             return self.on_error_map(_Failed).block(timeout_seconds)
-        except TimeoutError:  # not that of the stage, which is a _Failed
+        except TimeoutError:  # of this wait; a TimeoutError of the stage is a _Failed
             raise CallTimeout(f"the CompletionStage did not complete within {timeout_seconds} seconds") from None
         except _Failed as failed:
             error = failed.error

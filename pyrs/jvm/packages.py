@@ -121,12 +121,12 @@ def resolve(
         >>> [jar.name for jar in resolve(["io.projectreactor:reactor-core:3.6.0"])]  # doctest: +SKIP
         ['reactor-core-3.6.0.jar', 'reactive-streams-1.0.4.jar']
     """
-    coordinates = [Coordinate.parse(package) for package in _several(packages, "packages")]
-    roots = [_root(downloads.repository()), *map(_root, _several(repositories, "repositories"))]
-    exclusions = [_exclusion(each) for each in _several(exclude, "exclude")]
+    coordinates = [Coordinate.parse(package) for package in _checked_list(packages, "packages")]
+    roots = [_root(downloads.repository()), *map(_root, _checked_list(repositories, "repositories"))]
+    exclusions = [_exclusion(each) for each in _checked_list(exclude, "exclude")]
     if not coordinates:
         return []
-    # Resolved, because Ivy answers with canonical paths.
+    # The folder is made canonical, because Ivy prints canonical paths.
     folder = (downloads.cache_folder() / "packages" if cache is None else Path(os.fspath(cache))).resolve()
     if os.pathsep in str(folder):
         raise ValueError(f"a class path cannot contain {folder}: {os.pathsep!r} separates its entries")
@@ -158,16 +158,16 @@ def _fetched(
     """Resolve with Ivy; download truncated jars again, since Ivy accepts any file."""
     for _ in range(2):
         jars = run_ivy(coordinates, roots, exclusions, folder)
-        cut = [jar for jar in jars if not zipfile.is_zipfile(jar)]
-        if not cut:
+        truncated = [jar for jar in jars if not zipfile.is_zipfile(jar)]
+        if not truncated:
             return jars
-        for jar in cut:
+        for jar in truncated:
             jar.unlink(missing_ok=True)
-    names, places = ", ".join(jar.name for jar in cut), ", ".join(dict.fromkeys(roots))
+    names, places = ", ".join(jar.name for jar in truncated), ", ".join(dict.fromkeys(roots))
     raise JvmUnavailable(f"these files are not jars or are truncated: {names}. They came from: {places}")
 
 
-def _several(values: Iterable[Any], name: str) -> Iterable[Any]:
+def _checked_list(values: Iterable[Any], name: str) -> Iterable[Any]:
     if isinstance(values, (str, os.PathLike)):
         raise TypeError(f"{name} takes a list, not one {type(values).__name__}")
     return values
@@ -210,7 +210,7 @@ def _remembered(record: Path, folder: Path) -> list[Path] | None:
 def _remember(record: Path, folder: Path, request: dict[str, Any], jars: list[Path]) -> None:
     entries = [{"path": jar.relative_to(folder).as_posix(), "size": jar.stat().st_size} for jar in jars]
     record.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed when it is complete, because other processes may read it.
+    # The file is renamed when it is complete, because other processes may read it.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=record.parent, suffix=".part", delete=False) as part:
         json.dump({**request, "jars": entries}, part, indent=1)
     os.replace(part.name, record)
@@ -325,7 +325,7 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """Return one package with all its files: Ivy drops the first of two dependencies."""
+    """Return one dependency for all files of a package: of two on the same package, Ivy drops the first."""
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)

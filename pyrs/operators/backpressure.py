@@ -228,7 +228,7 @@ class _BackpressureBufferRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         source = self._input
-        ended = source.ended  # read before the buffer, which then has all elements before the end
+        ended = source.ended  # read first: if it is true, the buffer contains all remaining elements
         while self._live and self._demand() > 0:
             try:
                 element = source.elements.popleft()

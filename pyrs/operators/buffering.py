@@ -326,7 +326,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         source = self._input
         self._due = self._timer.claim() or self._due
         while self._live:
-            over = source.ended  # read before the queue, which then has all elements before the end
+            over = source.ended  # read first: if it is true, the queue contains all remaining elements
             self._fill()
             chunk, over = self._chunk, over and not source.elements
             if not chunk and not source.elements:

@@ -162,7 +162,7 @@ class _ZipRun(Coordinator[Any]):
         while not self._interrupted:
             rows = self._demand()
             for each in inputs:
-                ended = each.ended  # read before the queue, which then has all elements before the end
+                ended = each.ended  # read first: if it is true, the queue contains all remaining elements
                 rows = min(rows, len(each.elements), each.prefetch.until_refill)
                 if ended and not each.elements:
                     self._end_with(each.take_error())
@@ -206,7 +206,7 @@ class _MergeComparingRun(_ZipRun):
         while not self._interrupted:
             waits = False
             for each in self._inputs:
-                ended = each.ended  # read before the queue, which then has all elements before the end
+                ended = each.ended  # read first: if it is true, the queue contains all remaining elements
                 if each.elements:
                     continue
                 if each.error is not None:

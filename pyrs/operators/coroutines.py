@@ -34,8 +34,8 @@ class _Call:
 class _AsyncMapRun(Coordinator[Any]):
     """Starts a call per element while fewer than ``concurrency`` are pending.
 
-    Tasks are created, finished and cancelled on the loop; the drain loop emits finished calls. So the Subscriber is
-    signalled on the loop, or on the thread that requests a result that is ready.
+    Tasks are created, finished and cancelled on the loop. The drain loop emits finished calls. It runs on the asyncio
+    loop, or on a thread that requests a finished result.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: AsyncMap) -> None:
@@ -47,10 +47,10 @@ class _AsyncMapRun(Coordinator[Any]):
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.
         self._emit_queue: deque[_Call] = deque()
-        self._loop = loop_for()  # before on_subscribe: from there on a request may come from any thread
+        self._loop = loop_for()  # found before on_subscribe, after which any thread may request
 
     def _advance(self) -> None:
-        ended = self._input.ended  # read before the queue, which then has all elements before the end
+        ended = self._input.ended  # read first: if it is true, the queue contains all remaining elements
         self._start_calls()
         self._emit_finished()
         if self._live and ended and not self._calls and not self._input.elements:
@@ -74,7 +74,7 @@ class _AsyncMapRun(Coordinator[Any]):
             self._calls.discard(call)
             if call.error is not None:
                 self._discard(call.element)
-                # _raised would raise an exit again, which the task has already raised in its loop.
+                # _raised would raise a SystemExit again here. The task has already raised it in its loop.
                 self._operator.blame(call.error)
                 self._fail(call.error)
                 return
@@ -91,7 +91,7 @@ class _AsyncMapRun(Coordinator[Any]):
     def _launch(self, call: _Call) -> None:
         """Create the task. Called on the loop."""
         if not self._live:
-            return  # release discards its element
+            return  # _release discards its element
         coroutine = _awaited(self._function, call.element)
         try:
             call.task = self._loop.create_task(coroutine)

@@ -106,7 +106,7 @@ class _Splitter:
     def add(self, chunk: Any) -> list[Any]:
         """Add a chunk and return the lines that it completes, before ``failure`` if that is set.
 
-        A chunk after the failure is dropped: the rest of a line that is too long is no line.
+        A chunk after the failure is dropped, because it may begin with the rest of a line that is too long.
         """
         if self.failure is not None:
             return []

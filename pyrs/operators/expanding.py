@@ -32,7 +32,7 @@ class _ExpandRun(Coordinator[Any]):
         path = self._path
         while not self._interrupted:
             active = path[-1]
-            ended = active.ended  # read before the queue, which then has all elements before the end
+            ended = active.ended  # read first: if it is true, the queue contains all remaining elements
             if active.elements:
                 if not self._demand():
                     return

@@ -78,7 +78,7 @@ class Crossing(Coordinator[Any]):
     def _advance(self) -> None:
         source, begin = self._input, self._emitted
         while not self._interrupted:
-            ended = source.ended  # read before the queue, which then has all elements before the end
+            ended = source.ended  # read first: if it is true, the queue contains all remaining elements
             count = self._emit_from(source.elements, self._prefetch.until_refill)
             self._prefetch.consumed += count
             if ended and not source.elements:

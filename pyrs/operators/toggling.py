@@ -19,7 +19,7 @@ from pyrs.operators.splitting import Dispatcher, Part, PartHandle
 class _BufferWhenRun(Coordinator[Any]):
     """Moves the elements of the source to all open lists, in the drain loop.
 
-    Each demanded list is requested of the opening stream, so every list that is open was demanded.
+    One element of the opening stream is requested for each demanded list, so every open list was demanded.
     """
 
     _operator: BufferWhen
@@ -27,7 +27,7 @@ class _BufferWhenRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: BufferWhen) -> None:
         super().__init__(subscriber, operator)
         self._input = QueuedInput[Any](self, operator.prefetch)
-        self._openings = DirectInput[Any](self, self._open, self._opened_last)
+        self._openings = DirectInput[Any](self, self._open, self._openings_completed)
         self._lists: dict[DirectInput[Any], list[Any]] = {}  # the open lists, by the inputs that close them
         self._opens = True  # the opening stream has not completed
 
@@ -63,7 +63,7 @@ class _BufferWhenRun(Coordinator[Any]):
             self._emit(elements)
             self._complete_after_last()
 
-    def _opened_last(self, _: object) -> None:
+    def _openings_completed(self, _: object) -> None:
         self._opens = False
         self._complete_after_last()
 
@@ -82,7 +82,7 @@ class _BufferWhenRun(Coordinator[Any]):
             self._discard_all(elements)
 
     def _advance(self) -> None:
-        ended = self._input.ended  # read before the queue, which then has all elements before the end
+        ended = self._input.ended  # read first: if it is true, the queue contains all remaining elements
         self._distribute()
         if ended and not self._input.elements:
             error = self._input.take_error()

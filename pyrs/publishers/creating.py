@@ -245,7 +245,7 @@ class _CreateRun(Coordinator[Any]):
         self.demand_loop.run_here()
 
     def _advance(self) -> None:
-        closed = self._closed  # read before the queue, which then has all elements pushed before
+        closed = self._closed  # read first: if it is true, the queue contains all remaining elements
         # Handles IndexError instead of testing the queue: a push may remove the newest element at any time.
         while self._live and self._demand() > 0:
             try:

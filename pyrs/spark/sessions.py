@@ -170,7 +170,7 @@ def check_pyspark(spark: Any, function: str) -> None:
 
 
 def is_connect(value: Any) -> bool:
-    """Return whether a session or DataFrame is one of Spark Connect."""
+    """Return whether a session or DataFrame belongs to Spark Connect."""
     return any(cls.__module__.startswith("pyspark.sql.connect.") for cls in type(value).__mro__)
 
 
@@ -266,7 +266,7 @@ class Jobs:
             self._idle.notify_all()
 
     def cancel(self) -> None:
-        """Start no more jobs, and cancel the running ones. Does not block; from any thread."""
+        """Start no more jobs, and cancel the running ones. Does not block. May be called from any thread."""
         with self._idle:
             before, self.cancelled = self.cancelled, True
             self._idle.notify_all()
@@ -275,7 +275,7 @@ class Jobs:
         _cancels.execute(self._cancel)
 
     def _cancel(self) -> None:
-        # Repeated, because a thread may be about to start a job when the first cancel arrives.
+        # The cancel is repeated, because a thread may be about to start a job when the first one arrives.
         spark, waited = self._spark, 0.0
         cancel = spark.interruptTag if is_connect(spark) else spark.sparkContext.cancelJobsWithTag
         while waited < _CANCEL_FOR_SECONDS:

@@ -35,9 +35,8 @@ _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 def supports(spark: Any) -> dict[str, str]:
     """Return which functions work on a session: ``"ok"``, or ``"no: "`` and the reason.
 
-    ``"ok, "`` is followed by a difference: a driver without the JVM's Arrow methods is read with Spark's public
-    interface, which is slower. For the functions that run tasks with pyrs, a task on one executor checks the imports
-    there.
+    A restriction follows ``"ok, "``: a driver without the JVM's Arrow methods is read with Spark's public interface,
+    which is slower. If a function runs tasks that use pyrs, one task checks the imports on an executor.
 
     Args:
         spark: a SparkSession of any kind.
@@ -77,7 +76,7 @@ def attach(spark: Any) -> Bridge:
 
     Raises:
         TypeError: ``spark`` is not a SparkSession.
-        JvmUnavailable: the session is one of Spark Connect, or was stopped; or its JVM cannot be reached.
+        JvmUnavailable: the session uses Spark Connect, was stopped, or its JVM cannot be reached.
         ImportError: msgpack is not installed.
     """
     from pyrs import jvm
@@ -91,7 +90,7 @@ def attach(spark: Any) -> Bridge:
 
 
 def _why_no_workers(spark: Any, *more: str) -> str:
-    """Return whether the driver and an executor have what tasks import."""
+    """Return ``"ok"``, or ``"no: "`` and the import that the driver or an executor lacks."""
     try:
         from pyspark.sql.pandas.utils import require_minimum_pandas_version
 

@@ -14,7 +14,8 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class AsyncSubscriber(Protocol[T_contra]):
     """A Subscriber whose methods may be coroutine functions.
 
-    ``Stream.subscribe`` accepts it, and awaits its methods sequentially on one asyncio loop, by ``Subscriber``'s rules.
+    ``Stream.subscribe`` accepts it, and awaits its methods sequentially on one asyncio loop. The rules of a
+    ``Subscriber`` apply.
 
     Examples:
         >>> import asyncio, pyrs

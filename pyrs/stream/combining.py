@@ -50,8 +50,8 @@ class Combining(Family[T_co]):
         demanded. A source over an iterable is pulled on demand instead. Slow Subscribers slow all sources; nothing is
         dropped. Sources with buffered elements are served in turns of at most ``prefetch`` elements.
 
-        Completes when all sources have completed. The first error is emitted after the elements its source emitted
-        before it; the other sources are cancelled and their buffered elements are discarded.
+        Completes when all sources have completed. The first error is emitted after the earlier elements of its source;
+        the other sources are cancelled and their buffered elements are discarded.
 
         A source whose ``subscribe`` blocks delays the sources after it. Use ``subscribe_on`` to run it on its own
         thread.
@@ -151,7 +151,7 @@ class Combining(Family[T_co]):
         Args:
             others: the other Publishers.
             key: returns the value to compare; None for the element.
-            reverse: whether the largest is emitted first. The sources then have to be sorted that way.
+            reverse: whether the largest is emitted first. The sources must then be sorted in descending order.
             prefetch: the maximum number of buffered elements per source.
 
         Raises:
@@ -268,9 +268,9 @@ class Combining(Family[T_co]):
             -----------False|
 
         Subscribes to both streams, requests ``prefetch`` elements of each, compares them when both have one, and
-        replenishes at 75 %. The first difference, also one in length, decides the result and cancels both streams. The
-        result is emitted when it is demanded. An error of a stream fails the result after the elements before it are
-        compared.
+        replenishes at 75 %. The first difference, including a difference in length, decides the result and cancels both
+        streams. The result is emitted when it is demanded. An error of a stream fails the result after the elements
+        before it are compared.
 
         Args:
             other: the other Publisher.

@@ -64,8 +64,8 @@ class ParallelStream(Generic[T_co]):
         """Run the following operators of each rail on the scheduler.
 
         Requests ``prefetch`` elements for each rail, buffers them in a queue, and replenishes at 75 %. The rails run
-        concurrently if the scheduler has several threads, such as a pool. Requests of a rail run on the scheduler, too,
-        and so does a pulled source such as an iterable, on one thread at a time.
+        concurrently if the scheduler has several threads, such as a pool. The scheduler also runs the requests of the
+        rails. A pulled source, such as an iterable, therefore runs on the scheduler, on one thread at a time.
 
         Args:
             scheduler: runs the signals of the rails; the signals of one rail run sequentially. The caller closes it.
@@ -206,8 +206,7 @@ class ParallelStream(Generic[T_co]):
 
         Requests ``prefetch`` elements of each rail, buffers them, and replenishes at 75 %. A slow Subscriber slows the
         rails. The first error, of the source or of a rail, follows the elements of its rail. It cancels the source and
-        all other rails and fails the stream; the buffered elements of the other rails reach
-        ``do_on_discard``.
+        all other rails and fails the stream. The buffered elements of the other rails reach ``do_on_discard``.
 
         Args:
             prefetch: the maximum number of buffered elements for each rail.

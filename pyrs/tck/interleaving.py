@@ -1,4 +1,4 @@
-"""An additional test of §1.3: a second request at every line of a request."""
+"""An additional test of §1.3, which calls ``request`` again at every line of a call of ``request``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 _MAX_LINES = 500
 _ATTEMPTS = 3
-_SECONDS = 10.0  # for all lines, so that a loaded machine reaches each of them
+_SECONDS = 10.0  # for all lines; long enough for a loaded machine
 _BLOCKED = 0.02  # seconds after which a thread that has made no progress is taken to wait for the other one
 
 
 class InterleavingTests(PublisherHooks[T], Generic[T]):
-    """Two requests in every order of their lines."""
+    """The test that runs two requests in every order of their lines."""
 
     def beyond_spec103_mustSignalSeriallyAtEveryInterleaving(self) -> None:
         """Two requests in any order of their lines: signals must be serial (§1.3).
@@ -61,7 +61,7 @@ class _Interleaved(Watching[T]):
 
     Attributes:
         tracing_failed: the interpreter did not call the trace function, so the first request was not made. On a busy
-            machine CPython 3.11 was seen to call another object in its place.
+            machine, CPython 3.11 sometimes calls another object instead.
     """
 
     def __init__(self, env: TestEnvironment, held: bool) -> None:
@@ -70,7 +70,7 @@ class _Interleaved(Watching[T]):
         self._inside = Event()
         self._released = Event()
         self._second: Thread | None = None
-        self._second_waits = Event()  # it is inside on_next or has returned
+        self._second_waits = Event()  # set when the second thread is inside on_next or has returned
         self._first_returned = Event()
         self.tracing_failed = False
 
@@ -100,17 +100,17 @@ class _Interleaved(Watching[T]):
                 linger(self._first_returned, 5 * _BLOCKED)
 
     def _request_first(self, line: int) -> None:
-        enter = _AtLine(line, self._intrude).enter
+        enter = _AtLine(line, self._start_second_request).enter
         sys.settrace(enter)
         try:
-            self._request()  # raises nothing itself
+            self._request()  # it catches every exception of the code under test
         except Exception:
             self.tracing_failed = True
         finally:
             sys.settrace(None)
             self._first_returned.set()
 
-    def _intrude(self) -> None:
+    def _start_second_request(self) -> None:
         self._second = started("second", self._request_second)
         linger(self._second_waits, _BLOCKED)
 
@@ -128,9 +128,9 @@ class _Interleaved(Watching[T]):
 class _AtLine:
     """Calls a function at the n-th line of the code under test on this thread."""
 
-    def __init__(self, line: int, intrude: Callable[[], None]) -> None:
+    def __init__(self, line: int, action: Callable[[], None]) -> None:
         self._left = line
-        self._intrude = intrude
+        self._action = action
 
     def enter(self, frame: FrameType, event: str, argument: object) -> Any:
         """Trace the calls of the code under test."""
@@ -141,5 +141,5 @@ class _AtLine:
             self._left -= 1
             if self._left == -1:
                 sys.settrace(None)
-                self._intrude()
+                self._action()
         return self._at if self._left >= 0 else None

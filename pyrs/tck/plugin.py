@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyrs.tck.verdicts import Verdict
     from pyrs.tck.verification import Verification
 
-# Properties of an item's reports, one for each TCK: the verdict, and the number of tests of the verification. They also
-# reach the summary from the worker processes of pytest-xdist, through the Reports of pyrs.pytest_plugin.
+# An item's reports have these properties for each TCK: the verdict, and the number of tests of the verification. They
+# also reach the summary from the worker processes of pytest-xdist, through the Reports of pyrs.pytest_plugin.
 VERDICT = "reactive-streams-tck "
 DUE = "reactive-streams-tck-due "
 REPORTS = "pyrs-tck-reports"
@@ -202,8 +202,8 @@ def _add(tally: _Tally, report: Any, name: str, result: str | None) -> None:
 def _void(tallies: dict[tuple[str, str], _Tally]) -> set[tuple[str, str]]:
     """Return the runs in which all tests were selected and none passed or failed.
 
-    Marks and fixtures may skip all tests of one verification, because pytest reports each skip, but not the tests of
-    all verifications.
+    Marks and fixtures may skip all tests of one verification, because pytest reports each skip. They must not skip the
+    tests of all verifications.
     """
     from pyrs.tck.verdicts import anything_judged
 

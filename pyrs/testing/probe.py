@@ -22,7 +22,7 @@ class PublisherProbe(Publisher[T], Generic[T]):
     Forwards all signals, demand and cancels unchanged. Buffers nothing.
 
     Args:
-        publisher: the Publisher to forward; None for one that completes at once.
+        publisher: the Publisher to forward; None for an empty one.
 
     Attributes:
         subscribe_count: the number of ``subscribe`` calls.
@@ -66,12 +66,12 @@ class PublisherProbe(Publisher[T], Generic[T]):
         return Stream(self)
 
     def assert_subscribed(self, times: int | None = None) -> PublisherProbe[T]:
-        """Assert that it was subscribed to, exactly ``times`` times if given."""
+        """Assert that ``subscribe`` was called, exactly ``times`` times if given."""
         count = self.subscribe_count
         return self._assert(count > 0 if times is None else count == times, "subscribed", times, count)
 
     def assert_not_subscribed(self) -> PublisherProbe[T]:
-        """Assert that it was not subscribed to."""
+        """Assert that ``subscribe`` was not called."""
         return self.assert_subscribed(0)
 
     def assert_requested(self) -> PublisherProbe[T]:

@@ -29,8 +29,9 @@ class TestPublisher(Publisher[T], Generic[T]):
     It is hot: current Subscribers receive an element, and later Subscribers receive only the terminal signal. With
     ``cold=True`` it keeps all signals and emits them to each Subscriber on demand.
 
-    Without violations all rules are kept. Emitting an element to a Subscriber without demand is an error of the test:
-    ``next`` raises AssertionError and emits to no Subscriber. A cold publisher keeps the element (memory **grows**).
+    It keeps all rules that are not in ``violations``. Emitting an element to a Subscriber without demand is an error
+    of the test: ``next`` raises AssertionError and emits to no Subscriber. A cold publisher keeps the element (memory
+    **grows**).
 
     Args:
         violations: the rules to violate.
@@ -53,7 +54,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         ['1', '2']
     """
 
-    __test__ = False  # not a test case, whatever pytest makes of the name
+    __test__ = False  # pytest would collect the class because of its name
 
     def __init__(self, *violations: Violation, cold: bool = False, timeout: float | timedelta = 10.0) -> None:
         for violation in violations:

@@ -1,4 +1,4 @@
-"""Run Spark programs, each in a process of its own or sequentially in one process with one driver.
+"""Run Spark programs, each in a separate process or sequentially in one process with one driver.
 
 A driver takes seconds to start. ``python -m tests.demo.driver JAR ...`` starts one with these jars and reads one
 request per line from standard input. It answers with lines of JSON: the output of the program, then its exit status.
@@ -67,11 +67,11 @@ class Running:
 
     def _receive(self) -> None:
         try:
-            self._status = self._received()
+            self._status = self._receive_output()
         finally:
             self.ended.set()
 
-    def _received(self) -> int | None:
+    def _receive_output(self) -> int | None:
         """Receive the output; return the exit status."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -80,7 +80,7 @@ class Running:
 
 
 class _RunningInSharedDriver(Running):
-    def _received(self) -> int | None:
+    def _receive_output(self) -> int | None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             kind, content = json.loads(line)
@@ -108,7 +108,7 @@ def completed(driver: Driver, folder: Path, program: Path, *options: object) -> 
 
 
 class OwnDriver:
-    """Starts each program as a user does: in a process of its own, with a driver of its own."""
+    """Starts each program as a user does: in a separate process with its own driver."""
 
     @contextlib.contextmanager
     def started(self, folder: Path, program: Path, *options: object) -> Iterator[Running]:
@@ -193,8 +193,8 @@ class SharedDriver:
 def environment() -> dict[str, str]:
     """Return the environment of a Spark program.
 
-    A JVM says on standard error that it takes ``JAVA_TOOL_OPTIONS``; a driver has the same from ``SPARK_SUBMIT_OPTS``.
-    The shared driver starts before a program can select the Python of its workers. By default it is that of the path.
+    ``JAVA_TOOL_OPTIONS`` is removed, because a JVM reports it on standard error; ``SPARK_SUBMIT_OPTS`` has the same
+    options for a driver. ``PYSPARK_PYTHON`` is set, because the shared driver starts before a program could set it.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
     return {**inherited, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
@@ -214,8 +214,8 @@ class _Answers:
             print(json.dumps([kind, content]), file=self._out, flush=True)
 
 
-class _Sent(io.TextIOBase):
-    """A text stream whose text becomes answers."""
+class _AnswerStream(io.TextIOBase):
+    """A text stream that sends its text as answers."""
 
     def __init__(self, kind: str, answers: _Answers) -> None:
         self._kind = kind
@@ -240,8 +240,8 @@ def serve(jars: Sequence[str]) -> None:
             request = json.loads(line)
             os.chdir(request["folder"])
             with (
-                contextlib.redirect_stdout(_Sent("stdout", answers)),
-                contextlib.redirect_stderr(_Sent("stderr", answers)),
+                contextlib.redirect_stdout(_AnswerStream("stdout", answers)),
+                contextlib.redirect_stderr(_AnswerStream("stderr", answers)),
             ):
                 status = run(request["command"])
             answers.send("status", status)

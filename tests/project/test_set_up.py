@@ -145,16 +145,16 @@ def test_every_test_folder_belongs_to_a_suite(runner: ModuleType) -> None:
 
 
 def test_campaigns_run_only_with_all(runner: ModuleType) -> None:
-    assert [suite.name for suite in runner.chosen([])[0]] == [suite.name for suite in runner.SUITES]
-    assert runner.chosen([])[1] is False
-    suites, campaign = runner.chosen(["--all"])
+    assert [suite.name for suite in runner.parse_arguments([])[0]] == [suite.name for suite in runner.SUITES]
+    assert runner.parse_arguments([])[1] is False
+    suites, campaign = runner.parse_arguments(["--all"])
     assert suites == [*runner.SUITES, *runner.NIGHTLY]
     assert campaign is True
 
 
 def test_unknown_suite_is_a_usage_error(runner: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        runner.chosen(["nothing"])
+        runner.parse_arguments(["nothing"])
     assert "no such suite: nothing; choose from spark, " in capsys.readouterr().err
 
 

@@ -1,7 +1,7 @@
 """Reach a JVM through the Py4J gateway of a driver, or JPype in this process.
 
-``py4j`` is imported in ``pyrs.jvm.gateways.py4j`` alone and ``jpype`` in ``pyrs.jvm.gateways.jpype`` alone, each
-when the first gateway of its kind is needed: ``pyrs.jvm`` can be imported where neither is installed.
+Only ``pyrs.jvm.gateways.py4j`` imports ``py4j``, and only ``pyrs.jvm.gateways.jpype`` imports ``jpype``. Each is
+imported when its first gateway is needed, so ``pyrs.jvm`` can be imported without both libraries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 
 
 def gateway_for(source: object | None = None) -> Gateway:
-    """Return the gateway to the JVM of ``source``, without a call. See ``connect``."""
+    """Return the gateway to the JVM of ``source``. It makes no call to the JVM."""
     if source is None:
         try:
             from pyrs.jvm.gateways.jpype import running_gateway
@@ -36,7 +36,7 @@ def gateway_for(source: object | None = None) -> Gateway:
 
 
 def launch_gateway(*, classpath: Sequence[str | os.PathLike[str]] = (), jvm_options: Sequence[str] = ()) -> Gateway:
-    """Start a JVM in this process with JPype, or use the running one. See ``launch``."""
+    """Start a JVM in this process with JPype, or use the running one."""
     try:
         from pyrs.jvm.gateways.jpype import launched_gateway
     except ImportError as error:

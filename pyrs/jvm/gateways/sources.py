@@ -12,7 +12,7 @@ CONNECT_ACCEPTS = (
 )
 _NO_CLASSIC = (
     "pyrs must reach the JVM of a driver on this machine: run this in the driver with a classic session "
-    "(no remote(), no SPARK_REMOTE), or use jvm.launch() for a JVM of your own"
+    "(no remote(), no SPARK_REMOTE), or start a separate JVM with jvm.launch()"
 )
 
 
@@ -44,7 +44,7 @@ def py4j_gateway_of(source: Any) -> object | None:
 
 
 def is_py4j_gateway(source: object) -> bool:
-    """Return True for a ``JavaGateway``, which a ``ClientServer`` is too."""
+    """Return True for a ``JavaGateway``, including its subclass ``ClientServer``."""
     return "py4j.java_gateway.JavaGateway" in _class_names(source)
 
 

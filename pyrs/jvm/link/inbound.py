@@ -27,11 +27,11 @@ from pyrs.jvm.link.window import Window
 T = TypeVar("T")
 _COMPLETE = object()
 _RUN = 64
-"""The smallest demand for which chunks are cut to its size, so that it is not counted for each element."""
+"""From this demand on, a chunk is cut to the size of the demand, which is then not counted for each element."""
 
 
 class Returning(bytes):
-    """A batch that returns objects of this side, held until it is decoded."""
+    """A batch that contains objects of this side. They are held until it is decoded."""
 
     pins: list[int]
 
@@ -258,7 +258,7 @@ class InboundStream(DrainLoop, CountingSubscription):
     def _in_context(self, task: Callable[[], T]) -> T:
         """Run a task in a copy of the context of ``subscribe``.
 
-        All available elements are delivered in one copy. A copy for each element would cost half as much again as the
+        All available elements are delivered in one copy. A copy for each element would take about as long as the
         delivery itself.
         """
         return task() if self._context is None else self._context.copy().run(task)
@@ -361,18 +361,18 @@ class InboundStream(DrainLoop, CountingSubscription):
                         if self._cancelled:  # by on_next or another thread
                             break  # type: ignore[unreachable]
             finally:  # elements before one whose on_next raised are not counted as dropped
-                handed = size - length_hint(left) - withheld
+                emitted = size - length_hint(left) - withheld
                 if covered:
                     # The demand covers the chunk, so it is not counted element by element.
-                    demand -= handed
+                    demand -= emitted
                 self._demand = demand
                 self._left = None
-                if handed == len(current):
+                if emitted == len(current):
                     self._current = []
                 else:
-                    del current[:handed]
+                    del current[:emitted]
                 window.requested += asked
-                window.delivered += handed
+                window.delivered += emitted
         self._demand = demand
         return window.delivered - before
 
@@ -428,7 +428,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             dropped += self._drop_batches()
             if current:
                 self._in_context(partial(hooks.discard_all, self.discards, deque(current)))
-        finally:  # a function for discarded elements may raise an exit
+        finally:  # a function for discarded elements may raise a SystemExit
             self._session.ended_inbound(self, dropped, cancelled=self._cancelled)
 
     def _drop_batches(self) -> int:

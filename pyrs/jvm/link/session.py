@@ -76,7 +76,7 @@ class Session(StreamHost):
         self.over: PyrsError = LinkClosed(
             "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
         )
-        self.recovery = ""  # the end of the message of ``broken``
+        self.recovery = ""  # appended to the message of ``broken``
         self._stream_ids = count(first_stream, 2)
         self._call_ids = count(1)
         self._parity = first_stream % 2
@@ -182,7 +182,7 @@ class Session(StreamHost):
             stream.cancelled()
 
     def why_over(self) -> PyrsError:
-        """Return a new copy of the reason. Raising one again would extend its traceback."""
+        """Return a new copy of the error that ended the link. Raising the same one twice would extend its traceback."""
         return type(self.over)(*self.over.args)
 
     # The reader.
@@ -204,16 +204,16 @@ class Session(StreamHost):
                 self._late_batch(identifier, body, home=kind == FrameType.NEXT_HOME)
         elif kind == FrameType.REQUEST:
             if len(body) != CREDIT.size:
-                raise ProtocolError(f"malformed REQUEST: {len(body)} bytes where 8 are due")
+                raise ProtocolError(f"malformed REQUEST: {len(body)} bytes instead of 8")
             stream = self.streams.get(identifier)
             if isinstance(stream, OutboundStream):
                 stream.requested(CREDIT.unpack(body)[0])
             else:
                 self._unknown(identifier, stream)
         else:
-            self._receive_rarer(kind, identifier, body)
+            self._receive_other(kind, identifier, body)
 
-    def _receive_rarer(self, kind: int, identifier: int, body: Body) -> None:
+    def _receive_other(self, kind: int, identifier: int, body: Body) -> None:
         stream = self.streams.get(identifier)
         if kind in (FrameType.COMPLETE, FrameType.CANCEL, FrameType.SUBSCRIBED):
             if body:
@@ -241,7 +241,7 @@ class Session(StreamHost):
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
-            pair, unreadable = self._read_entries(body, "RETURN", 2)  # before a RELEASE that may follow
+            pair, unreadable = self._read_entries(body, "RETURN", 2)  # now, because a RELEASE may follow
             answer = self._calls.pop(identifier, None)
             if answer is not None:
                 answer.put(unreadable or pair)

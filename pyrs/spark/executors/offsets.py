@@ -19,15 +19,15 @@ def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
 
     Raises:
         TypeError: a partition is not a JSON value.
-        ValueError: two partitions have one name.
+        ValueError: two partitions have the same name.
     """
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
         name = partition if isinstance(partition, str) else _json(partition)
         if name is None:
             raise TypeError(
-                f"the value {i} of partitions must be a string or another JSON value, because the checkpoint has it, "
-                f"not {partition!r} of type {type(partition).__name__}"
+                f"the value {i} of partitions must be a string or another JSON value, not {partition!r} of type "
+                f"{type(partition).__name__}: the checkpoint stores it"
             )
         if name in named:
             raise ValueError(f"partitions must be distinct, and {name!r} occurs twice")
@@ -36,7 +36,7 @@ def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
 
 
 def checked_offset(offset: Any, origin: str) -> Any:
-    """Return an offset as the checkpoint has it: lists instead of tuples.
+    """Return an offset in the form of the checkpoint: with lists instead of tuples.
 
     ``origin`` begins the message of an error.
 

@@ -55,9 +55,9 @@ def ship(spark: Any) -> None:
 
 
 def why_no_workers(spark: Any, *more: str) -> str:
-    """Return whether an executor has what tasks import: ``"ok"``, or ``"no: "`` and the reason.
+    """Return ``"ok"``, or ``"no: "`` and the import that an executor lacks.
 
-    Runs one task, unless it did before.
+    Runs one task. A result ``"ok"`` is cached.
 
     Args:
         spark: a session.

@@ -66,7 +66,7 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason of an error in one line: of a Java error, its root cause."""
+    """Return the reason of an error in one line. For a Java error, it is the root cause."""
     text = f"{type(error).__name__}: {error}"
     java = getattr(error, "java_exception", None)
     try:
@@ -98,7 +98,7 @@ class PartitionReader(ABC):
         """Plan the query, and return the number of partitions."""
 
     def expected_bytes(self) -> float | None:
-        """Return Spark's estimate of the size of a partition; None if there is none. After ``open``."""
+        """Return Spark's estimate of the size of a partition, or None. Call it after ``open``."""
         return None
 
     def cores(self) -> int:
@@ -193,7 +193,7 @@ class JvmReader(_RddReader):
 
     def _run(self, partitions: range) -> Any:
         # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
-        # the partition that failed could not be identified. A union with an empty RDD is the same RDD once more.
+        # the partition that failed could not be identified. A union with an empty RDD is an RDD with the same content.
         if self._observed is not None:
             with self._observed:
                 return self._run_over(self._encoded, partitions)
@@ -238,7 +238,7 @@ class PublicReader(_RddReader):
 
     def _plan(self) -> Any:
         rdd = self.df.rdd
-        self._same = _Same(rdd.mapPartitions(_payloads()))
+        self._same = _MappedOnce(rdd.mapPartitions(_payloads()))
         return rdd
 
     def _run(self, partitions: range) -> list[bytes]:
@@ -286,8 +286,8 @@ class ConnectReader(PartitionReader):
                         deliver(batch)
 
 
-class _Same:
-    """Makes ``runJob`` use one RDD for all calls; it would map another argument into a new one each time."""
+class _MappedOnce:
+    """An argument for ``runJob``, which maps its argument into a new RDD for each call. Here it is the same RDD."""
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped
