@@ -9,11 +9,13 @@ from tests.campaigns import fuzz_java, fuzz_python, guided
 SHARE_OF_GUIDED = 0.35
 SHARE_OF_PYTHON = 0.25
 INPUTS_PER_FRAME = 0.1
-"""The inputs of the guided fuzzers for each frame of ``--frames``; an input has about ten."""
+"""The guided fuzzers run this number of inputs for each frame of ``--frames``. An input has about ten frames."""
 
 
 def run(seed: int, minutes: float, frames: int | None) -> None:
-    """Run the random and the guided fuzzers of both halves, for the given time in total or with ``frames`` frames each.
+    """Run the random and the guided fuzzers of both halves.
+
+    They run for the given time in total, or with ``frames`` frames each.
 
     Raises:
         Violation: an invariant does not hold.

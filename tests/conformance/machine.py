@@ -42,7 +42,7 @@ def over_jpype() -> Iterator[None]:
 
 @contextmanager
 def over_py4j() -> Iterator[Any]:
-    """Open the JVM of a Spark driver, and give the session."""
+    """Open the JVM of a Spark driver, and yield the session."""
     from pyrs import jvm
     from tests.interop.harness import Py4JJava, spark_driver
 

@@ -23,14 +23,14 @@ pyspark = pytest.importorskip("pyspark")
 NEW_LINK = "its streams, calls and Java objects have ended, and the next use of the bridge opens a new link"
 
 
-def launched() -> Any:
+def launch_jvm() -> Any:
     from py4j.java_gateway import JavaGateway
 
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     return JavaGateway.launch_gateway(jarpath=str(jar), die_on_exit=True, enable_auth=True)
 
 
-def ended(gateway: Any) -> None:
+def stop_jvm(gateway: Any) -> None:
     process = gateway.java_process
     gateway.shutdown()
     process.stdin.close()
@@ -40,19 +40,19 @@ def ended(gateway: Any) -> None:
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Any]:
-    gateway = launched()
+    gateway = launch_jvm()
     yield gateway
-    ended(gateway)
+    stop_jvm(gateway)
 
 
 def cut(bridge: jvm.Bridge) -> None:
-    """Shut the socket down, as a connection that breaks, and wait until both threads have noticed."""
+    """Shut down the socket, as if the connection broke, and wait until the session has ended."""
     session = bridge._session
     bridge._connection._socket.shutdown(socket.SHUT_RDWR)
     eventually(lambda: not session.open, "the end of the connection was not noticed")
 
 
-def consumed_in_java(bridge: jvm.Bridge, stream: pyrs.Stream[Any]) -> None:
+def consume_in_java(bridge: jvm.Bridge, stream: pyrs.Stream[Any]) -> None:
     """Subscribe Java to a Python stream, and wait for the end."""
     body = bridge.java_class("java.net.http.HttpResponse$BodySubscribers").discarding()
     bridge.to_jvm(stream).subscribe(body)
@@ -77,13 +77,13 @@ def test_new_streams_work_after_the_link_broke(gateway: Any) -> None:
             publisher.submit("after")
             assert new.await_count(1, DEADLINE) == ["after"]
             assert old.elements == []
-            consumed_in_java(bridge, pyrs.empty())
+            consume_in_java(bridge, pyrs.empty())
             assert bridge.java_class("java.lang.Integer").parseInt("7") == 7
             assert " open, " in repr(bridge)
         eventually(lambda: publisher.getNumberOfSubscribers() == 1, "Java Subscriptions of old links are left")
 
 
-def test_objects_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
+def test_calls_of_objects_of_the_old_link_raise_link_broken(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
         strings, held = bridge.java_class("java.lang.String"), bridge.java_class("java.util.ArrayList")()
         raw = held.java
@@ -95,18 +95,18 @@ def test_objects_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
             held.size()
 
 
-def test_stand_ins_of_the_old_link_say_that_it_broke(gateway: Any) -> None:
+def test_from_jvm_rejects_streams_and_futures_of_the_old_link(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
         concurrent = gateway.jvm.java.util.concurrent
         body = gateway.jvm.java.net.http.HttpResponse.BodySubscribers.discarding()
-        stand_ins = [*map(bridge.from_jvm, (concurrent.SubmissionPublisher(), concurrent.CompletableFuture(), body))]
+        converted = [*map(bridge.from_jvm, (concurrent.SubmissionPublisher(), concurrent.CompletableFuture(), body))]
         cut(bridge)
-        for stand_in in stand_ins:
+        for each in converted:
             with pytest.raises(ConversionError, match="belongs to a link that has ended"):
-                bridge.from_jvm(stand_in)
+                bridge.from_jvm(each)
 
 
-def test_a_mirror_that_meets_the_end_of_the_link_says_that_it_broke(
+def test_from_jvm_raises_link_broken_if_the_link_breaks_during_the_call(
     gateway: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
@@ -117,7 +117,7 @@ def test_a_mirror_that_meets_the_end_of_the_link_says_that_it_broke(
         def unwrap_and_cut(value: object) -> int:
             handle = unwrap(value)
             cut(bridge)
-            bridge.java_class("java.lang.String")  # as another thread, which opens the next link
+            bridge.java_class("java.lang.String")  # opens the next link, as another thread could
             return handle
 
         monkeypatch.setattr(control, "unwrap", unwrap_and_cut)
@@ -125,7 +125,7 @@ def test_a_mirror_that_meets_the_end_of_the_link_says_that_it_broke(
             bridge.from_jvm(mirror)
 
 
-def test_a_call_that_java_receives_after_the_end_says_that_the_link_broke(gateway: Any) -> None:
+def test_a_call_that_java_receives_after_the_link_broke_raises_link_broken(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
         held = bridge.java_class("java.util.ArrayList")()
         references = held._link
@@ -180,10 +180,10 @@ def test_without_reconnect_the_bridge_stays_broken(gateway: Any) -> None:
 
 
 def test_a_jvm_that_has_ended_is_unavailable() -> None:
-    gateway = launched()
+    gateway = launch_jvm()
     bridge = jvm.connect(gateway, reconnect=True)
     session = bridge._session
-    ended(gateway)
+    stop_jvm(gateway)
     eventually(lambda: not session.open)
     with pytest.raises(JvmUnavailable, match="no JVM answers"):
         bridge.java_class("java.lang.String")

@@ -1,7 +1,7 @@
 """The fixtures of the end-to-end tests: one bridge, over either gateway.
 
-The tests run in two processes: without faulthandler over a JVM that JPype starts in the process, with it over the Py4J
-gateway of a Spark driver.
+The tests run in two processes. The one without faulthandler uses a JVM that JPype starts in the process. The other one
+uses the Py4J gateway of a Spark driver.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def interop_jars(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def machine(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[Callable[..., jvm.Bridge], Java]]:
-    """A function that opens a bridge to the JVM, and calls into the JVM."""
+    """Yield a function that opens a bridge to the JVM, and an object that calls Java without the bridge."""
     if carrier == "jpype":
         with jvm.launch(classpath=interop_jars):
             yield jvm.launch, JPypeJava()

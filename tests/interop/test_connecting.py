@@ -12,8 +12,8 @@ from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 BRIDGES = 60
 
 
-def test_java_may_send_first(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
-    """Java calls a function or subscribes immediately after the bridge is open."""
+def test_java_can_call_python_immediately_after_connect(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
+    """It calls a function or subscribes before Python has used the bridge."""
     connect, java = machine
     for n in range(BRIDGES):
         with connect() as bridge:

@@ -47,7 +47,7 @@ def test_every_element_arrives_in_order_at_every_demand(peer: Peer, first: int, 
     assert connection.close(DEADLINE)
 
 
-def test_a_fill_at_every_line_of_take(peer: Peer) -> None:
+def test_a_peer_that_requests_single_elements_receives_all_in_order(peer: Peer) -> None:
     connection = peer.connect()
     recorder = recording(5, 1)
     peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
@@ -83,7 +83,7 @@ def test_elements_of_a_slow_iterator_are_sent_at_once(peer: Peer) -> None:
     connection.session.subscribe(export(peer, pyrs.from_iterable(slow())), recorder)
     for number in range(3):
         gate.put(number)
-        # The next number is only given once this one arrived: a batch that waited to be full would never come.
+        # The next number is produced after this one has arrived, so a sender that fills its batch first would stall.
         assert recorder.await_count(number + 1)[number] == number
     recorder.await_complete()
     connection.close()
@@ -98,7 +98,7 @@ def test_large_element_arrives_complete(peer: Peer) -> None:
     connection.close()
 
 
-def test_the_peer_gone_is_link_broken_once_for_each_subscriber(peer: Peer) -> None:
+def test_exit_of_the_peer_signals_link_broken_once_to_each_subscriber(peer: Peer) -> None:
     connection = peer.connect()
     recorders = [recording(1) for _ in range(10)]
     for recorder in recorders:
@@ -114,7 +114,7 @@ def test_the_peer_gone_is_link_broken_once_for_each_subscriber(peer: Peer) -> No
     assert isinstance(late.await_error(), (LinkBroken, LinkClosed))
 
 
-def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
+def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
     connection = peer.connect()
     cancelled = threading.Event()
 
@@ -139,9 +139,7 @@ def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
     assert connection.close(DEADLINE), "closing again does nothing"
 
 
-def test_a_request_that_meets_the_end_of_the_link_loses_no_terminal_signal(
-    peer: Peer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_during_close_loses_no_terminal_signal(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread has taken the turn of the drain loop, and the executor is shut down before it gets the task."""
     connection = peer.connect()
     recorder = recording()
@@ -235,7 +233,7 @@ def test_a_listener_that_sends_single_bytes_is_abandoned_at_the_deadline(monkeyp
         client, _ = listener.accept()
         with suppress(OSError), client:
             for byte in frame(FrameType.HELLO, 0, struct.pack(">H", 1) + b"n" * 32):
-                if over.wait(0.2):  # each well within a deadline of its own
+                if over.wait(0.2):  # each byte arrives within the deadline
                     return
                 client.sendall(bytes([byte]))
 
@@ -248,8 +246,8 @@ def test_a_listener_that_sends_single_bytes_is_abandoned_at_the_deadline(monkeyp
     listener.close()
 
 
-def test_an_end_noticed_by_the_writer_leaves_the_descriptor_to_the_reader(peer: Peer) -> None:
-    """A writer that meets a closed connection must not close the descriptor under the reader."""
+def test_a_failed_write_leaves_closing_the_descriptor_to_the_reader(peer: Peer) -> None:
+    """The reader may still use the descriptor when a write fails."""
     connection = peer.connect()
     recorder = recording(1)
     connection.session.subscribe(export(peer, pyrs.never()), recorder)
@@ -315,11 +313,11 @@ def test_a_cancelled_subscriber_is_released(peer: Peer) -> None:
     subscription = recorder.subscription
     del recorder
 
-    def let_go() -> bool:
+    def is_released() -> bool:
         connection.session.call(0, deadline_seconds=DEADLINE)
         return gone() is None
 
-    collected(let_go, "rule 3.13")
+    collected(is_released, "rule 3.13")
     subscription.request(1)
     subscription.cancel()
     connection.close()

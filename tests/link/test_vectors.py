@@ -175,7 +175,7 @@ class Replay(Subscriber[Any], Publisher[Any], Subscription):
         self._matches(self.session.frame_as_step(self.session.sent.popleft()), expected, where)
 
     def _signal(self, expected: list[Any], more: dict[str, Any], where: str) -> None:
-        assert self.signals, f"{where}: no signal came"
+        assert self.signals, f"{where}: no signal arrived"
         self._matches(self.signals.popleft(), expected, where)
 
     def _upstream_sees(self, expected: list[Any], more: dict[str, Any], where: str) -> None:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-ELSEWHERE = {"docs/debugging.md", "docs/referee.md"}
+TESTED_ELSEWHERE = {"docs/debugging.md", "docs/referee.md"}
 BLOCK = re.compile(
     r"^(?P<above><!--[^\n]*-->\n)?```python\n(?P<code>.*?)^```\n(?:\s*(?:<!--[^\n]*-->\n)?```text\n(?P<output>.*?)^```)?",
     re.DOTALL | re.MULTILINE,
@@ -33,7 +33,7 @@ def plain_examples() -> Iterator[Example]:
     """Yield the examples that need neither a JVM nor a server."""
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         page, text = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
-        if page in ELSEWHERE or page.startswith("docs/recipes/"):
+        if page in TESTED_ELSEWHERE or page.startswith("docs/recipes/"):
             continue
         for found in BLOCK.finditer(text):
             if not re.match(r"<!-- needs |<!-- example ", found["above"] or ""):
@@ -65,10 +65,10 @@ class Recorder(io.TextIOBase):
     def __init__(self, name: str) -> None:
         self.name = name
         self.printed: list[Printed] = []
-        self._begun = ""
+        self._incomplete_line = ""
 
     def write(self, text: str, /) -> int:
-        whole, newline, self._begun = (self._begun + text).rpartition("\n")
+        whole, newline, self._incomplete_line = (self._incomplete_line + text).rpartition("\n")
         if newline:
             lines = frozenset(self._lines())
             self.printed += [Printed(line, lines) for line in whole.split("\n")]
@@ -118,6 +118,7 @@ def differences(code: str, printed: list[Printed]) -> list[str]:
         elif where:
             wrong.append(f"{text!r} was printed, but line {where[0]} shows {said[where[0]]!r}")
     for line, rest in left.items():
+        # A comment that begins with the output may continue with ":" and an explanation.
         if rest and not rest.startswith(":") and rest != said[line]:
             wrong.append(f"line {line} also shows {rest!r}, which was not printed")
         elif rest == said[line] and code.splitlines()[line - 1].lstrip().startswith("print("):

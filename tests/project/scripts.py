@@ -15,6 +15,6 @@ def script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up their module
+    sys.modules[spec.name] = module  # a dataclass looks up its module there
     spec.loader.exec_module(module)
     return module

@@ -1,7 +1,7 @@
 """Events of several users, a stage for each user, and a query with ``apply_by_key`` that may be killed.
 
-``python -m tests.spark.keyed_events FOLDER BATCH`` runs the query in a process of its own, and kills it with its JVM
-while it stores that batch. At batch -1 it runs to the end.
+``python -m tests.spark.keyed_events FOLDER BATCH`` runs the query in a separate process, and kills the process and its
+JVM while it stores that batch. With -1 as the batch, the query runs to completion.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROCKSDB = (
 
 
 def totals(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
-    """Return windows of the running totals of the distinct values, numbered."""
+    """Return numbered windows of the running totals of the distinct values."""
     return (
         rows.distinct(lambda row: row.value)
         .scan(lambda total, row: (row.user, total[1] + row.value), ("", 0))
@@ -42,7 +42,7 @@ def totals(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
 
 
 def write_events(folder: Path, count: int, files: int, users: int, values: int) -> None:
-    """Write events to files of different sizes, of which each is a micro-batch."""
+    """Write events to files of different sizes. Each file is a micro-batch."""
     generator = random.Random(count)
     folder.mkdir(exist_ok=True)
     cuts = sorted(generator.sample(range(1, count), files - 1))
@@ -69,17 +69,17 @@ def expected(folder: Path) -> list[Any]:
     found: list[Any] = []
     for each in rows.values():
         totals(pyrs.from_iterable(each).concat(pyrs.never())).subscribe(on_next=found.append)
-    return in_order(found)
+    return sort_rows(found)
 
 
-def in_order(rows: Iterable[Any]) -> list[Any]:
-    """Return rows by user and number."""
+def sort_rows(rows: Iterable[Any]) -> list[Any]:
+    """Return the rows as lists, sorted by user and number."""
     return sorted(([user, number, list(values)] for user, number, values in rows), key=lambda row: row[:2])
 
 
 def stored(folder: Path) -> list[Any]:
     """Return the rows of all batches."""
-    return in_order(row for path in folder.glob("*.json") for row in json.loads(path.read_text()))
+    return sort_rows(row for path in folder.glob("*.json") for row in json.loads(path.read_text()))
 
 
 def run(spark: Any, events: Path, folder: Path, stage: Any = totals, kill_at: int = -1) -> None:
@@ -87,10 +87,10 @@ def run(spark: Any, events: Path, folder: Path, stage: Any = totals, kill_at: in
     folder.mkdir(exist_ok=True)
 
     def write(df: Any, batch_id: int) -> None:
-        rows = in_order(df.collect())
+        rows = sort_rows(df.collect())
         path = folder / f"{batch_id:04}.json"
         if path.exists():
-            assert json.loads(path.read_text()) == rows, f"batch {batch_id} came again, and is another"
+            assert json.loads(path.read_text()) == rows, f"batch {batch_id} was repeated with other rows"
         if batch_id == kill_at:
             os.killpg(os.getpgrp(), signal.SIGKILL)
         part = path.with_suffix(".part")

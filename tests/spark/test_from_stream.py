@@ -1,4 +1,4 @@
-"""from_stream with acknowledgement by demand: batches wait, are redelivered without it, and delay no stop."""
+"""from_stream with acknowledgement by demand: a batch waits, does not delay a stop, and is redelivered after it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Numbers:
     def committed(self) -> set[int]:
         return committed(self.checkpoint)
 
-    def time_to_commit(self) -> None:
-        """Run another query to its end, in which time an early commit would happen."""
+    def wait_for_early_commit(self) -> None:
+        """Run another query to completion. An early commit would happen during that time."""
         sdf = self.spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).json(str(self.source))
         sdf.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
 
@@ -100,11 +100,11 @@ def test_the_next_request_acknowledges(numbers: Numbers, subscribed: Subscribed)
     numbers.add(2)
     subscriber = subscribed()
     subscriber.await_count(1, JOB_DEADLINE)
-    numbers.time_to_commit()
+    numbers.wait_for_early_commit()
     assert numbers.committed() == set()
     subscriber.request(1)
     assert subscriber.await_count(2, JOB_DEADLINE) == [ps.Batch(0, [(1,)]), ps.Batch(1, [(2,)])]
-    numbers.time_to_commit()
+    numbers.wait_for_early_commit()
     assert numbers.committed() == {0}
 
 
@@ -139,7 +139,7 @@ def test_a_stop_while_a_batch_waits_takes_less_than_a_second(numbers: Numbers, s
         return time.monotonic() - started
 
     numbers.add(1)
-    assert any(seconds() < 1 for _ in range(8)), "of eight stops not one was over within a second"
+    assert any(seconds() < 1 for _ in range(8)), "none of eight stops took less than a second"
 
 
 def test_a_cancel_while_a_batch_waits_stops_the_query_and_redelivers_it(
@@ -151,7 +151,7 @@ def test_a_cancel_while_a_batch_waits_stops_the_query_and_redelivers_it(
     query = numbers.query()
     subscriber.cancel()
     eventually(lambda: not query.isActive)
-    query.stop()  # returns when it is all over
+    query.stop()  # returns when the query has terminated
     assert query.exception() is None
     eventually(lambda: not numbers.spark.streams.active)
     assert numbers.committed() == set()
@@ -210,7 +210,7 @@ def test_the_data_of_a_batch_has_the_requested_form(spark: Any, numbers: Numbers
         assert [row["n"] for row in data] == [1, 2]
 
 
-def test_an_aggregate_needs_another_output_mode(spark: Any, numbers: Numbers) -> None:
+def test_an_aggregate_is_read_in_update_mode(spark: Any, numbers: Numbers) -> None:
     numbers.add(1, 2, 1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).groupBy("n").count()
     stream = ps.from_stream(
@@ -240,7 +240,7 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.from_stream(sdf, output_mode="nonsense")
 
 
-def gated(spark: Any, numbers: Numbers, folder: Path) -> Any:
+def slow_stream(spark: Any, numbers: Numbers, folder: Path) -> Any:
     """Return a stream whose batches take a minute, and report their start and end."""
     from pyspark.sql.functions import udf
 
@@ -260,7 +260,7 @@ def gated(spark: Any, numbers: Numbers, folder: Path) -> Any:
 @pytest.mark.parametrize("how", ["cancel", "stop"])
 def test_a_stop_while_a_batch_is_computed_is_no_error(spark: Any, numbers: Numbers, tmp_path: Path, how: str) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
-    gated(spark, numbers, tmp_path).subscribe(subscriber)
+    slow_stream(spark, numbers, tmp_path).subscribe(subscriber)
     eventually((tmp_path / "began").exists)
     query = numbers.query()
     if how == "cancel":
@@ -285,7 +285,7 @@ def test_the_error_of_a_query_has_the_partition_as_its_cause(spark: Any, numbers
     assert isinstance(caught.value.__cause__, ps.PartitionFailed)
 
 
-MORTAL = """
+STOPS_ITS_SESSION = """
 import sys, time
 from pathlib import Path
 import pyrs
@@ -302,13 +302,15 @@ subscriber.await_count(1, 200)
 pyrs.set_error_hook(lambda error, where: print("dropped", error))
 spark.stop()
 print(type(subscriber.await_error(timeout=200)).__name__, list(checkpoint.glob("commits/[0-9]*")))
-time.sleep(1)  # for the stop of the query in the background
+time.sleep(1)  # the query stops in the background
 """
 
 
 @pytest.mark.timeout(600)
 def test_a_session_that_is_stopped_while_a_batch_waits_fails_the_stream(numbers: Numbers, tmp_path: Path) -> None:
     numbers.add(1)
-    done = subprocess.run([sys.executable, "-c", MORTAL, str(tmp_path)], capture_output=True, text=True, timeout=500)
+    done = subprocess.run(
+        [sys.executable, "-c", STOPS_ITS_SESSION, str(tmp_path)], capture_output=True, text=True, timeout=500
+    )
     assert done.stdout.split("\n")[-2:] == ["JvmUnavailable []", ""], done.stderr
     assert "dropped" not in done.stdout

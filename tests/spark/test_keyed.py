@@ -18,11 +18,11 @@ from pyrs import spark as ps
 from pyrs.spark.executors import shipping
 from pyrs.spark.keyed.operators import PROTOBUF, _processor
 from tests.spark.jobs import JOB_DEADLINE
-from tests.spark.keyed_events import EVENTS, RESULT, ROCKSDB, expected, in_order, run, stored, totals, write_events
+from tests.spark.keyed_events import EVENTS, RESULT, ROCKSDB, expected, run, sort_rows, stored, totals, write_events
 from tests.spark.versions import needs_pyspark
 from tests.waiting import eventually
 
-pytest.importorskip("pandas")  # supports checks it
+pytest.importorskip("pandas")  # ps.supports requires it
 needs_state = needs_pyspark(4, 1, "transformWithState of rows")
 
 
@@ -73,7 +73,7 @@ def test_a_timer_emits_without_further_rows(rocksdb: Any, tmp_path: Path) -> Non
     assert query.exception() is None
     events = map(json.loads, (tmp_path / "events" / "0000.json").read_text().splitlines())
     latest = {event["user"]: event["value"] for event in events}
-    assert in_order(found) == sorted([user, 0, [value]] for user, value in latest.items())
+    assert sort_rows(found) == sorted([user, 0, [value]] for user, value in latest.items())
 
 
 @needs_state

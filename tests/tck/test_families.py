@@ -36,7 +36,7 @@ ON_OTHER_THREADS = TestEnvironment(
 AT_A_TIME = 24
 
 
-def patiently(verification: Any, test: str) -> Verdict:
+def judge_with_long_waits(verification: Any, test: str) -> Verdict:
     """Judge with long waits for signals that must not arrive."""
     return judge(type(verification.__name__, (verification,), {"environment": ON_OTHER_THREADS}), test)
 
@@ -44,7 +44,7 @@ def patiently(verification: Any, test: str) -> Verdict:
 def judge_with(judge_kind: Any, case: Case) -> Verdict:
     """Judge a case; the function depends on the kind."""
     name = case.make.__name__
-    verdict: Verdict = judge_kind(case, patiently if "Thread" in name or "Later" in name else judge)
+    verdict: Verdict = judge_kind(case, judge_with_long_waits if "Thread" in name or "Later" in name else judge)
     return verdict
 
 

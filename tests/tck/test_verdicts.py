@@ -1,4 +1,4 @@
-"""Every test has a verdict, also if hooks return None, raise or block, or the test does not terminate."""
+"""Every test has a verdict, even if hooks return None, raise or block, or the test does not terminate."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_hook_that_raises_fails_with_its_frames() -> None:
     assert "in create_publisher" in verdict.details
 
 
-def test_a_missing_hook_is_named() -> None:
+def test_the_reason_names_a_missing_hook() -> None:
     class Forgotten(PublisherVerification[Any]):
         environment = QUICK
 
@@ -86,7 +86,7 @@ def test_a_hook_that_blocks_fails_within_its_deadline_with_its_frames(clock: Clo
 def test_the_run_continues_after_hooks_that_return_none_raise_and_block(clock: Clock) -> None:
     for_ever = Event()
 
-    class Moody(_Verification):
+    class Unreliable(_Verification):
         skip_tests: ClassVar[dict[str, str]] = {
             name: "one test is enough here"
             for name in PublisherVerification.test_names()
@@ -101,7 +101,7 @@ def test_the_run_continues_after_hooks_that_return_none_raise_and_block(clock: C
                 for_ever.wait()
             return None if elements == 3 and self.env.debug_enabled else RightPublisher(elements)
 
-    report = verify(Moody)
+    report = verify(Unreliable)
     statuses = {verdict.name: verdict.status for verdict in report.verdicts}
     assert len(report.verdicts) == len(PublisherVerification.test_names())
     assert statuses["required_createPublisher1MustProduceAStreamOfExactly1Element"] is Status.FAILED
@@ -246,10 +246,10 @@ def test_a_hook_may_skip() -> None:
 
 
 def test_a_test_in_skip_tests_is_skipped_with_its_reason() -> None:
-    class Leaves(_Verification):
+    class Skips(_Verification):
         skip_tests: ClassVar[dict[str, str]] = {TEST: "a stream of ticks does not end"}
 
-    assert judge(Leaves, TEST).reason == "by skip_tests: a stream of ticks does not end"
+    assert judge(Skips, TEST).reason == "by skip_tests: a stream of ticks does not end"
 
 
 def test_set_up_and_tear_down_are_called_around_each_test() -> None:
@@ -371,13 +371,13 @@ def test_a_report_counts_additional_tests_separately() -> None:
 
 @pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
 def test_a_base_exception_fails_the_test(error: BaseException) -> None:
-    class Leaves(RightPublisher):
+    class Raises(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:
             raise error
 
     class Verification(_Verification):
         def create_publisher(self, elements: int) -> Any:
-            return Leaves(elements)
+            return Raises(elements)
 
     verdict = judge(Verification, TEST)
     assert verdict.status is Status.FAILED

@@ -1,4 +1,4 @@
-"""For every test of Subscribers, a wrong Subscriber that must fail it with a useful message."""
+"""Every test of Subscribers rejects a wrong Subscriber with a useful message."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ BLACKBOX_CASES = [
 
 @pytest.fixture
 def overlapping_calls(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make calls of the Subscription long, so that concurrent ones overlap, also on a loaded machine."""
+    """Make calls of the Subscription slow, so that concurrent calls overlap even on a loaded machine."""
     if "_spec207_" in case.test:
         monkeypatch.setattr(beyond_subscriber, "_CALL_DURATION", 0.5)
 

@@ -61,9 +61,9 @@ def table() -> str:
     """Return the table as Markdown."""
     found: dict[str, dict[str, None]] = {}
     for row in rows():
-        said = {Status.FAILED: "", Status.SKIPPED: " (skipped)", Status.PASSED: " (passes: not seen)"}[row.status]
+        remark = {Status.FAILED: "", Status.SKIPPED: " (skipped)", Status.PASSED: " (passes: not seen)"}[row.status]
         hooks = "".join(f", `{name}` = {value}" for name, value in row.case.hooks.items())
-        found.setdefault(row.case.test, {})[f"`{row.wrong}`{hooks}{said}"] = None
+        found.setdefault(row.case.test, {})[f"`{row.wrong}`{hooks}{remark}"] = None
     lines = [f"| `{test}` | {'; '.join(wrong)} |" for test, wrong in found.items()]
     return "\n".join(["| test | rejected objects |", "|---|---|", *lines, ""])
 

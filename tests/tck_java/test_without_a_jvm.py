@@ -19,7 +19,7 @@ from pyrs.tck.referees import KNOWN_FALSE_PASSES, chosen, compared, disagreement
 NOWHERE = "http://127.0.0.1:9"
 
 
-def served(folder: Path, content: dict[str, bytes]) -> str:
+def fill_repository(folder: Path, content: dict[str, bytes]) -> str:
     for jar in JARS:
         file = folder / jar.path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,32 +28,32 @@ def served(folder: Path, content: dict[str, bytes]) -> str:
 
 
 @pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A repository of fake jars, which contain their own names, and an empty cache."""
+def fake_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a folder with a repository of fake jars, which contain their own names, and with an empty cache."""
     jars = [Jar(jar.path, hashlib.sha256(jar.name.encode()).hexdigest()) for jar in JARS]
     monkeypatch.setattr("pyrs.tck._java.jars.JARS", jars)
-    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", served(tmp_path / "repository", {}))
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", fill_repository(tmp_path / "repository", {}))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
 
-def test_the_jars_are_downloaded_once(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jars_are_downloaded_once(fake_repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = tck_jars()
-    assert [file.parent for file in found] == [made_up / "cache" / "pyrs" / "tck-1.0.4"] * len(JARS)
+    assert [file.parent for file in found] == [fake_repository / "cache" / "pyrs" / "tck-1.0.4"] * len(JARS)
     assert [file.name for file in found] == [jar.name for jar in JARS]
     assert sorted(cache_folder().iterdir()) == sorted(found), "no other file remains"
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
     assert tck_jars() == found
 
 
-def test_a_changed_jar_in_the_cache_is_downloaded_again(made_up: Path) -> None:
+def test_a_changed_jar_in_the_cache_is_downloaded_again(fake_repository: Path) -> None:
     first = tck_jars()[0]
     first.write_bytes(b"something else")
     assert tck_jars()[0].read_bytes() == JARS[0].name.encode()
 
 
-def test_a_jar_with_a_wrong_hash_is_rejected(made_up: Path) -> None:
-    served(made_up / "repository", {JARS[1].name: b"evil"})
+def test_a_jar_with_a_wrong_hash_is_rejected(fake_repository: Path) -> None:
+    fill_repository(fake_repository / "repository", {JARS[1].name: b"evil"})
     with pytest.raises(JvmUnavailable, match=rf"is not the expected {JARS[1].name}: its SHA-256 is .* instead of"):
         tck_jars()
     assert not (cache_folder() / JARS[1].name).exists()
@@ -70,9 +70,9 @@ def test_the_error_without_network_and_cache_names_the_remedies(
     assert "Connect to the network once, put the file there, or set PYRS_MAVEN_REPOSITORY" in text
 
 
-def test_a_cache_that_cannot_be_written_is_named(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (made_up / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(made_up / "file"))
+def test_the_error_names_a_cache_that_cannot_be_written(fake_repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (fake_repository / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(fake_repository / "file"))
     with pytest.raises(JvmUnavailable, match="the official TCK cannot store its jars in"):
         tck_jars()
 
@@ -108,7 +108,7 @@ def test_a_disagreement_fails_the_run() -> None:
     assert not compared(python, java).passed
 
 
-def test_an_invalid_name_of_a_jvm_is_rejected() -> None:
+def test_an_invalid_jvm_option_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"the JVM must be .*, not 'elsewhere'"):
         chosen("java", "elsewhere")
     with pytest.raises(ValueError, match="cannot load the JVM json:nothing"):
@@ -117,7 +117,7 @@ def test_an_invalid_name_of_a_jvm_is_rejected() -> None:
         chosen("java", "json:JSONDecoder")
 
 
-def test_demand_above_a_long_is_unbounded() -> None:
+def test_demand_is_clamped_to_the_range_of_a_java_long() -> None:
     assert as_long(2**70) == 2**63 - 1
     assert as_long(-(2**70)) == -(2**63)
     with pytest.raises(TypeError, match="request takes an int, not float"):
@@ -137,7 +137,7 @@ class _Closed:
         raise ConnectionLost(f"the JVM does not respond to {method}")
 
 
-def test_a_cancel_after_the_last_test_does_not_raise() -> None:
+def test_a_cancel_over_a_closed_connection_does_not_raise() -> None:
     subscription = JavaSubscription(cast(Exchange, _Closed()), 1)
     subscription.cancel()  # §3.15
     with pytest.raises(ConnectionLost):

@@ -36,7 +36,7 @@ def java(owner: int = 0, number: int = 5, cause: Any = None, families: tuple[str
     ]
 
 
-def test_an_exception_is_type_message_frames_and_causes() -> None:
+def test_a_wire_error_has_the_type_message_frames_and_causes_of_an_exception() -> None:
     try:
         try:
             {}["a"]
@@ -47,7 +47,7 @@ def test_an_exception_is_type_message_frames_and_causes() -> None:
     owner, number, name, message, frames, cause, text, families = wire
     assert (owner, number, name, message, families) == (0, 2, "ValueError", "outer", ["illegal_argument"])
     assert frames[0][0] == __name__
-    assert frames[0][1].endswith("test_an_exception_is_type_message_frames_and_causes")
+    assert frames[0][1].endswith("test_a_wire_error_has_the_type_message_frames_and_causes_of_an_exception")
     assert frames[0][2] == __file__
     assert cause[2:4] == ["KeyError", "'a'"]
     assert "direct cause" in text
@@ -101,7 +101,7 @@ def test_returned_exception_is_the_same_object() -> None:
     assert built.java_class == "LookupError"
 
 
-def test_a_java_error_is_class_message_stack_and_causes() -> None:
+def test_a_java_error_has_the_class_message_stack_and_causes_of_a_throwable() -> None:
     error = wire_to_exception(java(cause=java(number=6)), Originals())
     assert isinstance(error, JavaError)
     assert (error.java_class, error.java_message) == ("java.lang.Exception", "boom")
@@ -112,19 +112,19 @@ def test_a_java_error_is_class_message_stack_and_causes() -> None:
         assert "at a.B.c" in "".join(traceback.format_exception(error))
 
 
-def test_java_error_returns_by_its_number_also_as_a_cause() -> None:
+def test_java_error_is_sent_back_as_its_number_even_as_a_cause() -> None:
     originals = Originals()
     error = wire_to_exception(java(), originals)
     assert exception_to_wire(error, originals)[:2] == [1, 5]
     wrapper = RuntimeError("around it")
     wrapper.__cause__ = error
     assert exception_to_wire(wrapper, originals)[5][:2] == [1, 5]
-    assert len(originals) == 1  # the wrapper alone
-    # Another bridge's error is no original of this one's peer.
+    assert len(originals) == 1  # only the wrapper is kept
+    # Over another bridge, the number would name another exception.
     assert exception_to_wire(error, Originals())[0] == 0
 
 
-def test_javas_standard_kinds_are_pythons_too() -> None:
+def test_a_java_error_of_a_standard_family_has_the_python_type() -> None:
     assert isinstance(wire_to_exception(java(families=("illegal_argument",)), Originals()), ValueError)
     assert isinstance(wire_to_exception(java(families=("timeout",)), Originals()), TimeoutError)
     assert isinstance(wire_to_exception(java(families=("conversion",)), Originals()), ConversionError)
@@ -191,7 +191,7 @@ def test_suppressed_context_is_not_a_cause() -> None:
         assert exception_to_wire(error, Originals())[5] is None
 
 
-def test_the_same_exception_has_the_same_number_and_the_eldest_is_forgotten() -> None:
+def test_originals_keep_an_exception_once_and_drop_the_least_recently_used() -> None:
     originals = Originals(capacity=3)
     first, second = ValueError(), ValueError()
     number, other = originals.keep(first), originals.keep(second)

@@ -85,7 +85,7 @@ def test_batch_from_another_thread_wakes_the_loop_once(no_blocked_loop: list[Blo
         return wakes
 
     assert asyncio.run(main()) == 1
-    no_blocked_loop.clear()  # the join
+    no_blocked_loop.clear()  # the join above blocks the loop
 
 
 def test_error_follows_the_elements() -> None:

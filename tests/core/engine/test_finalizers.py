@@ -252,7 +252,7 @@ def test_ref_count_accepts_a_subscriber_while_its_timer_is_being_armed() -> None
     source.assert_cancelled(1)
 
 
-# Finalizers that run between two lines that update the same state.
+# A finalizer may run between two lines that update the same state.
 
 
 class FinalizingTuple(tuple[Any, ...]):
@@ -310,7 +310,7 @@ def test_finalizer_can_cancel_subscribers_while_a_submission_publisher_updates_t
     publisher.close()
 
 
-def test_finalizer_that_refills_while_capacity_is_counted_requests_no_more() -> None:
+def test_finalizer_that_refills_during_a_capacity_check_does_not_request_twice() -> None:
     source: TestPublisher[int] = TestPublisher()
     shared: Any = source.stream().publish(4)
     subscriber: TestSubscriber[int] = TestSubscriber(0)

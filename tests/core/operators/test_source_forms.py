@@ -50,10 +50,10 @@ OTHER_THREADS = {
     "subscribe_on",
     "window(seconds)",
 }
-"""Only the end is compared, not the state after each request."""
+"""For these, only the final state is compared, not the state after each request."""
 
 IN_TURNS = {"merge"}
-"""``merge`` pulls an iterable in turns with the other source, so an error of it may arrive later."""
+"""``merge`` pulls an iterable in turns with the other source, so its error may arrive later."""
 
 Trace = list[tuple[int, str | None]]
 
@@ -94,7 +94,7 @@ def test_operator_signals_the_same_over_an_iterable_and_a_publisher(name: str, f
             to_the_end = name in OTHER_THREADS
             if to_the_end and 100 not in demands:
                 continue
-            # A stopped clock: otherwise the pace of the machine decides what `throttle` drops.
+            # The clock of virtual time stands still. In real time, the result of `throttle` depends on the machine.
             with nullcontext() if to_the_end else schedulers.use(schedulers.VirtualTime()):
                 fused = trace(sample.apply(source(list(elements))), demands, to_the_end=to_the_end)
                 over_publisher = trace(sample.apply(pushed(source)(list(elements))), demands, to_the_end=to_the_end)

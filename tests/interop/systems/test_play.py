@@ -38,25 +38,25 @@ SYSTEM = System(
 CHUNK = bytes(64 << 10)
 MEGABYTE = 1 << 20
 BUFFERED = 32 * MEGABYTE
-"""More than all buffers between Python and a client hold: windows, Pekko, sockets."""
+"""The buffers between Python and a client (windows, Pekko, sockets) hold fewer bytes."""
 SUBSCRIPTION_TIMEOUT = "pekko.stream.materializer.subscription-timeout.timeout"
 BIND_TIMEOUT = "play.server.pekko.bindTimeout"
 
 
-class Answers:
-    """The handler of the server, which each test sets."""
+class Handler:
+    """Handles requests with the function that the current test has set."""
 
     def __init__(self) -> None:
-        self.now: Any = None
+        self.function: Any = None
 
     def __call__(self, request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
-        answer: pyrs.Publisher[bytes] = self.now(request, body)
-        return answer
+        response: pyrs.Publisher[bytes] = self.function(request, body)
+        return response
 
 
 @pytest.fixture(scope="module")
-def answers() -> Answers:
-    return Answers()
+def handler() -> Handler:
+    return Handler()
 
 
 @contextlib.contextmanager
@@ -77,8 +77,8 @@ def property_of_the_jvm(bridge: Bridge, name: str, value: str | None) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def patience(connected: tuple[Bridge, Any]) -> Iterator[None]:
-    """Servers with a long subscription timeout, for slow machines."""
+def long_timeouts(connected: tuple[Bridge, Any]) -> Iterator[None]:
+    """Give the servers long timeouts, for slow machines."""
     bridge = connected[0]
     with (
         property_of_the_jvm(bridge, SUBSCRIPTION_TIMEOUT, "60s"),
@@ -88,8 +88,8 @@ def patience(connected: tuple[Bridge, Any]) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def port(connected: tuple[Bridge, Any], recipe: ModuleType, answers: Answers, patience: None) -> Iterator[int]:
-    server = recipe.start(connected[0], answers)
+def port(connected: tuple[Bridge, Any], recipe: ModuleType, handler: Handler, long_timeouts: None) -> Iterator[int]:
+    server = recipe.start(connected[0], handler)
     yield server.httpPort().get()
     server.stop()
 
@@ -122,7 +122,7 @@ class Body(threading.Thread):
             while self.sent < BUFFERED:
                 self.sent += self._connection.send(CHUNK)
 
-    def rests(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until no byte was sent for a second."""
         before = -1
         while before < self.sent:
@@ -141,7 +141,7 @@ def until_closed(connection: socket.socket) -> bytes:
 
 
 class TestPythonIntoAResponse:
-    @pytest.mark.usefixtures("patience")
+    @pytest.mark.usefixtures("long_timeouts")
     def test_program_on_the_page_runs(self, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         printed: list[str] = []
         answered: list[bytes] = []
@@ -156,16 +156,16 @@ class TestPythonIntoAResponse:
         program.main()
         assert answered == [b"TO BE"]
 
-    def test_elements_arrive_in_order(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+    def test_elements_arrive_in_order(self, client: http.client.HTTPConnection, handler: Handler) -> None:
         lines = [f"line {number}\n".encode() for number in range(10_000)]
-        answers.now = lambda request, body: pyrs.from_iterable(lines)
+        handler.function = lambda request, body: pyrs.from_iterable(lines)
         client.request("GET", "/lines")
         response = client.getresponse()
         assert (response.status, response.getheader("Transfer-Encoding")) == (200, "chunked")
         assert response.read() == b"".join(lines)
 
-    def test_each_element_is_a_chunk(self, port: int, answers: Answers) -> None:
-        answers.now = lambda request, body: pyrs.just(b"one", b"two and more")
+    def test_each_element_is_a_chunk(self, port: int, handler: Handler) -> None:
+        handler.function = lambda request, body: pyrs.just(b"one", b"two and more")
         with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             head, _, body = until_closed(connection).partition(b"\r\n\r\n")
@@ -173,10 +173,10 @@ class TestPythonIntoAResponse:
         assert body == b"3\r\none\r\nc\r\ntwo and more\r\n0\r\n\r\n"
 
     def test_demand_is_bounded_and_cancel_is_forwarded(
-        self, client: http.client.HTTPConnection, answers: Answers
+        self, client: http.client.HTTPConnection, handler: Handler
     ) -> None:
         source = Watched(lambda: itertools.repeat(CHUNK))
-        answers.now = lambda request, body: source
+        handler.function = lambda request, body: source
         client.request("GET", "/endless")
         response = client.getresponse()
         assert len(response.read(len(CHUNK))) == len(CHUNK)
@@ -187,29 +187,29 @@ class TestPythonIntoAResponse:
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted * len(CHUNK) < BUFFERED
 
-    def test_error_is_forwarded(self, client: http.client.HTTPConnection, answers: Answers) -> None:
-        answers.now = lambda request, body: Watched(lambda: iter([b"one", b"two"]), LookupError("no third"))
+    def test_error_is_forwarded(self, client: http.client.HTTPConnection, handler: Handler) -> None:
+        handler.function = lambda request, body: Watched(lambda: iter([b"one", b"two"]), LookupError("no third"))
         client.request("GET", "/broken")
         with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
             client.getresponse().read()
 
     def test_error_before_the_first_element_is_status_500(
-        self, client: http.client.HTTPConnection, answers: Answers
+        self, client: http.client.HTTPConnection, handler: Handler
     ) -> None:
-        answers.now = lambda request, body: pyrs.error(LookupError("nothing at all"))
+        handler.function = lambda request, body: pyrs.error(LookupError("nothing at all"))
         client.request("GET", "/broken")
         assert client.getresponse().status == 500
 
 
 class TestARequestIntoPython:
     def test_python_stage_between_request_and_response(
-        self, client: http.client.HTTPConnection, answers: Answers
+        self, client: http.client.HTTPConnection, handler: Handler
     ) -> None:
-        answers.now = lambda request, body: body.map(bytes.upper)
+        handler.function = lambda request, body: body.map(bytes.upper)
         client.request("POST", "/shout", body=iter([b"to be ", b"or not ", b"to be"]), encode_chunked=True)
         assert client.getresponse().read() == b"TO BE OR NOT TO BE"
 
-    def test_demand_is_bounded_and_cancel_is_forwarded(self, port: int, answers: Answers) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, port: int, handler: Handler) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         verdict: Future[bytes] = Future()
 
@@ -217,10 +217,10 @@ class TestARequestIntoPython:
             body.subscribe(received)
             return pyrs.from_future(verdict)
 
-        answers.now = answer
+        handler.function = answer
         with upload(port) as connection:
             body = Body(connection)
-            body.rests()
+            body.wait_until_idle()
             assert body.sent < BUFFERED, "there is no demand for it"
             assert len(received.await_count(1)) == 1
             received.request(10)
@@ -231,7 +231,9 @@ class TestARequestIntoPython:
         assert len(received.elements) == 11
         assert not received.ended
 
-    def test_body_without_subscriber_is_discarded(self, bridge: Bridge, recipe: ModuleType, patience: None) -> None:
+    def test_body_without_subscriber_is_discarded(
+        self, bridge: Bridge, recipe: ModuleType, long_timeouts: None
+    ) -> None:
         bodies: Future[pyrs.Stream[bytes]] = Future()
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -252,7 +254,7 @@ class TestARequestIntoPython:
         finally:
             server.stop()
 
-    def test_error_is_forwarded(self, port: int, answers: Answers) -> None:
+    def test_error_is_forwarded(self, port: int, handler: Handler) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -260,7 +262,7 @@ class TestARequestIntoPython:
             shared.subscribe(received)
             return shared.count().map(lambda count: b"%d" % count)
 
-        answers.now = answer
+        handler.function = answer
         with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
             connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
             connection.sendall(b"3\r\nthe\r\n")
@@ -269,14 +271,14 @@ class TestARequestIntoPython:
             assert "Illegal character 'n' in chunk start" in str(received.await_error(JavaError))
             assert b" 200 " not in until_closed(connection), "the response had not started"
 
-    def test_client_disconnect_is_an_error(self, port: int, answers: Answers) -> None:
+    def test_client_disconnect_is_an_error(self, port: int, handler: Handler) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             body.subscribe(received)
             return pyrs.never()
 
-        answers.now = answer
+        handler.function = answer
         with upload(port) as connection:
             connection.sendall(b"the beginning")
             assert received.await_count(1) == [b"the beginning"]

@@ -95,11 +95,11 @@ class TestServerSentEvents:
     def test_client_that_does_not_read_stops_the_publisher(self, serve: Serve) -> None:
         sources: list[Watched] = []
 
-        def one_more(request: Any) -> Watched:
+        def create_source(request: Any) -> Watched:
             sources.append(Watched(lambda: itertools.repeat(EVENT, MANY)))
             return sources[-1]
 
-        port = serve(one_more)
+        port = serve(create_source)
         with connected(port) as idle:
             with connected(port) as reading:
                 assert len(events_in(reading.read())) == MANY
@@ -140,15 +140,15 @@ class TestWebClient:
         assert len(events_in(b"".join(recipe.body(bridge, url).collect(timeout=DEADLINE)))) == 1000
 
     def test_request_is_sent_at_subscription(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
-        asked = threading.Event()
+        requested = threading.Event()
 
         def answer(request: Any) -> pyrs.Publisher[str]:
-            asked.set()
+            requested.set()
             return pyrs.just("first", "second")
 
         received = TestSubscriber(timeout=DEADLINE)
         recipe.events(bridge, f"http://127.0.0.1:{serve(answer)}/events").subscribe(received)
-        assert asked.wait(DEADLINE)
+        assert requested.wait(DEADLINE)
         received.request(2)
         assert received.await_complete() == ["first", "second"]
 
@@ -167,7 +167,7 @@ class TestWebClient:
         assert {buffer.isAllocated() for buffer, _ in seen} == {False}
 
     def test_demand_and_cancel_cross_the_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
-        """From a Python Subscriber over HTTP to a Python Publisher."""
+        """A Python Subscriber receives the events of a Python Publisher over HTTP."""
         idle, read = (Watched(lambda: itertools.repeat(EVENT, MANY)) for _ in range(2))
         slow = f"http://127.0.0.1:{serve(lambda request: idle)}/events"
         fast = f"http://127.0.0.1:{serve(lambda request: read)}/events"
