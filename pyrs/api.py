@@ -81,7 +81,7 @@ class Publisher(Protocol[T_co]):
     def subscribe(self, subscriber: Subscriber[T_co], /) -> None:
         """Start a stream to this Subscriber; each call starts another stream (§1.10).
 
-        Calls ``subscriber.on_subscribe`` first, also before ``on_error`` of a rejection; returns normally (§1.9).
+        Calls ``subscriber.on_subscribe`` first, even before ``on_error`` of a rejection; returns normally (§1.9).
 
         Raises:
             NullSignal: ``subscriber`` is None (§1.9).

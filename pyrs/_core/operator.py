@@ -22,7 +22,7 @@ class Startable(Protocol):
 
 
 class PublisherWrapper(Publisher[R_co]):
-    """A Publisher that signals what its ``source`` signals, such as a ``Stream``."""
+    """A Publisher that forwards the signals of its ``source``, such as a ``Stream``."""
 
     wraps_source = True
     source: Publisher[R_co]
@@ -79,7 +79,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
     _operator: Operator[Any]
 
     def is_idle(self) -> bool:
-        """Return whether the ``saved`` variables hold the whole state. Called only if there are such."""
+        """Return whether the ``saved`` variables hold the whole state. Called only if ``saved`` is not None."""
         return True
 
     def restored(self) -> None:
@@ -90,7 +90,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
         return self._operator.call
 
     def _raised(self, error: BaseException) -> None:
-        """Fail because user code raised in this operator, where signals are serial."""
+        """Fail because user code raised in this operator. Called serially with the signals."""
         self._operator.blame(error)
         self._fail(error)
         if hooks.is_exit(error):

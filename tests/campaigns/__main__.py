@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=20.0, help="the time of each campaign (default 20)")
     parser.add_argument("--frames", type=int, help="fuzz this number of frames on each half, in place of --minutes")
     parser.add_argument("--threads", type=int, default=32, help="the threads of soak on each gateway (default 32)")
-    parser.add_argument("--seed", type=int, help="repeat a run; by default a new seed. races has none")
+    parser.add_argument("--seed", type=int, help="repeat the run with this seed; races uses no seed")
     options = parser.parse_args(words)
     unknown = set(options.campaigns) - set(CAMPAIGNS)
     if unknown:

@@ -1,6 +1,6 @@
 """The bridge, both TCKs and Spark within a minute: ``make versions`` runs it on every Python that is installed.
 
-With faulthandler it runs over a Spark driver's Py4J gateway, without it over a JVM that JPype starts in the process.
+If faulthandler is enabled, the tests use the Py4J gateway of a Spark driver, and otherwise a JVM that JPype starts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_values_calls_and_errors_cross_the_bridge(bridge: Bridge) -> None:
 
 
 class _Range(tck.PublisherVerification[Any]):
-    # Generous, except for the wait for signals that must not arrive.
+    # The timeouts are long, except the wait for signals that must not arrive.
     environment = tck.TestEnvironment(timeout=5.0, no_signals_timeout=0.02, reference_timeout=5.0, deadline=90.0)
 
     def create_publisher(self, elements: int) -> Any:

@@ -14,8 +14,8 @@ def active_jobs(spark: Any) -> int:
     """Return the number of running jobs of the session.
 
     Spark's status tracker receives the start and the end of a job from the listener bus, which lags behind the tasks
-    on a busy machine. So this function first waits until the bus is empty. Spark posts the start of a job before its
-    first task runs, and the end before it returns the result.
+    on a busy machine. This function therefore first waits until the bus is empty. Spark posts the start of a job before
+    its first task runs, and the end before it returns the result.
     """
     context = spark.sparkContext
     context._jsc.sc().listenerBus().waitUntilEmpty(int(DEADLINE * 1000))

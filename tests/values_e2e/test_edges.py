@@ -74,7 +74,7 @@ class TestSurrogates:
         assert "surrogate" in str(error)
         assert "java.lang.String" in str(error)
 
-    def test_the_bridge_is_usable_afterwards(self, bridge: Bridge, java: Java) -> None:
+    def test_bridge_is_usable_after_a_refused_surrogate(self, bridge: Bridge, java: Java) -> None:
         error_in_java(java, bridge, 1, "\ud800")
         assert described(java, bridge, "fine") == "String fine"
 

@@ -1,4 +1,4 @@
-"""The interface of a carrier of control calls, Py4J or JPype."""
+"""The interface of a gateway for control calls, Py4J or JPype."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_argument(value: object) -> None:
 
 
 class Java(Protocol):
-    """The primitive calls of a carrier.
+    """The primitive calls of a gateway.
 
     Arguments are None, bool, int, float, str, bytes and Java objects.
     """
@@ -50,4 +50,4 @@ class Java(Protocol):
         """Convert maps, lists, strings and boxes; return other objects unchanged."""
 
     def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception of the carrier; return any other unchanged."""
+        """Convert an exception of the gateway; return any other unchanged."""

@@ -1,6 +1,6 @@
 """Make control calls: ``Gateway`` is a JVM, ``Control`` is one bridge in it.
 
-Control calls go from Python to Java only; signals cross on the link. Both use ``Java``, the calls of a carrier.
+Control calls go from Python to Java only; signals cross on the link. Both use ``Java``, the calls of a gateway.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ _ENDED = ("io.pyrs.LinkClosedException", "io.pyrs.LinkBrokenException")
 
 
 class Control:
-    """One bridge in the JVM: every method calls ``io.pyrs.bridge.Bridge``, shielded.
+    """One bridge in the JVM. Every method calls ``io.pyrs.bridge.Bridge``, protected from Ctrl-C.
 
-    A Java object has the type ``object`` here: the stand-in of the carrier (Py4J's ``JavaObject``, JPype's
+    A Java object has the type ``object`` here: the object of the gateway (Py4J's ``JavaObject``, JPype's
     ``JObject``). Calls with an effect carry a request id, since Py4J sends a command again when its connection was
-    reset: the bridge answers a repeated request with the first result. Every method raises what ``Java.translate``
-    makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a gateway that does not
-    answer.
+    reset: the bridge answers a repeated request with the first result. ``Java.translate`` converts the exceptions of
+    the gateway: to ``JavaError`` for a Throwable, and to ``JvmUnavailable`` for a gateway that does not respond.
     """
 
     shares_memory = False
@@ -143,7 +142,7 @@ class Gateway(ABC):
     """``"py4j"`` or ``"jpype"``."""
 
     _without_logs: Callable[[bytes], AbstractContextManager[object]] = nullcontext
-    """Keeps a secret out of the carrier's logs."""
+    """Keeps a secret out of the logs of the gateway."""
 
     def __init__(self, java: Java, stays: Callable[[], bool] = lambda: True) -> None:
         self._java = java
@@ -182,7 +181,7 @@ class Gateway(ABC):
         """Release what the JVM holds for this thread, which is about to end."""
 
     def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception of the carrier; return any other unchanged."""
+        """Convert an exception of the gateway; return any other unchanged."""
         return self._java.translate(error)
 
     def shield(self, task: Callable[[], T]) -> T:

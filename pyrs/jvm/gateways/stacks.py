@@ -1,4 +1,4 @@
-"""Read a Throwable through a carrier as a ``JavaError``."""
+"""Read a Throwable through a gateway as a ``JavaError``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import dropwhile, takewhile
 from pyrs.errors import JavaError
 from pyrs.jvm.gateways.base import Java
 
-_DEPTH = 16  # the number of causes that are followed, also of a cycle
+_DEPTH = 16  # the maximum number of causes to read; causes may form a cycle
 _FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")
 _MODULE = re.compile(r"^[\w.@-]+/(?:[\w.@-]*/)?")
 
@@ -16,7 +16,7 @@ Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Read class, message, stack and causes of a Throwable, eight calls for each."""
+    """Read the class, message, stack and causes of a Throwable. Each takes eight calls."""
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
     # The stack is printed to one string: four calls per frame would take milliseconds for a deep stack.

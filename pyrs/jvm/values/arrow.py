@@ -62,5 +62,5 @@ def from_ipc(stream: bytes | memoryview) -> Any:
     with pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)) as reader:
         batches = list(reader)
     if len(batches) != 1:
-        raise ConversionError(f"its IPC stream holds {len(batches)} batches, and an element is one: send one in each")
+        raise ConversionError(f"its IPC stream holds {len(batches)} batches: send each batch as a separate element")
     return batches[0]

@@ -26,7 +26,13 @@ from pyrs.schedulers.threads import Pool, SingleThread
 Make = Callable[[], schedulers.Scheduler]
 ROOT = Path(__file__).resolve().parents[3]
 ON_THREADS: list[Make] = [schedulers.single, schedulers.pool]
-EVERY: list[Make] = [schedulers.inline, schedulers.single, schedulers.pool, schedulers.default, schedulers.VirtualTime]
+FACTORIES: list[Make] = [
+    schedulers.inline,
+    schedulers.single,
+    schedulers.pool,
+    schedulers.default,
+    schedulers.VirtualTime,
+]
 
 
 def run_python(program: str) -> str:
@@ -308,7 +314,7 @@ class TestUse:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
+    @pytest.mark.parametrize("make", FACTORIES, ids=lambda make: make.__name__)
     def test_schedule_and_close_reject_wrong_arguments(self, make: Make) -> None:
         scheduler = make()
         for delay in (-1, float("nan"), float("inf"), 10**400):
@@ -341,7 +347,7 @@ class TestArguments:
             with pytest.raises(TypeError, match="period must be a number of seconds or a timedelta"):
                 checked_seconds(wrong, "period")  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
+    @pytest.mark.parametrize("make", FACTORIES, ids=lambda make: make.__name__)
     def test_repr_contains_the_factory_name(self, make: Make) -> None:
         assert make.__name__ in repr(make())
 

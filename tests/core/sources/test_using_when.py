@@ -211,9 +211,12 @@ def test_resource_is_entered_on_the_running_loop() -> None:
     asyncio.run(main())
 
 
-def test_wrong_arguments_raise_and_repr_shows_the_call() -> None:
+def test_wrong_arguments_raise() -> None:
     with pytest.raises(TypeError, match="resource must be callable"):
         pyrs.using_when(Resource(), pyrs.range)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="use must be callable"):
         pyrs.using_when(Resource, None)  # type: ignore[arg-type]
+
+
+def test_repr_shows_the_call() -> None:
     assert repr(pyrs.using_when(Resource, pyrs.range)) == "using_when(Resource, range)"

@@ -92,7 +92,7 @@ public final class Bridge {
         return connection.port();
     }
 
-    /** Returns whether the bridge accepts its link or has it. */
+    /** Returns whether the bridge waits for its link or is connected. */
     public boolean isOpen() {
         return connection.isOpen();
     }
@@ -190,7 +190,7 @@ public final class Bridge {
 
     /** Executes a command; see {@link Commands}. */
     public byte[] command(long request, byte[] command) throws Exception {
-        session().ensureOpen(); // its handles are gone: an error about one of them would hide the reason
+        session().ensureOpen(); // a closed session has no handles, and an error about a handle would hide the reason
         return calls.once(request, () -> session().commands().run(command)).bytes;
     }
 

@@ -185,15 +185,15 @@ public class ForeignValuesTest {
 
     @Test
     public void valuesAfterAFailureAreReleased() {
-        Object noForm = new Object();
+        Object unconvertible = new Object();
         Map<Object, Object> map = new LinkedHashMap<>();
         Pooled[] pooled = new Pooled[6];
         Arrays.setAll(pooled, i -> new Pooled());
-        map.put("first", noForm);
+        map.put("first", unconvertible);
         map.put(List.of("no key"), pooled[0]);
-        map.put("list", Arrays.asList(noForm, pooled[1]));
-        map.put("array", new Object[] {noForm, pooled[2]});
-        map.put("set", new LinkedHashSet<>(Arrays.asList(noForm, pooled[3])));
+        map.put("list", Arrays.asList(unconvertible, pooled[1]));
+        map.put("array", new Object[] {unconvertible, pooled[2]});
+        map.put("set", new LinkedHashSet<>(Arrays.asList(unconvertible, pooled[3])));
         map.put("bean", new BrokenBean(pooled[4]));
         map.put("last", pooled[5]);
         ConversionException error = expectThrows(ConversionException.class, () -> receive(map));
@@ -203,7 +203,7 @@ public class ForeignValuesTest {
                 List.of(1, 1, 1, 1, 1, 1));
         Pooled dropped = new Pooled();
         new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true)
-                .discard(Arrays.asList(noForm, dropped));
+                .discard(Arrays.asList(unconvertible, dropped));
         assertEquals(dropped.released, 1);
     }
 
