@@ -56,11 +56,10 @@ def tokens_of(line: str) -> list[Token]:
 
 
 def is_marble(text: str) -> bool:
-    """Return True if a block of a docstring is a marble diagram."""
+    """Return True if a block of a docstring is a marble diagram, which has at least two lines."""
     lines = text.rstrip().splitlines()
-    return ">>>" not in text and any(
-        token.is_timeline and token.text != "X" for line in lines for token in tokens_of(line)
-    )
+    tokens = (token for line in lines for token in tokens_of(line))
+    return len(lines) > 1 and ">>>" not in text and any(token.is_timeline and token.text != "X" for token in tokens)
 
 
 def signals_of(timeline: str) -> Iterator[Token]:
@@ -199,7 +198,7 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
 
     def drawn(block: re.Match[str]) -> str:
         text = html.unescape(re.sub(r"<[^>]+>", "", block[1]))
-        return svg(text) if is_marble(text) and len(text.splitlines()) > 1 else block[0]
+        return svg(text) if is_marble(text) else block[0]
 
     return BLOCK.sub(drawn, content) if page.file.src_uri.startswith(("api/", "operators/")) else content
 
