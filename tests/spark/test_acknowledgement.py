@@ -57,7 +57,7 @@ def test_no_operator_acknowledges(numbers: Numbers, tmp_path: Path) -> None:
         OPERATORS[name](explicit(numbers, checkpoint=tmp_path / name)).subscribe(subscriber)
     for subscriber in subscribers.values():
         subscriber.await_count(1, JOB_DEADLINE)
-    numbers.time_to_commit()
+    numbers.wait_for_early_commit()
     for name, subscriber in subscribers.items():
         assert committed(tmp_path / name) == set() and len(subscriber.elements) == 1, name
         subscriber.elements[0].ack()
@@ -71,7 +71,7 @@ def test_no_operator_acknowledges(numbers: Numbers, tmp_path: Path) -> None:
 def test_the_default_iteration_acknowledges_nothing(numbers: Numbers) -> None:
     batches = iter(explicit(numbers).to_iterable())
     first = next(batches)
-    numbers.time_to_commit()
+    numbers.wait_for_early_commit()
     assert numbers.committed() == set()
     with first:
         pass
