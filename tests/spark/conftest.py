@@ -5,15 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.spark.jobs import active_jobs
+from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.waiting import eventually
 
 # Python workers run in the environment of the tests.
 os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each test wait for several jobs in turn, each of which has its own deadline."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(6 * JOB_DEADLINE))
 
 
 @pytest.fixture(scope="session")
