@@ -65,7 +65,8 @@ def detect_blocking(seconds: float = 0.05, *, computing: float | None = None) ->
     Examples:
         >>> import asyncio, time
         >>> async def blocks():
-        ...     time.sleep(1.5)
+        ...     while not reports:
+        ...         time.sleep(1.5)
         >>> with detect_blocking() as reports:
         ...     asyncio.run(blocks())
         ...     print(reports.pop().stack.splitlines()[-1].strip())
