@@ -321,9 +321,9 @@ SPARK_ROWS = (
         lambda spark: (shaped(spark, "rows"), local_iterator(spark, MILLION)),
         (Faster("toLocalIterator", 2),),
     ),
-    SparkRow("arrow", "a million rows as Arrow batches", 1, batches, (Faster("toArrow", 0.8),)),
+    SparkRow("arrow", "a million rows as Arrow batches", 1, batches, (Faster("toArrow", 1),)),
     SparkRow("first", "the first of a million rows", 1, first, (Within("toLocalIterator", 0.5),)),
-    SparkRow("tiny", "1,000 partitions of 1,000 rows", 1, tiny, (AtLeast(1000 / 15),)),
+    SparkRow("tiny", "1,000 partitions of 1,000 rows", 1, tiny, (AtLeast(1000 / 3),)),
     SparkRow("paused", "a Subscriber that pauses", 1, lambda spark: (), (), paused),
     SparkRow("sleepers", "32 partitions that sleep, eight at a time", 8, sleepers, (Faster("toLocalIterator", 3),)),
     SparkRow(
