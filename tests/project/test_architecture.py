@@ -11,6 +11,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,8 +105,9 @@ def imports_of(file: Path) -> Iterator[Import]:
                 yield Import(file, node.lineno, name)
 
 
-def every_import() -> list[Import]:
-    return [each for file in python_files() for each in imports_of(file)]
+@cache
+def every_import() -> tuple[Import, ...]:
+    return tuple(each for file in python_files() for each in imports_of(file))
 
 
 def is_in(file: Path, places: tuple[str, ...]) -> bool:

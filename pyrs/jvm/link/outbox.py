@@ -100,7 +100,7 @@ class Outbox:
 
     def write_polled(self) -> None:
         """Write the elements of the polled sources. For the writer thread."""
-        for source in tuple(self._polled):
+        for source in self._polled.copy():  # atomic: another thread may add one
             self.ready(source)
         self.write()
 
