@@ -184,6 +184,22 @@ def test_a_query_continues_when_the_capacity_is_held_by_spark(
         assert sum(allowed) == 4
 
 
+def test_full_batches_are_prepared_while_spark_is_busy() -> None:
+    with closing(buffer(rows_from(0), max_rows=6, capacity=20)) as asked:
+        eventually(lambda: asked._begun().received == 20)
+        position = json.loads(ask(asked, "initial")[0])
+        position = latest(asked, position)
+        eventually(lambda: not asked.ahead())
+        assert asked._end == 18, "the last two rows may be joined by later ones"
+        ends = [position["sequence"]]
+        while ends[-1] < 20:
+            end = latest(asked, position)
+            assert list(planned(asked, position, end)) == list(range(position["sequence"], end["sequence"]))
+            ends.append(end["sequence"])
+            position = end
+        assert ends == [6, 12, 18, 20]
+
+
 def test_a_row_that_a_task_cannot_carry_fails_after_the_rows_before_it() -> None:
     schema = StructType().add("text", StringType())
     rows = pyrs.just(("a",), ("b" * 5000,), ("c",))

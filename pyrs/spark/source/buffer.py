@@ -26,7 +26,7 @@ _log = logging.getLogger("pyrs.spark")
 _CHECK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
 _TASK_ROWS = 10_000  # per task; the overhead of a task exceeds the work of fewer
-_TASK_BYTES = 16 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
+_TASK_BYTES = 32 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
 
 
 class OffsetRefused(PyrsError):
@@ -132,6 +132,9 @@ class ReplayBuffer:
             except Exception as error:  # nothing is lost: the next request tries again, and receives the error
                 _log.warning("read_stream: received elements are not in the journal yet: %s", error)
                 return False
+            return True
+        if self._encoded - self._end >= self._max_rows and self._elements.last_row(self._end, self._capacity) == inf:
+            self._cut(self._max_rows)  # a full batch does not change any more
             return True
         return len(intake) >= self._elements.chunk and self._encode()
 

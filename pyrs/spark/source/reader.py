@@ -121,17 +121,20 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             self._connection.settimeout(None)  # the answer may wait for an element
 
         def _exactly(self, length: int) -> bytes:
+            import socket
+
             if length > 1 << 30:
                 raise RuntimeError(f"an answer of {length} bytes exceeds the limit of 1 GiB")
-            data = bytearray(length)
-            rest = memoryview(data)
-            while rest:
-                count = self._connection.recv_into(rest)
-                if not count:
+            pieces = []
+            while length:
+                # Usually receives everything, in one allocation.
+                piece = self._connection.recv(length, socket.MSG_WAITALL)
+                if not piece:
                     reason = "another query or another run of this one reads the stream now, or its session was stopped"
                     raise ConnectionError(f"the process that read_stream was called in does not answer: {reason}")
-                rest = rest[count:]
-            return bytes(data)
+                pieces.append(piece)
+                length -= len(piece)
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     class Source(DataSource):  # type: ignore[misc]
         def __init__(self, token: bytes) -> None:
