@@ -24,7 +24,7 @@ _MIN_JOBS, _MAX_JOBS = 4, 16  # the bounds of the default window, which is the n
 _DECAY = 0.2  # the weight of a smaller partition in the expected size
 # The limits of a job of several partitions: their number, and its expected result and duration.
 _MAX_JOB_PARTITIONS = 64
-_MAX_JOB_BYTES = 1 << 20
+_MAX_JOB_BYTES = 32 << 20
 _MAX_JOB_SECONDS = 0.5
 _MAX_HELD_BATCHES = 8  # the maximum number of buffered batches of a reader that streams
 _CHECK_SECONDS = 0.1
@@ -210,6 +210,7 @@ class _DataFrameRun(JobRun[Any]):
         self._planned = False
         self._count = 0  # the number of partitions
         self._most_jobs = arguments.window or _MIN_JOBS
+        self._cores = 1
         self._next = 0  # the partition that the next job starts with
         self._taken = 0  # the number of partitions whose batches were all taken
         self._slots: deque[_Job] = deque()  # running or with batches; used by the drain loop only
@@ -255,23 +256,25 @@ class _DataFrameRun(JobRun[Any]):
             self._bar.partitions(0, self._count)
         # Each requested element may need another partition, because partitions may be empty.
         most = min(self._most_jobs, self._requested + self._taken)
-        while len(self._slots) < most and self._next < self._count and self._has_memory():
-            partitions = range(self._next, min(self._next + self._partitions_of_a_job(), self._count))
+        if self._arguments.window is None and not self._taken:
+            most = min(most, self._cores + 1)  # later jobs have several partitions, if these are small
+        while len(self._slots) < most and self._next < self._count:
+            memory = self._free_memory()
+            if self._slots and memory < (self._expected or 0.0):
+                return
+            partitions = range(self._next, min(self._next + self._partitions_of_a_job(memory), self._count))
             self._next = partitions.stop
             job = _Job(partitions)
             self._slots.append(job)
             self._jobs.submit(partial(self._read, reader, job))
 
-    def _has_memory(self) -> bool:
-        """Return whether another partition should fit in memory, or no other job exists."""
-        if not self._slots:
-            return True
-        size = self._expected or 0.0
-        reserved = self._held + size
+    def _free_memory(self) -> float:
+        """Return how many bytes neither buffered batches nor those that the jobs should still deliver occupy."""
+        reserved: float = self._held
         for job in self._slots:
             if not job.done:
-                reserved += max(0.0, size * len(job.partitions) - job.received)
-        return reserved <= self._arguments.memory
+                reserved += max(0.0, (self._expected or 0.0) * len(job.partitions) - job.received)
+        return self._arguments.memory - reserved
 
     def _observe(self, job: _Job) -> None:
         """Adapt the expected size to a finished job: raise it at once, lower it gradually."""
@@ -282,16 +285,16 @@ class _DataFrameRun(JobRun[Any]):
             self._expected += (size - self._expected) * _DECAY
         self._is_estimate = False
 
-    def _partitions_of_a_job(self) -> int:
+    def _partitions_of_a_job(self, memory: float) -> int:
         """Return the number of partitions of the next job.
 
-        It has several if all of them are demanded and earlier ones were small.
+        It has several if all of them are demanded, earlier ones were small, and this memory is enough.
         """
         taken = self._taken
         if self._arguments.window is not None or not taken:
             return 1
         demanded = self._demand() * taken / max(self._emitted, 1) - (self._next - taken)
-        most_bytes = min(_MAX_JOB_BYTES, self._arguments.memory)
+        most_bytes = min(_MAX_JOB_BYTES, memory)
         small = min(most_bytes * taken / max(self._bytes, 1), _MAX_JOB_SECONDS * taken / max(self._seconds, 1e-6))
         return max(1, int(min(demanded, small, _MAX_JOB_PARTITIONS)))
 
@@ -352,7 +355,8 @@ class _DataFrameRun(JobRun[Any]):
         self._count = reader.open()
         self._expected = reader.expected_bytes()
         if self._arguments.window is None:
-            self._most_jobs = min(max(_MIN_JOBS, reader.cores()), _MAX_JOBS)
+            self._cores = reader.cores()
+            self._most_jobs = min(max(_MIN_JOBS, self._cores), _MAX_JOBS)
         self._reader = reader
         self.wake()
         self._jobs.wait_until_over()
