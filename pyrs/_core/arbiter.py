@@ -24,12 +24,13 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
 
     An operator implements:
 
-    * ``_begin()``: ``_switch_to(source)`` the first source. By default that of the operator.
-    * ``_source_completed()``, ``_source_failed(error)``: ``_switch_to`` another, ``_complete()`` or ``_fail(error)``.
-    * ``_release()``: release timers and the like.
+    * ``_begin()``: call ``_switch_to`` with the first source, by default that of the operator.
+    * ``_source_completed()``, ``_source_failed(error)``: call ``_switch_to`` with another source, ``_complete()`` or
+      ``_fail(error)``.
+    * ``_release()``: release timers and other resources.
 
-    The active source answers an illegal request, because its signals are serial (§1.3). Without an active source the
-    answer comes from here, at once.
+    The active source signals the error of an illegal request, because its signals are serial (§1.3). Without an active
+    source the arbiter signals it, immediately.
 
     Rules: 1.1, 1.3, 2.3, 2.4, 2.5, 2.6, 2.12, and those of ``DownstreamSubscription``.
     """
@@ -49,15 +50,15 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         self._switch_to(self._operator.source)
 
     def _source_completed(self) -> None:
-        """React to the completion of the active source: complete."""
+        """React to the completion of the active source. By default, complete."""
         self._complete()
 
     def _source_failed(self, error: BaseException) -> None:
-        """React to the failure of the active source: fail."""
+        """React to the failure of the active source. By default, fail."""
         self._fail(error)
 
     def _release(self) -> None:
-        """Release timers and the like. From any thread."""
+        """Release timers and other resources. Called on any thread."""
 
     # Used by operators.
 
@@ -97,7 +98,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         return self._upcoming is not None
 
     def _resume_after(self, error: BaseException) -> None:
-        # An interrupt struck before the next source was subscribed to. A stream that may never end must not continue
+        # An interrupt occurred before the next source was subscribed to. A stream that may never end must not continue
         # before the interrupt is raised.
         if hooks.is_exit(error):
             self._upcoming = None
@@ -117,7 +118,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         with self._lock:
             upstream = self._demand_to
             if upstream is None:
-                self._active = None  # a source whose Subscription has not arrived is refused when it arrives
+                self._active = None  # a Subscription that arrives later is cancelled
             answers = upstream is None and self._started
         if upstream is not None:
             upstream.request(n)

@@ -16,10 +16,13 @@ T = TypeVar("T")
 
 
 class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
-    """Calls the given callables, and is the Subscription that ``subscribe`` returns.
+    """Calls the given callables; it is also the Subscription that ``subscribe`` returns.
 
     If a callable raises, the stream is cancelled and the error is reported as dropped (§2.13). An error without an
     ``on_error`` callable is reported as dropped too.
+
+    Args:
+        request: the first request; None for unbounded demand, 0 for none.
 
     Rules: 2.1, 2.4, 2.5, 2.13, 3.6, 3.7.
     """
@@ -110,7 +113,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
 
     @property
     def dispose(self) -> NoReturn:
-        """Reject the name of RxPY and of Reactor, and name the method."""
+        """Raise an AttributeError that names ``cancel``, for users of RxPY and Reactor."""
         raise AttributeError("a Subscription has no dispose(): use cancel()", name="dispose", obj=self)
 
     unsubscribe = dispose

@@ -275,7 +275,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             self._finish_one(each)
 
     def try_emit_complete(self) -> EmitResult:
-        """Complete the stream, after the held elements.
+        """Complete the stream, after the buffered elements.
 
         Returns:
             OK, or the reason why not.
@@ -283,7 +283,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         return self._end(None)
 
     def try_emit_error(self, error: BaseException, /) -> EmitResult:
-        """Fail the stream, after the held elements.
+        """Fail the stream, after the buffered elements.
 
         Returns:
             OK, or the reason why not. The caller still has the error then: it is not reported as dropped.
@@ -315,7 +315,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 class AlignedHub(Hub[T]):
     """A hub whose Subscribers receive each element together, at the slowest's pace.
 
-    Elements that cannot be signalled at once are held, up to the capacity.
+    Elements that cannot be signalled at once are buffered, up to the capacity.
 
     Args:
         capacity: the maximum number of buffered elements; None if elements are pushed serially and only as requested
@@ -328,7 +328,7 @@ class AlignedHub(Hub[T]):
         self._buffer: deque[T] = deque()
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Signal the element to every Subscriber, or hold it until all demand it.
+        """Signal the element to every Subscriber, or buffer it until all demand it.
 
         Returns:
             OK, or the reason why it was not taken.
@@ -440,4 +440,5 @@ class AlignedHub(Hub[T]):
     def _discard(self) -> None:
         count = len(self._buffer)
         hooks.discard_all(self.discards, self._buffer)
-        hooks.on_next_dropped(count, "held when the last Subscriber, or the connection, was cancelled", cancelled=True)
+        where = "buffered when the last Subscriber, or the connection, was cancelled"
+        hooks.on_next_dropped(count, where, cancelled=True)

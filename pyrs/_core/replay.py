@@ -27,14 +27,15 @@ class _Node(Generic[T]):
 class ReplayHub(Hub[T]):
     """A hub whose Subscribers receive the history first, each at its own pace.
 
-    Elements that a slow Subscriber has not received are held for it, beyond the history. An element that leaves the
-    history, or that is held when the hub is abandoned, is discarded if no Subscriber has received it.
+    Elements that a slow Subscriber has not received are buffered for it, beyond the history. An element that leaves the
+    history, or that is buffered when the hub is abandoned, is discarded if no Subscriber has received it.
 
     Args:
         limit: the maximum number of elements in the history; None for all.
         seconds: how long an element belongs to the history, None for ever.
         now: the clock for that.
-        capacity: how many elements more may be held for slow Subscribers; None as in ``AlignedHub``.
+        capacity: the maximum number of elements buffered for slow Subscribers beyond the history; None as in
+            ``AlignedHub``.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class AlignedSink(AlignedHub[T], Sink[T]):
                 self._abandoned = True
         self._wake()
 
-    def _held(self) -> int:
+    def _buffered(self) -> int:
         return len(self._buffer)
 
     def _call(self) -> str:
@@ -43,7 +43,7 @@ class AlignedSink(AlignedHub[T], Sink[T]):
 class ReplaySink(ReplayHub[T], Sink[T]):
     """``replay(limit, seconds)``: emits the history first, then new elements."""
 
-    def _held(self) -> int:
+    def _buffered(self) -> int:
         return self.held
 
     def _call(self) -> str:

@@ -126,7 +126,7 @@ class Sink(Hub[T], Generic[T]):
     def _call(self) -> str:
         """Return the user's call, for messages."""
 
-    def _held(self) -> int:
+    def _buffered(self) -> int:
         return 0
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class Sink(Hub[T], Generic[T]):
             state = ", completed" if self._error is None else f", failed with {type(self._error).__name__}"
         else:
             state = ", cancelled" if self._abandoned else ""
-        return f"<{self._call()}: {len(self._subscriptions)} subscribers, {self._held()} held{state}>"
+        return f"<{self._call()}: {len(self._subscriptions)} subscribers, {self._buffered()} buffered{state}>"
 
 
 def _insist(push: Callable[[], EmitResult], on_failure: FailureHandler | None, what: str) -> None:

@@ -76,5 +76,5 @@ class UnicastSink(AlignedHub[T], Sink[T]):
     def _call(self) -> str:
         return f"unicast({self._capacity}" + (f", {self._strategy.value!r})" if self._strategy else ")")
 
-    def _held(self) -> int:
+    def _buffered(self) -> int:
         return len(self._buffer)

@@ -554,18 +554,18 @@ def test_wrong_arguments_raise(make: Callable[[], Any], message: str) -> None:
 
 def test_repr_shows_the_state() -> None:
     sink = sinks.multicast(8)
-    assert repr(sink) == "<multicast(8): 0 subscribers, 0 held>"
+    assert repr(sink) == "<multicast(8): 0 subscribers, 0 buffered>"
     subscribe(sink.stream, 0)
     sink.emit(1)
-    assert repr(sink) == "<multicast(8): 1 subscribers, 1 held>"
-    assert repr(sink.stream.map(str)) == "<multicast(8): 1 subscribers, 1 held>.map(str)"
+    assert repr(sink) == "<multicast(8): 1 subscribers, 1 buffered>"
+    assert repr(sink.stream.map(str)) == "<multicast(8): 1 subscribers, 1 buffered>.map(str)"
     sink.emit_complete()
-    assert repr(sink).endswith("1 held, completed>")
-    assert repr(sinks.replay(2, 1.5)) == "<replay(2, seconds=1.5): 0 subscribers, 0 held>"
-    assert repr(sinks.unicast(2, "error")) == "<unicast(2, 'error'): 0 subscribers, 0 held>"
+    assert repr(sink).endswith("1 buffered, completed>")
+    assert repr(sinks.replay(2, 1.5)) == "<replay(2, seconds=1.5): 0 subscribers, 0 buffered>"
+    assert repr(sinks.unicast(2, "error")) == "<unicast(2, 'error'): 0 subscribers, 0 buffered>"
     failed = sinks.multicast_best_effort()
     failed.emit_error(ValueError())
-    assert repr(failed) == "<multicast_best_effort(): 0 subscribers, 0 held, failed with ValueError>"
+    assert repr(failed) == "<multicast_best_effort(): 0 subscribers, 0 buffered, failed with ValueError>"
 
 
 def test_import_pyrs_does_not_load_sinks() -> None:
