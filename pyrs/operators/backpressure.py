@@ -45,7 +45,8 @@ class LimitRate(Operator[Any]):
 class Drops:
     """Reports dropped elements: each one to a callback, or their number to the hook.
 
-    The hook receives the first of several consecutive drops at once, and the others when an element passes again.
+    The hook is notified of the first of several consecutive drops at once, and of the others when an element is
+    emitted.
     """
 
     def __init__(self, action: Action | None, where: str) -> None:
@@ -68,7 +69,7 @@ class Drops:
             hooks.on_next_dropped(1, self._where)
 
     def flush(self) -> None:
-        """Report the remaining drops: an element passed, or the stream terminated."""
+        """Report the remaining drops, after an element was emitted or the stream terminated."""
         with self._lock:
             count, self._waiting = self._waiting, 0
             self.dropping = False

@@ -367,7 +367,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
 
 
 class BufferTime(Operator[Any]):
-    """``buffer(count, seconds=...)``: lists of the elements of a period."""
+    """``buffer(count, seconds=...)``: lists limited by time, and by count if one is given."""
 
     name = "buffer"
     run_type: ClassVar[type[Any]] = _BufferTimeRun

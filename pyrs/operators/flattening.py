@@ -1,4 +1,4 @@
-"""concat_map, filter_when, delay_until and switch_map."""
+"""Flattening operators with one inner stream at a time: concat_map, filter_when, delay_until and switch_map."""
 
 from __future__ import annotations
 
@@ -228,10 +228,7 @@ class _ConcatMapInput(PrefetchingInput[Any]):
 
 
 class _SwitchMapRun(Coordinator[Any]):
-    """Switches in the drain loop, which also emits elements.
-
-    So no element of an old stream follows one of a new stream.
-    """
+    """Switches and emits in one drain loop, so that no element of an old stream follows one of a new stream."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)
@@ -247,7 +244,7 @@ class _SwitchMapRun(Coordinator[Any]):
     def _advance(self) -> None:
         outer = self._outer
         while not self._interrupted:
-            all_came = outer.ended  # read before the element, which is then the last one
+            all_received = outer.ended  # read before the element, which is then the last one
             if outer.newest:
                 try:
                     newest = outer.newest.popleft()
@@ -255,12 +252,12 @@ class _SwitchMapRun(Coordinator[Any]):
                     continue  # upstream replaces it at this moment, and wakes the drain loop then
                 self._switch_for(newest)
                 continue
-            if all_came and outer.error is not None:
+            if all_received and outer.error is not None:
                 self._end_with(outer.take_error())
                 return
             inner = self._inner
             if inner is None:
-                if all_came:
+                if all_received:
                     self._complete()
                 return
             ended = inner.ended

@@ -125,7 +125,7 @@ class _LastRun(GatherRun):
         if before is not self._stage.default:
             self.discard(before)
         if self._over:
-            self.release()  # it has run on another thread
+            self.release()  # again: another thread called it before the swap
 
     def on_complete(self) -> None:
         last = self._swap(self._stage.default)
@@ -186,7 +186,7 @@ def _shown(default: Any) -> str:
 
 
 class _ElementAtRun(GatherRun):
-    drop = ignored  # the default
+    drop = ignored  # only the default is dropped, which is not an element of the source
 
     def __init__(self, stage: ElementAt) -> None:
         super().__init__(min(stage.index + 1, UNBOUNDED))
@@ -249,7 +249,7 @@ class First(ElementAt):
 
 
 class OnlyElement(FoldStage):
-    """``single()``: the only element. Requests 2, to notice a second element."""
+    """``single()``: the only element. Requests two, to detect a second element."""
 
     calls_user_code = False
     needed = 2
@@ -275,7 +275,7 @@ class OnlyElement(FoldStage):
 
 
 class _DefaultRun(TailRun):
-    drop = ignored  # the value
+    drop = ignored  # only the value is dropped, which is not an element of the source
 
     def __init__(self, stage: DefaultIfEmpty) -> None:
         super().__init__()
@@ -316,7 +316,7 @@ class DefaultIfEmpty(Stage):
 
 
 class _MatchRun(GatherRun):
-    drop = ignored  # the answer
+    drop = ignored  # only the result is dropped, which is not an element of the source
 
     def __init__(self, stage: Match) -> None:
         super().__init__()

@@ -178,7 +178,7 @@ class Rails(Operator[Any]):
 
 
 class _SequentialRun(MergeRun):
-    """Merges the rails. An error of the source reaches each rail, and is no dropped error of the others."""
+    """Merges the rails. An error of the source reaches every rail; it is emitted once, and not reported as dropped."""
 
     _failure: BaseException | None = None
 

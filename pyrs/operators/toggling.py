@@ -153,7 +153,7 @@ class _Closing(TriggerInput):
 class _ToggledDispatcher(Dispatcher):
     """Dispatches each element to all open windows.
 
-    Requests up to ``prefetch`` elements, minus those that the open window with the most unread elements holds.
+    Requests up to ``prefetch`` elements, minus the unread elements of the open window that has the most.
     """
 
     operator: WindowWhen

@@ -24,7 +24,7 @@ Wrap = Callable[[PartHandle], Publisher[Any]]
 class _CountDispatcher(Dispatcher):
     """Requests the elements of the demanded windows, like ``buffer``.
 
-    Windows that overlap those wait for demand.
+    These elements may also open windows that overlap the demanded ones; such windows are queued until demanded.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowCount) -> None:
@@ -33,8 +33,8 @@ class _CountDispatcher(Dispatcher):
         self._skip = operator.skip
         self._until_next = 0  # the number of elements before the next window starts
         self._windows: deque[Part] = deque()
-        self._wanted = 0
-        self._requested_upstream = 0
+        self._wanted = 0  # the number of windows demanded so far
+        self._requested_upstream = 0  # the number of elements requested so far
 
     def _open_parts(self) -> Iterable[Part]:
         return self._windows
@@ -83,8 +83,8 @@ class WindowCount(Operator[Any]):
 class _TimeDispatcher(Dispatcher):
     """Requests the free capacity of the open or next window.
 
-    The first elements of a window are requested when it is demanded. The capacity is the rest of the count; without a
-    count, the prefetch less the elements that were not consumed.
+    The first elements of a window are requested when it is demanded. With a count, the capacity is the number of
+    elements that the window lacks. Without one, it is ``prefetch`` minus the number of buffered elements.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowTime) -> None:
@@ -179,7 +179,7 @@ class _TimeDispatcher(Dispatcher):
 
 
 class WindowTime(BufferTime):
-    """``window(count, seconds=...)``: windows of a period."""
+    """``window(count, seconds=...)``: windows limited by time, and by count if one is given."""
 
     name = "window"
     run_type = _TimeDispatcher
@@ -198,7 +198,7 @@ class WindowTime(BufferTime):
 
 
 class _CutDispatcher(PrefetchingDispatcher):
-    """Dispatches elements to one window at a time, which the elements delimit."""
+    """Dispatches each element to the open window; the elements determine where windows begin and end."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowBy) -> None:
         super().__init__(subscriber, operator)
@@ -244,7 +244,8 @@ class WindowBy(Operator[Any]):
     """``window_until``, ``window_while``, ``window_until_changed``: windows that the elements delimit.
 
     Args:
-        cut: the call without ``window_``, and the factory of the cut: see ``BufferBy``.
+        cut: the call without ``window_``, and a factory of the function that separates two windows: see ``BufferBy``.
+        prefetch: the maximum number of requested and buffered elements in all windows together.
         wrap: converts the handle of a window to an element.
     """
 
