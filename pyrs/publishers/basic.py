@@ -127,7 +127,7 @@ def error(exception: BaseException) -> Single[NoReturn]:
 def never() -> Stream[NoReturn]:
     """Return a stream that emits no signal except ``on_subscribe``.
 
-    A request that is not positive fails it (§3.9).
+    A non-positive request fails the stream (§3.9).
     """
     return Stream(_NeverPublisher())
 

@@ -71,8 +71,8 @@ def create(
         capacity: the maximum number of elements buffered beyond demand, for the bounded strategies.
 
     Raises:
-        TypeError: ``function`` is not callable or is a generator function, ``overflow`` is no strategy, or ``capacity``
-            is not an integer.
+        TypeError: ``function`` is not callable or is a generator function, ``overflow`` is neither a str nor an
+            ``Overflow``, or ``capacity`` is not an integer.
         ValueError: ``overflow`` is not one of the names, or ``capacity`` is less than 1.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.9.

@@ -90,7 +90,8 @@ class Backpressure(Family[T_co]):
                 upstream is cancelled and the stream fails with that error after the buffered elements.
 
         Raises:
-            TypeError: ``capacity`` is not an integer, ``overflow`` is no strategy, or ``on_overflow`` is not callable.
+            TypeError: ``capacity`` is not an integer, ``overflow`` is neither a str nor an ``Overflow``, or
+                ``on_overflow`` is not callable.
             ValueError: ``capacity`` is less than 1, or ``overflow`` is not one of the three.
 
         Examples:

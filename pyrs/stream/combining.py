@@ -173,9 +173,12 @@ class Combining(Family[T_co]):
             first_with_signal(letters)
             ---a---b---c---|
 
-        Also known as ``amb`` and ``race``. An element, completion and an error are signals. Requests the demand of each
-        stream until one has signalled, then of that one. Buffers nothing. Elements of the others are dropped and not
-        reported. Streams after one that signals inside ``subscribe`` are not subscribed to.
+        Also known as ``amb`` and ``race``. An element, completion and an error are signals. Forwards the demand
+        to all streams until one signals, then to that stream only. Buffers nothing. Elements of the others are dropped
+        and not reported. Streams after one that signals inside ``subscribe`` are not subscribed to.
+
+        Args:
+            others: the other Publishers.
 
         Raises:
             TypeError: one of the others is not a Publisher.
@@ -198,6 +201,9 @@ class Combining(Family[T_co]):
         Like ``first_with_signal``, except that streams that fail or complete without an element are skipped. If all do,
         the stream fails with ``NoElement``. Its cause is the first of their errors; further errors are reported to the
         dropped-errors hook, as is the first if another stream emits an element.
+
+        Args:
+            others: the other Publishers.
 
         Raises:
             TypeError: one of the others is not a Publisher.
@@ -382,6 +388,9 @@ class Combining(Family[T_co]):
 
         Subscribes to this stream after the given elements, and forwards the remaining demand. Drops nothing.
 
+        Args:
+            elements: the elements to emit first.
+
         Raises:
             NullSignal: one of the elements is None.
 
@@ -401,7 +410,7 @@ class Combining(Family[T_co]):
             ---------a---b---|
 
         Forwards demand to the active source; ``other`` is subscribed to only if this stream is empty. Buffers and drops
-        nothing. An error of this stream fails the stream; use ``on_error_resume`` to recover from it.
+        nothing. An error of this stream is forwarded; use ``on_error_resume`` to recover from it.
 
         Raises:
             TypeError: ``other`` is not a Publisher.

@@ -96,7 +96,7 @@ class ParallelStream(Generic[T_co]):
     @overload
     def map(self, function: Callable[[T_co], R]) -> ParallelStream[R]: ...
     def map(self, function: Callable[[T_co], Any], **options: Any) -> ParallelStream[Any]:
-        """Apply ``Stream.map`` to each rail.
+        """Apply ``Stream.map``, with its options, to each rail.
 
         Examples:
             >>> import pyrs

@@ -112,13 +112,13 @@ class Transforming(Family[T_co]):
         return self._then(operators.transforming.Scan(function, initial))
 
     def handle(self, function: Callable[[T_co, HandleSink], object]) -> Stream[Any]:
-        """Let a function emit an element, or none, for each element, or complete.
+        """Let a function transform or drop each element, or complete the stream.
 
             --------1-------2--------x-------|
             handle(square the numbers, complete at "x")
             --------1-------4--------|
 
-        It combines ``map``, ``filter`` and ``take_while``. Forwards demand unchanged, and requests one more element for
+        Combines ``map``, ``filter`` and ``take_while``. Forwards demand unchanged, and requests one more element for
         each that the function drops. Buffers nothing. If the function raises, the stream fails with that error.
 
         Args:
@@ -183,8 +183,8 @@ class Transforming(Family[T_co]):
             LookupError: the codec or the error handler is unknown.
             TypeError: an argument is not a string.
 
-        Rules: 1.4. Invalid bytes, and an incomplete character at the end, fail the stream with a UnicodeDecodeError, an
-        element of another type with a TypeError.
+        Rules: 1.4. Invalid bytes, and an incomplete character at the end, fail the stream with a UnicodeDecodeError. An
+        element that is not a bytes-like object fails it with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -218,8 +218,8 @@ class Transforming(Family[T_co]):
             TypeError: ``max_length`` is not an integer.
             ValueError: ``max_length`` is less than 1.
 
-        Rules: 1.4. A line that is too long fails the stream with ``BufferOverflow`` after the lines before it, and an
-        element that is not of the type of the first one with a TypeError.
+        Rules: 1.4. A line that is too long fails the stream with ``BufferOverflow`` after the lines before it. An
+        element of another type than the first one fails it with a TypeError.
 
         Examples:
             >>> import pyrs
