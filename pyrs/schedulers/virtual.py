@@ -29,14 +29,14 @@ class VirtualTime(Scheduler):
         self._now = 0.0
         self._queue = DelayQueue()
         self._closed = False
-        self._moving = Lock()
+        self._advancing = Lock()
 
     def now(self) -> float:
         return self._now
 
     @property
     def pending(self) -> int:
-        """Return the number of tasks that are not due yet."""
+        """Return the number of tasks that have neither run nor been cancelled."""
         return len(self._queue)
 
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
@@ -57,7 +57,7 @@ class VirtualTime(Scheduler):
             RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
         """
         seconds = checked_seconds(seconds, "seconds")
-        with self._move():
+        with self._exclusively():
             self._run_until(self._now + seconds)
 
     def advance_to(self, time: float) -> None:
@@ -68,7 +68,7 @@ class VirtualTime(Scheduler):
             RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
         """
         time = checked_seconds(time, "time")
-        with self._move():
+        with self._exclusively():
             if time < self._now:
                 raise ValueError(f"time must not be before now, which is {self._now}, but is {time}")
             self._run_until(time)
@@ -82,13 +82,13 @@ class VirtualTime(Scheduler):
         self.advance_by(0.0)
 
     @contextmanager
-    def _move(self) -> Iterator[None]:
-        if not self._moving.acquire(blocking=False):
-            raise RuntimeError("the clock is being moved already")
+    def _exclusively(self) -> Iterator[None]:
+        if not self._advancing.acquire(blocking=False):
+            raise RuntimeError("the clock is already being advanced")
         try:
             yield
         finally:
-            self._moving.release()
+            self._advancing.release()
 
     def _run_until(self, end: float) -> None:
         queue = self._queue
@@ -107,6 +107,9 @@ class VirtualTime(Scheduler):
         """Accept no more tasks, without waiting.
 
         Pending tasks still run when the clock is advanced.
+
+        Args:
+            timeout: not used, but validated.
 
         Returns:
             True if no task is pending.

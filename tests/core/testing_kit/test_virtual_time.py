@@ -138,7 +138,7 @@ def test_advancing_inside_a_task_raises(dropped: Any) -> None:
     time = schedulers.VirtualTime()
     time.execute(lambda: time.advance_by(1))
     time.run()
-    assert [str(error) for error in dropped.take()] == ["the clock is being moved already"]
+    assert [str(error) for error in dropped.take()] == ["the clock is already being advanced"]
     time.advance_by(1)
     assert time.now() == 1.0
 
