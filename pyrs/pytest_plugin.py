@@ -14,7 +14,7 @@ from typing import Any
 
 REFEREES = ("python", "java", "both")
 FAMILIES = ("reactive-streams", "flow")
-# The values in pyrs.tck.plugin must be the same.
+# Copies of constants of pyrs.tck.plugin, where they are explained. A test compares them.
 DUE = "reactive-streams-tck-due "
 REPORTS = "pyrs-tck-reports"
 # Two concurrent calls of ast.parse can raise a SystemError: https://github.com/python/cpython/issues/106905.
@@ -25,7 +25,7 @@ _PACKAGES = ("pyrs._core", "pyrs.aio", "pyrs.operators", "pyrs.publishers", "pyr
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Add the options."""
+    """Add the command-line options of the TCK."""
     group = parser.getgroup("Reactive Streams TCK")
     group.addoption(
         "--tck-referee",
@@ -62,9 +62,10 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_collection_finish(session: Any) -> None:
-    """Import the modules that pyrs would import in the threads of a test, if the parser is unsafe in threads.
+    """Import the lazily loaded modules of pyrs, if ``ast.parse`` is not thread-safe.
 
-    pytest parses each module of pyrs, because pyrs has a pytest plugin.
+    Otherwise two threads of a test might import them at the same time. pytest parses each imported module of pyrs,
+    because it rewrites the assertions of packages that have a pytest plugin.
     """
     if UNSAFE_PARSER:
         for package in _PACKAGES:
@@ -100,7 +101,7 @@ class Reports:
 
 
 def _is_verification(thing: object) -> bool:
-    # A module with a verification has imported this module.
+    # Without this module there is no verification: the modules that define one import it.
     base = getattr(sys.modules.get("pyrs.tck.verification"), "Verification", None)
     return (
         base is not None

@@ -13,7 +13,7 @@ from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.serial import Depth
-from pyrs.tck.verification import NOT_AN_ARGUMENT
+from pyrs.tck.verification import ILLEGAL_ARGUMENT
 from pyrs.tck.waiting import Latch
 
 T = TypeVar("T")
@@ -73,14 +73,14 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         """``request(0)`` must signal on_error with a ValueError (§3.9)."""
         subscriber = self.new_manual_subscriber(publisher)
         subscriber.request(0)
-        subscriber.expect_error(NOT_AN_ARGUMENT)
+        subscriber.expect_error(ILLEGAL_ARGUMENT)
 
     @publisher_test(10)
     def required_spec309_requestNegativeNumberMustSignalIllegalArgumentException(self, publisher: Publisher[T]) -> None:
         """``request(-n)`` must signal on_error with a ValueError (§3.9)."""
         subscriber = self.new_manual_subscriber(publisher)
         subscriber.request(-random.randint(1, INT_MAX))
-        subscriber.expect_error(NOT_AN_ARGUMENT)
+        subscriber.expect_error(ILLEGAL_ARGUMENT)
 
     @publisher_test(10, optional=True)
     def optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage(
@@ -90,7 +90,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         subscriber = self.new_manual_subscriber(publisher)
         subscriber.request(-random.randint(1, INT_MAX))
         subscriber.expect_error_with_message(
-            NOT_AN_ARGUMENT, ("3.9", "non-positive subscription request", "negative subscription request")
+            ILLEGAL_ARGUMENT, ("3.9", "non-positive subscription request", "negative subscription request")
         )
 
     @publisher_test(20)
@@ -166,7 +166,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
 
 
 class _RequestsInside(ManualSubscriber[T]):
-    """Requests 3 elements in on_subscribe and one in each of 100 on_next calls."""
+    """Requests 3 elements in on_subscribe and one in each of the first 100 on_next calls."""
 
     _signals = 0
 
@@ -187,6 +187,7 @@ class Recursing(ManualSubscriber[T]):
     """Requests inside on_next, and counts the nested calls.
 
     Args:
+        env: records the violations.
         bound: the allowed depth of nested calls.
         most: the number of elements after which it stops.
         seconds: the time after which it stops.

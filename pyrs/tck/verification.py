@@ -15,7 +15,7 @@ R = TypeVar("R")
 # The counterparts of Java's NullPointerException: TypeError (pyrs' NullSignal is one), and the AttributeError of None.
 NULL_ERRORS = (TypeError, AttributeError)
 # The counterpart of Java's IllegalArgumentException.
-NOT_AN_ARGUMENT = ValueError
+ILLEGAL_ARGUMENT = ValueError
 
 
 class Verification:

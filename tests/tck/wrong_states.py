@@ -1,4 +1,4 @@
-"""Families of Publishers that fail after a terminal signal, after cancel, or for a number that is not positive."""
+"""Families of Publishers that break a rule after a terminal signal or cancel, or for a non-positive request."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ RAISES = [
 
 
 class Illegal(RightSubscription):
-    """Handles a number that is not positive in another way."""
+    """Handles a non-positive request incorrectly."""
 
     handles: Callable[[Any, int], None]
     only: tuple[str, ...] = ("zero", "negative")
@@ -376,7 +376,7 @@ class FlushesOnCancel(RightSubscription):
 
 
 class Overflow(RightSubscription):
-    """Does something else if the demand exceeds 2**63 - 1."""
+    """Mishandles a demand above 2**63 - 1."""
 
     does: Callable[[Any], None]
 

@@ -172,11 +172,11 @@ SUBSCRIBING = [
     ),
 ]
 
-# One Subscriber of several is treated in another way.
+# Publishers that mishandle one of several Subscribers.
 
 
 class Nth(RightPublisher):
-    """Treats the Subscriber with a number in another way.
+    """Mishandles one of its Subscribers.
 
     Attributes:
         at: the number of the Subscriber, counted from 1.

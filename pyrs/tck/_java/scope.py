@@ -17,7 +17,7 @@ from pyrs.tck._java.connection import ConnectionLost, Reference, TckConnection
 from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.proxies import JavaProxy, JavaThrowable, proxy_of
 from pyrs.tck.environment import Skipped, named, same
-from pyrs.tck.verification import NOT_AN_ARGUMENT, NULL_ERRORS
+from pyrs.tck.verification import ILLEGAL_ARGUMENT, NULL_ERRORS
 
 _TIMEOUT = 5.0
 _COLLECT_INTERVAL = 0.02  # seconds between garbage collections in a test of §3.13
@@ -265,7 +265,7 @@ def _kind(error: BaseException) -> str:
     """
     if isinstance(error, NULL_ERRORS):
         return "N"
-    if isinstance(error, NOT_AN_ARGUMENT):
+    if isinstance(error, ILLEGAL_ARGUMENT):
         return "I"
     if isinstance(error, Skipped):
         return "S"
