@@ -76,8 +76,8 @@ def build_parser() -> argparse.ArgumentParser:
         run_top,
         "show the live streams of running processes",
         "Shows each live stream of the bridges of this user's processes that called bridge.serve_status(): demand, "
-        "elements in flight, rate, drops and the line that assembled it. Ctrl-C ends it. Exits 1 with --once or --json "
-        "if no process serves its status. --http serves a read-only page to browsers on this host.",
+        "elements in flight, rate, drops and the line that assembled it. Press Ctrl-C to stop. Exits 1 with --once or "
+        "--json if no process serves its status. --http serves a read-only page to browsers on this host.",
     )
     top.add_argument("--once", action="store_true", help="print the table once")
     top.add_argument("--json", action="store_true", help="print one JSON document")

@@ -81,7 +81,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
         try:
             found = _read_file(file)
         except (OSError, ValueError, RecursionError):
-            continue  # removed since it was listed, or no status file
+            continue  # removed since it was listed, or not a status file
         if not _is_alive(found["pid"]):
             with suppress(OSError):
                 file.unlink()
@@ -89,7 +89,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
         try:
             yield _ask(found)
         except (OSError, HTTPException, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-            yield BridgeStatus(found["pid"], _clean(found["name"]), f"does not answer ({type(error).__name__})")
+            yield BridgeStatus(found["pid"], _clean(found["name"]), f"status cannot be read ({type(error).__name__})")
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Serve the live streams as a web page: ``python -m pyrs top --http``.
 
 The server listens on the loopback interface and answers GET requests only. It refuses requests for other host names,
-which a page of the Web could send after DNS rebinding, and on Linux connections of other users.
+which a web page could send after DNS rebinding, and on Linux connections of other users.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def run(port: int, *, interval: float = 1.0, file: TextIO | None = None) -> int:
         print(f"pyrs top: port {port} of {_HOST} cannot be used: {error.strerror or error}", file=sys.stderr)
         return 1
     with server:
-        print(f"{server.address} (Ctrl-C ends it)", file=file or sys.stdout, flush=True)
+        print(f"{server.address} (press Ctrl-C to stop)", file=file or sys.stdout, flush=True)
         try:
             server.serve_forever(poll_interval=0.1)
         except KeyboardInterrupt:

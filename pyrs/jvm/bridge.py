@@ -502,6 +502,9 @@ class Bridge:
         Live Subscribers get ``LinkClosed`` and Publishers are cancelled. The JVM keeps running. Further calls do
         nothing.
 
+        Args:
+            deadline_seconds: The time to wait until the streams and threads of the link have ended.
+
         Returns:
             True if everything ended within the deadline.
         """

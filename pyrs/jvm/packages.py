@@ -94,8 +94,8 @@ def resolve(
 ) -> list[Path]:
     """Return the jars of packages and their dependencies; download missing ones.
 
-    The result is stored for the same arguments: a second call starts no Java process, needs no network, and only checks
-    that the files exist with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,
+    The result is cached by arguments: a second call starts no Java process, needs no network, and only checks that the
+    files exist and have the recorded sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,
     ``latest.release``) are resolved each time. Several processes may resolve into one cache.
 
     The named packages and their dependencies are resolved together. Of two versions of a package the later one is
@@ -234,7 +234,7 @@ def run_ivy(
             settings, module, answer = (Path(run) / name for name in ("settings.xml", "ivy.xml", "class-path"))
             settings.write_text(_settings(repositories, folder / "jars", Path(run)), encoding="utf-8")
             module.write_text(_module(coordinates, exclusions), encoding="utf-8")
-            # Without -verbose a server that refuses looks like one without the package.
+            # Without -verbose, the output does not show whether a server refused the request or lacks the package.
             command = [java, "-Dfile.encoding=UTF-8", "-jar", str(ivy), "-novalidate", "-verbose"]
             command += ["-settings", str(settings), "-ivy", str(module), "-cachepath", str(answer)]
             done = subprocess.run(
@@ -264,7 +264,7 @@ def _remove_old_runs(folder: Path) -> None:
 
 
 def _is_running(process: str) -> bool:
-    """Return True if a process has this number, which may be another process by now."""
+    """Return whether a process has this id. The system may have reused the id."""
     if os.name == "nt" or not process.isdigit():  # on Windows os.kill would end the process
         return False
     try:
@@ -325,7 +325,7 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """Return one dependency for all files of a package: of two on the same package, Ivy drops the first."""
+    """Return one dependency element for all files of a package. Of two elements for a package Ivy ignores the first."""
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)
@@ -358,9 +358,9 @@ def _excluded(text: str, named: Coordinate) -> str:
 
 def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequence[str], folder: Path) -> str:
     """Return the reason of a failure from the output of Ivy."""
-    asked = {(each.group, each.artifact, each.version): str(each) for each in coordinates}
+    requested = {(each.group, each.artifact, each.version): str(each) for each in coordinates}
     missing = dict.fromkeys(
-        asked.get(found, f"{':'.join(found)} (a dependency; exclude= leaves it out)")
+        requested.get(found, f"{':'.join(found)} (a dependency; exclude= leaves it out)")
         for found in _MISSING.findall(output)
     )
     if not missing:

@@ -98,7 +98,7 @@ def test_causes_are_kept(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("value", [2**63, "\ud800", object(), [1]])
-def test_a_value_without_a_form_is_refused(gateway: Gateway, value: object) -> None:
+def test_an_unconvertible_value_is_refused(gateway: Gateway, value: object) -> None:
     control = gateway.open(os.urandom(32), {})
     try:
         with pytest.raises(ConversionError):

@@ -1,4 +1,4 @@
-"""A stand-in for the JVM's half: it listens, opens the link and has a session."""
+"""A test double of the JVM's side: it accepts one link and runs a session on it."""
 
 from __future__ import annotations
 

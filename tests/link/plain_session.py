@@ -49,7 +49,7 @@ class PlainCodec:
     def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
         entries = self.decode(body)
         if not isinstance(entries, list):
-            raise ValueError("it is no array")
+            raise ValueError("it is not an array")
         return entries, None
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:

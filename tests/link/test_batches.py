@@ -1,4 +1,4 @@
-"""Batches of a pulled source have the requested elements, and lose none."""
+"""Batches of a pulled source contain the requested elements and lose none."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pyrs.jvm.link.frames import (
 from tests.waiting import DEADLINE
 
 
-class TestBatchesOfASourceThatIsPulled:
+class TestBatchesOfPulledSource:
     def frames(self, source: Any, *, credit: int = 4_096) -> list[Frame]:
-        """Return every NEXT of a stream over the source."""
+        """Return the frames that a stream over the source sends."""
         session = Stepped()
         publisher = session.handles.own(source, 1)
         session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
@@ -39,7 +39,7 @@ class TestBatchesOfASourceThatIsPulled:
         return msgpack.unpackb(frames[-1].body)  # type: ignore[no-any-return]
 
     @pytest.mark.parametrize("more", [0, 3])
-    def test_a_msgpack_error_of_the_iterator_is_its_own_error(self, more: int) -> None:
+    def test_a_msgpack_error_raised_by_the_iterator_fails_the_stream(self, more: int) -> None:
         packed = [msgpack.packb(n) for n in range(50)]
         pulled: list[int] = []
 
@@ -54,7 +54,7 @@ class TestBatchesOfASourceThatIsPulled:
         assert len(pulled) == 51, "the source is not pulled again"
 
     @pytest.mark.parametrize("before", [0, 1, 9, 300])
-    def test_none_ends_the_stream_after_the_elements_before_it(self, before: int) -> None:
+    def test_none_fails_the_stream_after_the_elements_before_it(self, before: int) -> None:
         pulled: list[Any] = []
 
         def source() -> Any:
@@ -67,13 +67,13 @@ class TestBatchesOfASourceThatIsPulled:
         assert self.error(frames)[2] == "NullSignal"
         assert pulled[-1] is None, f"pulled beyond None: {pulled[before:]}"
 
-    def test_an_element_without_a_form_ends_the_stream(self) -> None:
+    def test_an_unconvertible_element_fails_the_stream(self) -> None:
         source = pyrs.from_iterable([*range(40), object(), *range(40)])
         frames = self.frames(source)
         assert self.elements(frames) == list(range(40))
         assert frames[-1].type == FrameType.ERROR
 
-    def test_a_batch_is_closed_at_its_size(self) -> None:
+    def test_a_batch_ends_at_the_size_limit(self) -> None:
         frames = self.frames(pyrs.from_iterable(bytes([n]) * 30_000 for n in range(200)))
         assert self.elements(frames) == [bytes([n]) * 30_000 for n in range(200)]
         assert max(len(each.body) for each in frames) < 2 * MAX_BODY
@@ -86,7 +86,7 @@ class TestBatchesOfASourceThatIsPulled:
             threads: list[threading.Thread] = []
 
             def write() -> None:
-                # Another thread, for that is what the writer is; it may not wait for the one that fills.
+                # Runs on another thread, as the link's writer does. It must not wait for the thread in ``fill``.
                 batch = batches.take()
                 if batch is not None:
                     written.extend(batch.elements)
@@ -94,7 +94,7 @@ class TestBatchesOfASourceThatIsPulled:
             def writer() -> None:
                 threads.append(threading.Thread(target=write, daemon=True))
                 threads[0].start()
-                threads[0].join(0.02)  # where the lock is held it comes after
+                threads[0].join(0.02)  # it cannot end yet if the interrupted line holds a lock
 
             batches.add(0)
             with interrupted(writer) as intruder:

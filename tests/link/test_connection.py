@@ -38,7 +38,7 @@ def export(peer: Peer, publisher: Any) -> int:
 
 @pytest.mark.parametrize(("first", "again"), [(pyrs.UNBOUNDED, 0), (1, 1), (256, 1), (7, 3)])
 @pytest.mark.parametrize("max_prefetch", [1, 16, 4_096])
-def test_every_element_arrives_in_order_at_every_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
+def test_every_element_arrives_in_order_for_any_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
     connection = peer.connect(max_prefetch=max_prefetch)
     count = 2_000 if max_prefetch == 1 else 20_000
     recorder = recording(first, again)
@@ -140,7 +140,7 @@ def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
 
 
 def test_a_request_during_close_loses_no_terminal_signal(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread has taken the turn of the drain loop, and the executor is shut down before it gets the task."""
+    """The executor shuts down after a thread has claimed the drain loop and before it submits the task."""
     connection = peer.connect()
     recorder = recording()
     connection.session.subscribe(export(peer, pyrs.never()), recorder)

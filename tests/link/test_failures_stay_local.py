@@ -350,7 +350,7 @@ def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, e
 
 
 class Other(tuple[Any, ...]):
-    """Another object at each iteration, and then a value without a form in Java."""
+    """Yields another object at each iteration, and then a value that cannot be converted to Java."""
 
     def __new__(cls, *objects: object) -> Other:
         self = super().__new__(cls)

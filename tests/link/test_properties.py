@@ -1,4 +1,4 @@
-"""Messages arrive unchanged, however reads and fragments split them."""
+"""Properties of the frame decoder and of the window, for random input."""
 
 from __future__ import annotations
 

@@ -255,16 +255,16 @@ def test_top_prints_no_control_characters_of_a_name(serve: Callable[..., StatusS
 def test_top_reports_an_invalid_answer(serve: Callable[..., StatusServer], answer: dict[str, Any]) -> None:
     serve(lambda: answer)
     code, text = printed(once=True)
-    assert code == 0 and "does not answer" in text
+    assert code == 0 and "status cannot be read" in text
 
 
-def test_top_reports_an_answer_that_nests_too_deep(
+def test_top_reports_a_too_deeply_nested_answer(
     serve: Callable[..., StatusServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve()
     monkeypatch.setattr("http.client.HTTPResponse.read", lambda response, size: b"[" * 200_000)
     code, text = printed(once=True)
-    assert code == 0 and "does not answer (RecursionError)" in text
+    assert code == 0 and "status cannot be read (RecursionError)" in text
 
 
 def test_top_removes_the_file_of_a_process_that_ended(folder: Path) -> None:
@@ -291,7 +291,7 @@ def test_top_removes_the_file_of_a_process_that_ended(folder: Path) -> None:
         (f'{{"pid": {os.getpid()}, "port": 1, "token": "t", "name": "n"}}', 0o644),
     ],
 )
-def test_top_ignores_a_file_that_is_no_status_file(folder: Path, content: str, mode: int) -> None:
+def test_top_ignores_other_files(folder: Path, content: str, mode: int) -> None:
     folder.mkdir(mode=0o700)
     file = folder / "1-1.json"
     file.write_text(content)

@@ -108,7 +108,7 @@ def test_data_reports_a_folder_that_others_can_read(server: PageServer, folder: 
     assert code == 500 and "0700" in json.loads(body)["error"]
 
 
-def test_pages_share_what_is_read_within_an_interval(status: StatusServer) -> None:
+def test_pages_share_the_data_of_one_interval(status: StatusServer) -> None:
     with PageServer(interval=3_600.0) as server:
         before = server.content()
         status.close()
@@ -137,7 +137,7 @@ def test_host_of_this_machine_is_accepted(server: PageServer, host: str) -> None
 )
 @pytest.mark.parametrize("path", ["/", "/streams"])
 def test_other_host_is_refused(server: PageServer, status: StatusServer, path: str, host: str) -> None:
-    """A page of the Web whose name was rebound to 127.0.0.1 sends its own name."""
+    """A web page that uses DNS rebinding sends its own host name."""
     code, _, body = ask(server, path, host=host)
     assert code == 403 and b"shown" not in body and b"script" not in body
 
@@ -181,7 +181,7 @@ def test_connection_of_another_user_is_closed(server: PageServer, monkeypatch: p
 def test_owner_of_a_connection_is_read_from_the_socket_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: dict[str, list[str]], owner: int | None
 ) -> None:
-    """The tables are read as the kernel writes them. Several users with one pair of addresses are no user."""
+    """The rows have the kernel's format. If an address pair belongs to several users, the owner is unknown (-1)."""
     for name, rows in tables.items():
         lines = ["0: {} {} 01 0:0 0:0 0 {} 0".format(*row.split()) for row in rows]
         (tmp_path / name).write_text("\n".join(["head", *lines]))
@@ -190,7 +190,7 @@ def test_owner_of_a_connection_is_read_from_the_socket_tables(
     assert connection_owner(("127.0.0.1", 40_000), ("127.0.0.1", 8_080)) == owner
 
 
-def test_unreadable_table_admits_no_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_table_refuses_every_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading fails, for example, while many connections leave no file descriptor."""
     (tmp_path / "tcp").mkdir()
     monkeypatch.setattr(page, "_SOCKET_TABLES", [str(tmp_path / "tcp")])
@@ -205,7 +205,7 @@ def test_command_serves_until_it_is_interrupted(
 
     monkeypatch.setattr(PageServer, "serve_forever", interrupted)
     assert command_line.main(["top", "--http"]) == 0
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/ \(Ctrl-C ends it\)\n", capsys.readouterr().out)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/ \(press Ctrl-C to stop\)\n", capsys.readouterr().out)
 
 
 def test_command_reports_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:

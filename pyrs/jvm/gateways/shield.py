@@ -19,7 +19,7 @@ _IDLE_SECONDS = 10.0
 
 
 class Workers:
-    """Daemon threads that run tasks of the main thread, which interrupts may strike.
+    """Daemon threads that run tasks for the main thread, which an interrupt may stop at any line.
 
     An idle thread puts a token into ``_idle`` before it waits for a task; ``execute`` takes a token and queues a task.
     Each step is one atomic operation. An interrupt between two of them loses at most a token, which costs at most one
@@ -37,13 +37,13 @@ class Workers:
             self._idle.pop()
         except IndexError:
             name = f"pyrs-gateway-{next(self._numbers)}"
-            # In an empty context: a Python without the GIL has a thread inherit the context of its starter.
+            # An empty context: in a free-threaded Python a new thread inherits the context of its starter.
             threading.Thread(target=Context().run, args=(self._work, [task]), name=name, daemon=True).start()
         else:
             self._tasks.put(task)
 
     def _work(self, first: list[Callable[[], object]]) -> None:
-        # In a list: a thread keeps its arguments as long as it runs, and a finished task must not be kept.
+        # The list is emptied, because a thread references its arguments while it runs, also a finished task.
         task = first.pop()
         while True:
             try:
@@ -71,9 +71,9 @@ class Shield:
     which then send their commands again. A call on a worker is never interrupted.
 
     Args:
-        after: Runs on the worker after each task, also after one that raised.
-        stays: Called before a task on a thread that is not a worker. If it returns False, ``after`` runs on that thread
-            too.
+        after: Called on the worker after each task, even if the task raised.
+        stays: Called before a task on a thread that is not a worker; returns whether that thread stays attached to the
+            JVM afterwards. If not, ``after`` is called on it too.
     """
 
     def __init__(self, after: Callable[[], None], stays: Callable[[], bool] = lambda: True) -> None:
@@ -85,7 +85,7 @@ class Shield:
     def run(self, task: Callable[[], T]) -> T:
         """Run the task, on a worker if this is the main thread, and return its result."""
         if threading.current_thread() is not threading.main_thread() or os.getpid() != self._pid:
-            # In a child made by fork() there are no workers. The gateway raises there, since it is the parent's.
+            # A child made by fork() has no workers, and its calls raise, because the gateway belongs to the parent.
             return self.here(task)
         done: Future[T] = Future()
         self._workers.execute(partial(self._work, task, done))

@@ -207,7 +207,7 @@ class FrameDecoder:
 
     @property
     def in_place(self) -> bool:
-        """True if nothing can be decoded before ``space()`` is full. More bytes than it takes are sure to arrive."""
+        """True if ``space()`` must be full before anything can be decoded, and the peer will send enough to fill it."""
         return self._in_place is not None
 
     def space(self) -> memoryview:

@@ -139,7 +139,7 @@ class InboundStream(DrainLoop, CountingSubscription):
     def request(self, n: int) -> None:
         """Request ``n`` more elements.
 
-        Rules: 3.6, 3.8, 3.9 (a number that is not positive becomes on_error), 3.16, 3.17.
+        Rules: 3.6, 3.8, 3.9 (a non-positive n becomes on_error), 3.16, 3.17.
         """
         if self._cancelled or self._ended:
             return

@@ -393,7 +393,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         because an element is missing.
         """
         codec = self._session.codec
-        error = ConversionError(f"an element of {size} bytes is too large: a message is 1 GiB at most")
+        error = ConversionError(f"an element of {size} bytes is too large: the limit of a message is 1 GiB")
         terminal = codec.encode_error(error)
         for handle in batch.carried:
             if type(handle) is int:

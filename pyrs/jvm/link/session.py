@@ -43,7 +43,7 @@ from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH, prefetch
 
 _log = logging.getLogger("pyrs.jvm")
 NOBODY = 0
-"""The handle of no object. A CALL to it is the barrier."""
+"""The handle of no object. A CALL to it is a barrier: it is answered after all earlier frames were read."""
 MAX_STREAMS = LIMITS["link.streams"]
 MAX_CALLS = LIMITS["call.pending"]
 MAX_CALL_BYTES = LIMITS["call.pending_mib"] << 20
@@ -56,7 +56,7 @@ class Session(StreamHost):
         execute, post, send, wake: See ``StreamHost``.
         max_prefetch: The largest window of a stream.
         confirm_seconds: The time that ``subscribe`` waits until the peer's Publisher is subscribed to; 0 does not wait.
-        first_stream: 1 for Python, 2 for the JVM's side.
+        first_stream: The id of the first stream that this side opens: 1 on Python's side, 2 on the JVM's.
     """
 
     def __init__(
@@ -269,7 +269,11 @@ class Session(StreamHost):
             self.late.pop(identifier, None)
 
     def _unknown(self, identifier: int, stream: object) -> None:
-        """Drop a frame for a finished stream; refuse the wrong direction of a live one."""
+        """Accept a frame for a finished stream; refuse one for a live stream in the other direction.
+
+        Raises:
+            ProtocolError: The stream is live.
+        """
         if stream is not None:
             raise ProtocolError(f"malformed frame: stream {identifier} is open in the other direction")
 
@@ -367,7 +371,7 @@ class Session(StreamHost):
     # Calls.
 
     def call(self, handle: int, arguments: Iterable[object] = (), *, deadline_seconds: float = 30.0) -> Any:
-        """Call an object of the peer and wait for the result. Handle 0 is the barrier.
+        """Call an object of the peer and wait for the result. Handle 0 is a barrier (see ``NOBODY``).
 
         Raises:
             CallTimeout: The peer did not answer within the deadline.
@@ -409,7 +413,7 @@ class Session(StreamHost):
             for handle in carried:
                 if type(handle) is int:
                     self.codec.disown(handle)
-            raise ConversionError(f"a value of {len(body)} bytes is too large: a message is 1 GiB at most")
+            raise ConversionError(f"a value of {len(body)} bytes is too large: the limit of a message is 1 GiB")
         return body, carried
 
     def _called(self, identifier: int, body: Body) -> None:
