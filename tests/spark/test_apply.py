@@ -285,7 +285,7 @@ def test_a_misfit_names_the_element_and_field(spark: Any) -> None:
     df = ps.apply(spark.range(0, 4, 1, 2), lambda rows: rows.map(lambda row: (row.id, 7)), "id long, name string")
     with pytest.raises(
         Exception,
-        match=r"partition \d: SchemaMisfit: element 0, \(\d, 7\): field 'name' is of type string, and 7 is of type int",
+        match=r"partition \d: SchemaMisfit: element 0, \(\d, 7\): field 'name' is of type string, but 7 is of type int",
     ):
         df.collect()
 

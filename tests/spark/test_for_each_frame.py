@@ -145,7 +145,7 @@ def test_an_upstream_error_follows_the_rows_before_it(spark: Any) -> None:
 def test_a_misfit_is_named_and_its_frame_is_not_processed(spark: Any) -> None:
     frames: list[list[int]] = []
     source = pyrs.just((0,), (1,), (2,), ("three",))
-    with pytest.raises(ps.SchemaMisfit, match=r"element 3, \('three',\): field 'n' is of type bigint, and 'three' is"):
+    with pytest.raises(ps.SchemaMisfit, match=r"element 3, \('three',\): field 'n' is of type bigint, but 'three' is"):
         ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2).block(JOB_DEADLINE)
     assert frames == [[0, 1]]
 

@@ -149,7 +149,7 @@ def test_an_error_of_the_publisher_fails_the_query_after_its_rows(spark: Any, si
 def test_a_misfit_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
     elements = pyrs.just((0, "a"), (1, 2))
     query = sink.start(ps.read_stream(spark, elements, "n long, name string"))
-    with pytest.raises(Exception, match=r"element 1, \(1, 2\): field 'name' is of type string, and 2 is of type int"):
+    with pytest.raises(Exception, match=r"element 1, \(1, 2\): field 'name' is of type string, but 2 is of type int"):
         query.awaitTermination(90)
     assert sink.rows == [(0, "a")]
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 says where a query begins")
+pytest.importorskip(
+    "pyspark.sql.streaming.datasource", reason="needs Spark 4.2, which gives a source the start offset of a query"
+)
 
 from tests.spark.killable import (
     PAUSES,
@@ -79,7 +81,7 @@ def killed(folder: Path, step: str, as_: str, kept: str, pause: str = "") -> lis
     """Kill a driver at a step, and return what it stored."""
     folder.mkdir()
     command = [sys.executable, "-m", "tests.spark.killable", str(folder), step, as_, kept, "local[2]", pause]
-    # Without a pipe for the output: Spark's workers, in another process group, would keep it open.
+    # The output is not piped: Spark's workers, in another process group, would keep the pipe open.
     ended = subprocess.run(command, start_new_session=True, timeout=300, check=False)
     assert ended.returncode == -signal.SIGKILL
     before = stored(folder)
@@ -91,9 +93,9 @@ def killed(folder: Path, step: str, as_: str, kept: str, pause: str = "") -> lis
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(("step", "as_", "kept"), KILLED)
 def test_a_killed_driver_loses_no_row(spark: Any, tmp_path: Path, step: str, as_: str, kept: str) -> None:
-    """With a journal, or with a publisher that can be restarted at an element.
+    """Use a journal, or a publisher that can be restarted at an element.
 
-    A second query of the driver, of stream_from_publishers, is at a step of its own when the driver is killed.
+    The driver also runs a query of stream_from_publishers, which is killed at a different step.
     """
     folder = tmp_path / "stored"
     killed(folder, step, as_, kept, PAUSES[STEPS.index(step) % len(PAUSES)])

@@ -58,30 +58,30 @@ def test_numbers_of_third_party_libraries_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "text"),
     [
-        (t.LongType(), "x", "field 'c' is of type bigint, and 'x' is of type str"),
-        (t.LongType(), 1.0, "field 'c' is of type bigint, and 1.0 is of type float"),
-        (t.LongType(), True, "field 'c' is of type bigint, and True is of type bool"),
-        (t.ByteType(), 300, "field 'c' is of type tinyint, and 300 is of type int: Value 300 too large"),
-        (t.StringType(), b"x", "field 'c' is of type string, and b'x' is of type bytes"),
-        (t.BinaryType(), "x", "field 'c' is of type binary, and 'x' is of type str"),
-        (t.DateType(), datetime.datetime(2020, 1, 1, 5), "field 'c' is of type date, and .* is of type datetime"),
-        (t.TimestampType(), datetime.date(2020, 1, 1), "field 'c' is of type timestamp, and .* is of type date"),
+        (t.LongType(), "x", "field 'c' is of type bigint, but 'x' is of type str"),
+        (t.LongType(), 1.0, "field 'c' is of type bigint, but 1.0 is of type float"),
+        (t.LongType(), True, "field 'c' is of type bigint, but True is of type bool"),
+        (t.ByteType(), 300, "field 'c' is of type tinyint, but 300 is of type int: Value 300 too large"),
+        (t.StringType(), b"x", "field 'c' is of type string, but b'x' is of type bytes"),
+        (t.BinaryType(), "x", "field 'c' is of type binary, but 'x' is of type str"),
+        (t.DateType(), datetime.datetime(2020, 1, 1, 5), "field 'c' is of type date, but .* is of type datetime"),
+        (t.TimestampType(), datetime.date(2020, 1, 1), "field 'c' is of type timestamp, but .* is of type date"),
         (
             t.DecimalType(4, 1),
             Decimal("1.25"),
             r"field 'c' is of type decimal\(4,1\), .* is of type Decimal: Rescaling",
         ),
-        (t.ArrayType(t.LongType()), "ab", "field 'c' is of type array<bigint>, and 'ab' is of type str"),
-        (t.ArrayType(t.LongType()), [1, "b"], "field 'c.element' is of type bigint, and 'b' is of type str"),
+        (t.ArrayType(t.LongType()), "ab", "field 'c' is of type array<bigint>, but 'ab' is of type str"),
+        (t.ArrayType(t.LongType()), [1, "b"], "field 'c.element' is of type bigint, but 'b' is of type str"),
         (
             t.ArrayType(t.LongType(), False),
             [1, None],
-            "field 'c.element' is of type bigint and never null, and is None",
+            "field 'c.element' is of type bigint and not nullable, but is None",
         ),
-        (t.MapType(t.StringType(), t.LongType()), {None: 1}, "field 'c.key' is of type string and never null"),
-        (t.MapType(t.StringType(), t.LongType()), {"a": "b"}, "field 'c.value' is of type bigint, and 'b' is of type"),
-        (PAIR, (1, 2), "field 'c.name' is of type string, and 2 is of type int"),
-        (PAIR, {"m": 2}, "field 'c' has 'm', which is none of the fields: n bigint, name string"),
+        (t.MapType(t.StringType(), t.LongType()), {None: 1}, "field 'c.key' is of type string and not nullable"),
+        (t.MapType(t.StringType(), t.LongType()), {"a": "b"}, "field 'c.value' is of type bigint, but 'b' is of type"),
+        (PAIR, (1, 2), "field 'c.name' is of type string, but 2 is of type int"),
+        (PAIR, {"m": 2}, "field 'c' has 'm', which is not a field. The fields are: n bigint, name string"),
     ],
 )
 def test_a_misfit_is_named(kind: t.DataType, value: Any, text: str) -> None:
@@ -96,17 +96,17 @@ def test_a_misfit_is_named(kind: t.DataType, value: Any, text: str) -> None:
 def test_a_nested_misfit_counts_elements_not_values() -> None:
     kind = t.ArrayType(t.StructType().add("tags", t.ArrayType(t.StringType())))
     values = [[], [{"tags": ["a", "b"]}, {"tags": None}], None, [None, {"tags": []}, {"tags": ["c", 5]}]]
-    with pytest.raises(SchemaMisfit, match=r"^element 3, .*field 'c.element.tags.element' is of type string, and 5"):
+    with pytest.raises(SchemaMisfit, match=r"^element 3, .*field 'c.element.tags.element' is of type string, but 5"):
         encoded(kind, *values)
 
 
 @pytest.mark.parametrize(
     ("element", "text"),
     [
-        (5, "element 1, 5: is of type int, and must be a Row, a tuple or a dict of the fields n bigint, name string"),
+        (5, "element 1, 5: is of type int, but must be a Row, a tuple or a dict of the fields n bigint, name string"),
         ("ab", "element 1, 'ab': is of type str"),
-        ((1,), r"element 1, \(1,\): has 1 values, and there are 2 fields: n bigint, name string"),
-        ({"n": 1, "nam": "x"}, "element 1, .*: has 'nam', which is none of the fields"),
+        ((1,), r"element 1, \(1,\): has 1 values, but there are 2 fields: n bigint, name string"),
+        ({"n": 1, "nam": "x"}, "element 1, .*: has 'nam', which is not a field"),
     ],
 )
 def test_an_element_must_be_a_row(element: Any, text: str) -> None:
@@ -118,7 +118,7 @@ def test_an_element_must_be_a_row(element: Any, text: str) -> None:
 def test_a_field_that_is_not_nullable_refuses_none() -> None:
     schema = t.StructType().add("n", t.LongType(), nullable=False)
     with pytest.raises(
-        SchemaMisfit, match=r"^element 1, \{\}: field 'n' is of type bigint and never null, and is None"
+        SchemaMisfit, match=r"^element 1, \{\}: field 'n' is of type bigint and not nullable, but is None"
     ):
         RowEncoder(schema).batch([(0,), {}])
 
@@ -127,11 +127,11 @@ def test_batches_are_fitted_by_name() -> None:
     batch = pyarrow.RecordBatch.from_pydict({"name": ["a"], "more": [1], "n": pyarrow.array([7], pyarrow.int32())})
     fitted = RowEncoder(PAIR).fitted(batch)
     assert fitted.schema == RowEncoder(PAIR).arrow and fitted.to_pydict() == {"n": [7], "name": ["a"]}
-    with pytest.raises(SchemaMisfit, match="field 'name' is of type string, and the batch has the columns 'n'"):
+    with pytest.raises(SchemaMisfit, match="field 'name' is of type string, but the batch has the columns 'n'"):
         RowEncoder(PAIR).fitted(batch.select(["n"]))
     wrong = pyarrow.RecordBatch.from_pydict({"n": ["x"], "name": ["y"]})
     with pytest.raises(
-        SchemaMisfit, match="element 3, a batch: field 'n' is of type bigint, and the batch has string:"
+        SchemaMisfit, match="element 3, a batch: field 'n' is of type bigint, but the batch has string:"
     ):
         RowEncoder(PAIR).fitted(wrong, 3)
     with pytest.raises(SchemaMisfit, match="must be a RecordBatch, not int"):
@@ -157,7 +157,7 @@ def fitted(column: pyarrow.Array, kind: t.DataType, nullable: bool = True) -> py
     ids=lambda value: str(value.type) if isinstance(value, pyarrow.Array) else value.simpleString(),
 )
 def test_a_lossy_cast_of_a_batch_is_refused(column: pyarrow.Array, kind: t.DataType) -> None:
-    with pytest.raises(SchemaMisfit, match=f"field 'n' is of type {kind.simpleString()}, and the batch has"):
+    with pytest.raises(SchemaMisfit, match=f"field 'n' is of type {kind.simpleString()}, but the batch has"):
         fitted(column, kind)
 
 
@@ -170,7 +170,7 @@ def test_a_lossless_cast_of_a_batch_is_done() -> None:
 
 def test_a_null_in_dictionary_values_is_detected() -> None:
     column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1]), pyarrow.array(["a", None]))
-    with pytest.raises(SchemaMisfit, match="never null"):
+    with pytest.raises(SchemaMisfit, match="not nullable"):
         fitted(column, t.StringType(), nullable=False)
 
 

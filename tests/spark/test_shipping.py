@@ -1,4 +1,4 @@
-"""pyrs in a zip file, as Spark ships it: the driver may import it from there."""
+"""Import pyrs in a driver from a zip file, such as the one that Spark ships."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def encoded(value: Any) -> Any:
     if isinstance(value, Row):
         return ["row", [getattr(value, "__fields__", None), _all(value)]]
     raise TypeError(
-        f"{short(value)} is of type {kind.__name__}, and state may have None, bool, int, float, str, bytes, Decimal, "
-        "UUID, dates, times, and lists, tuples, dicts, sets and Rows of these"
+        f"{short(value)} is of type {kind.__name__}, but state may contain only None, bool, int, float, str, bytes, "
+        "Decimal, UUID, dates, times, and lists, tuples, dicts, sets and Rows of these"
     )
 
 

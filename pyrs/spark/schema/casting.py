@@ -29,7 +29,7 @@ def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataTyp
         column = column.dictionary_decode()  # its values may contain a null
     what = f"is of type {kind.simpleString()}"
     if column.null_count > hidden and not nullable:
-        raise Misfit(0, f"{what} and never null, and a row has none")
+        raise Misfit(0, f"{what} and not nullable, but a row has null")
     if column.type == into:
         return column
     if isinstance(kind, spark_types.UserDefinedType):
@@ -50,7 +50,7 @@ def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataTyp
     except Misfit:
         raise
     except Exception as error:
-        raise Misfit(0, f"{what}, and the batch has {column.type}: {error}") from error
+        raise Misfit(0, f"{what}, but the batch has {column.type}: {error}") from error
 
 
 def _structs(column: pyarrow.StructArray, kind: Any, into: pyarrow.StructType) -> pyarrow.StructArray:

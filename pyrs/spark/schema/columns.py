@@ -96,7 +96,7 @@ def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequ
         own = getattr(row, "__fields__", None) or getattr(row, "_fields", None)
         if own is None or tuple(own) == names:
             if len(row) != len(names):
-                raise Misfit(index, f"has {len(row)} values, and there are {len(names)} fields: {_fields(schema)}")
+                raise Misfit(index, f"has {len(row)} values, but there are {len(names)} fields: {_fields(schema)}")
             return row
         if len(set(own)) < len(own):
             raise Misfit(index, f"has two fields of one name: {', '.join(own)}")
@@ -104,9 +104,9 @@ def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequ
     if isinstance(row, Mapping):
         unknown = next((name for name in row if name not in names), None)
         if unknown is not None:
-            raise Misfit(index, f"has {unknown!r}, which is none of the fields: {_fields(schema)}")
+            raise Misfit(index, f"has {unknown!r}, which is not a field. The fields are: {_fields(schema)}")
         return [row.get(name) for name in names]
-    what = f"is of type {type(row).__name__}, and must be a Row, a tuple or a dict of the fields"
+    what = f"is of type {type(row).__name__}, but must be a Row, a tuple or a dict of the fields"
     raise Misfit(index, f"{what} {_fields(schema)}")
 
 
@@ -146,12 +146,12 @@ def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
     if wrong:
         index, value = next((i, value) for i, value in enumerate(values) if type(value) in wrong)
         if value is None:
-            raise Misfit(index, f"is of type {kind.simpleString()} and never null, and is None")
+            raise Misfit(index, f"is of type {kind.simpleString()} and not nullable, but is None")
         raise _misfit(index, value, kind)
 
 
 def _misfit(index: int, value: Any, kind: Any, why: str = "") -> Misfit:
-    text = f"is of type {kind.simpleString()}, and {in_line(value)} is of type {type(value).__name__}"
+    text = f"is of type {kind.simpleString()}, but {in_line(value)} is of type {type(value).__name__}"
     return Misfit(index, f"{text}: {why}" if why else text)
 
 

@@ -129,7 +129,7 @@ class RowEncoder:
         for field, into in zip(self.schema, self.arrow, strict=True):
             if batch.schema.names.count(field.name) != 1:
                 where = f"a batch: field {field.name!r} is of type {field.dataType.simpleString()}"
-                message = f"{where}, and the batch has the columns {listed(batch.schema.names)}"
+                message = f"{where}, but the batch has the columns {listed(batch.schema.names)}"
                 raise SchemaMisfit(number, field.name, message)
             column = batch.column(batch.schema.names.index(field.name))
             try:
