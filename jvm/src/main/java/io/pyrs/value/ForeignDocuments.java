@@ -5,7 +5,11 @@ import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Converters of BSON types without a JSON counterpart, and of other small values. A document is a map already. */
+/**
+ * Converters of BSON types without a JSON counterpart, and of small values of Vert.x and the JDK.
+ *
+ * <p>A BSON document needs no converter, because it is a {@code Map}.
+ */
 final class ForeignDocuments {
     private ForeignDocuments() {}
 

@@ -30,7 +30,7 @@ import java.util.Vector;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
-/** The Java values of the vectors: by name, and by "name/label" other values with the same bytes. */
+/** The Java values of the test vectors. A name "vector/label" is another value that is encoded to the same bytes. */
 final class ValueRows {
     enum Colour {
         RED,
@@ -153,7 +153,7 @@ final class ValueRows {
         row("list of two ints/long[]", new long[] {1, 2});
         row("list of two ints/int[]", new int[] {1, 2});
         row("list of two ints/short[]", new short[] {1, 2});
-        row("list of two ints/Set that is no Set: Vector", new Vector<>(List.of(1, 2)));
+        row("list of two ints/Vector", new Vector<>(List.of(1, 2)));
         row("list of floats", list(0.5));
         row("list of floats/double[]", new double[] {0.5});
         row("list of floats/float[]", new float[] {0.5f});
