@@ -29,9 +29,9 @@ def names(host: str, port: int = 9042) -> list[str]:
 
 
 def connect(bridge: Bridge, host: str, port: int, datacenter: str, *, request_seconds: int = 10) -> JavaObject:
-    """Open a session, to be closed: one for each process and cluster.
+    """Open a session, which the caller closes.
 
-    It owns the connections.
+    It owns the connections; one session for each process and cluster is enough.
 
     Args:
         request_seconds: the timeout of a request, or a page; the driver's default is 2.

@@ -12,7 +12,7 @@ PYSPARK = "4.3.0"
 HEAD = f"""# Systems
 
 The bridge is tested with these Reactive Streams systems of the JVM, and each has a recipe whose code is the code under
-test. `make test-interop SYSTEM=kafka` runs the tests of one system. The driver is that of PySpark {PYSPARK}.
+test. `make test-interop SYSTEM=kafka` runs the tests of one system. The Spark driver is that of PySpark {PYSPARK}.
 `python -m tests.interop.systems --page` generates this page.
 
 | status | meaning |

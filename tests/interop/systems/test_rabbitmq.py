@@ -23,7 +23,7 @@ from tests.waiting import eventually
 SYSTEM = System(
     name="RabbitMQ",
     packages=("io.projectreactor.rabbitmq:reactor-rabbitmq:1.5.6", "io.projectreactor:reactor-core:3.7.12"),
-    component="rabbitmq-server of Debian 3.10.8",
+    component="rabbitmq-server 3.10.8 of Debian 12",
     source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, which Python acknowledges, or dicts",
     sink="`Sender.sendWithPublishConfirms`: dicts or `OutboundMessage` in, `OutboundMessageResult` or dicts back",
     ordering="kept within a queue; redelivered messages keep their position; confirms in any order",
