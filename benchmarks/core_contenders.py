@@ -63,7 +63,7 @@ class Count:
 
 
 class _OneByOne(pyrs.Subscriber[Any]):
-    """Request one element after the other has arrived."""
+    """Request the next element when the previous one has arrived."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -343,8 +343,8 @@ _BYTECODE = tempfile.TemporaryDirectory(prefix="pyrs-benchmarks-")
 def interpreter(name: str, code: str) -> Contender:
     """Run the code in a new interpreter for each element.
 
-    The interpreters share a cache of bytecode, which the untimed rounds fill: an installed package has its bytecode,
-    and a variable of the caller's environment may prevent that it is written.
+    The interpreters share a bytecode cache, which the untimed rounds fill, because an installed package has bytecode.
+    PYTHONDONTWRITEBYTECODE of the caller must not prevent this.
     """
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": _BYTECODE.name, "PYTHONDONTWRITEBYTECODE": ""}
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 IN_PROCESS_JVM = Path(__file__).parent / "jpype"
 
-# The duration of an example depends on the load of the machine: a slow example is no failure.
+# The duration of an example depends on the load of the machine: a slow example is not a failure.
 settings.register_profile("pyrs", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pyrs")
 

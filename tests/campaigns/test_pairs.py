@@ -41,7 +41,7 @@ def pairs(operations: dict[str, Operation]) -> Any:
 
 
 class Loop(drain.DrainLoop):
-    """Adds up what it is given. Its executor keeps tasks until the end."""
+    """Collects its work items. The executor stores tasks until a test runs them."""
 
     def __init__(self) -> None:
         self.tasks: deque[Callable[[], None]] = deque()
@@ -63,22 +63,22 @@ class Loop(drain.DrainLoop):
         self.inside -= 1
 
     def give(self) -> None:
-        """Bring work."""
+        """Add a work item."""
         self.given.append(1)
         self._again = True
 
     def schedule_work(self) -> None:
-        """Bring work and schedule the loop."""
+        """Add a work item and schedule the loop."""
         self.give()
         self.schedule()
 
     def run_work(self) -> None:
-        """Bring work and run the loop here."""
+        """Add a work item and run the loop on this thread."""
         self.give()
         self.run_here()
 
     def attempt_work(self) -> None:
-        """Bring work by the fast path."""
+        """Process a work item by the fast path, or add it."""
         if self.attempt(self._attempted, 1) is None:
             self.run_work()
 
@@ -187,7 +187,9 @@ class Consumer:
         """Check the signals, the demand, the window and the table at the end of the link."""
         stream = self.stream
         self.session.work()
-        assert stream.window.outstanding <= stream.window.limit or stream._cancelled, "more is granted than the window"
+        assert stream.window.outstanding <= stream.window.limit or stream._cancelled, (
+            "the granted credit exceeds the window"
+        )
         self.lost()
         self.session.work()
         self.recorder.assert_rules()  # 1.1, 1.3, 1.7, 1.9 and 2.13
@@ -228,7 +230,7 @@ def test_consumer_keeps_its_invariants(first: str, second: str) -> None:
 
 
 class Emitting(Publisher[Any], Subscription):
-    """Emits on command of the test."""
+    """A Publisher whose signals the test emits."""
 
     def __init__(self) -> None:
         self.subscriber: Any = None
@@ -315,7 +317,9 @@ class Producer:
         assert elements == [0, 1, 1][: len(elements)], f"an element is missing or repeated: {elements}"
         assert self.publisher.requested in (4, 7, 10)
         over = self.ended or self.stream._cancelled
-        assert over or self.stream._terminal is not None or len(elements) == self.stream._emitted, "one was not written"
+        assert over or self.stream._terminal is not None or len(elements) == self.stream._emitted, (
+            "an element was not written"
+        )
         assert over or terminals or self.stream._terminal is None, "the terminal signal was not written"
         self.lost()
         self.session.work()
@@ -495,7 +499,7 @@ POOL = {each.__name__: each for each in (Pool.execute, Pool.execute_two, Pool.sh
 
 @pytest.fixture(autouse=True)
 def quiet_drops() -> Iterator[None]:
-    """Elements that no Subscriber receives are dropped on purpose here."""
+    """Silence the hook for dropped elements: these tests drop elements on purpose."""
     before = pyrs.set_element_hook(lambda count, where: None)
     yield
     pyrs.set_element_hook(before)

@@ -2,7 +2,7 @@
 
 The subset has one row for each mechanism: a source over an iterable, the emitter, coroutines, a merged source, the
 sinks, a fused and a pushed operator, inner streams, a change of thread, the two kinds of Processor, each kind of
-Subscriber, and two adapters. `make conformance` verifies all rows; ``python -m tests.conformance NAME`` verifies the
+Subscriber, and two adapters. ``make conformance`` verifies all rows; ``python -m tests.conformance NAME`` verifies the
 rows whose names begin with NAME.
 """
 

@@ -188,7 +188,8 @@ def _folded(apply: Apply, elements: Callable[[int], int] = lambda n: 3 * n) -> S
     """Return a sample of an operator that emits one element.
 
     Args:
-        elements: the number of elements of the source, for a result of at most one element.
+        apply: applies the operator to a stream.
+        elements: returns the number of elements of the source for a result of ``n`` elements, at most one.
     """
     return Sample(apply, conformance=Conformance(max_elements=1, elements=elements, skips=ONE_ELEMENT))
 

@@ -1,4 +1,4 @@
-"""Plain functions that return a coroutine fail at the first call, and the coroutine is no element."""
+"""Plain functions that return a coroutine fail at the first call, and the coroutine is not emitted."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ WINDOWS: dict[str, Apply] = {
     "buffer_until_changed": lambda s, **options: s.window_until_changed(**options),
     "buffer_until_changed(key)": lambda s, **options: s.window_until_changed(is_third, **options),
 }
-"""The calls by the names of their list models."""
+"""The window operators, by the names of the buffer operators whose list models they share."""
 
 
 @pytest.mark.parametrize("name", WINDOWS)

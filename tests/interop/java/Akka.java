@@ -59,7 +59,7 @@ public final class Akka {
         return source.via(Flow.fromProcessor(() -> processor));
     }
 
-    /** Java code that expects Integers. */
+    /** Doubles the elements, which must be Integers. */
     public static Source<Object, ?> doubled(Source<?, ?> source) {
         return source.map(element -> (Object) ((Integer) element * 2));
     }

@@ -16,7 +16,7 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
     private LongConsumer request;
     private Runnable cancel;
     private Throwable error;
-    private String ending;
+    private String outcome;
 
     public Recorder(long initial) {
         this.initial = initial;
@@ -42,8 +42,8 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
     }
 
     @Override public synchronized void onNext(Object element) {
-        if (ending != null) {
-            ending = "an element after the end";
+        if (outcome != null) {
+            outcome = "an element after the terminal signal";
         }
         elements.add(element);
         notifyAll();
@@ -58,7 +58,7 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
     }
 
     private synchronized void end(String how, Throwable throwable) {
-        ending = ending == null ? how : "two endings: " + ending + " and " + how;
+        outcome = outcome == null ? how : "two terminal signals: " + outcome + " and " + how;
         error = throwable;
         notifyAll();
     }
@@ -74,12 +74,12 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
     /** Waits for the terminal signal; returns "complete", "error", or a violation. */
     public synchronized String awaitEnd(long milliseconds) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(milliseconds);
-        while (ending == null) {
+        while (outcome == null) {
             if (!await(deadline)) {
-                return "no end after " + elements.size() + " elements";
+                return "no terminal signal after " + elements.size() + " elements";
             }
         }
-        return ending;
+        return outcome;
     }
 
     /** Waits for {@code count} elements; returns whether they arrived in time. */

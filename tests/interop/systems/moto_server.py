@@ -1,7 +1,7 @@
 """An S3 server: moto from PyPI, in a separate virtual environment.
 
-It is no dependency of the tests: even without all that its extra ``server`` brings it has 28 packages, its own version
-of boto among them, and only the row of the AWS SDK needs it.
+The tests do not depend on the package: without its extra ``server`` it already installs 28 packages, including its own
+version of boto, and only the tests of the AWS SDK use it.
 """
 
 from __future__ import annotations

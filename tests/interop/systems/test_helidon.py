@@ -50,7 +50,7 @@ class TestMultiIntoPython:
     def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_single_is_awaitable_and_a_stream(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
+    def test_value_of_a_single_is_received(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
         assert recipe.one(bridge, bridge.java_class("io.helidon.common.reactive.Single").just("one")) == "one"
         assert recipe.one(bridge, multi.range(5, 3).first()) == 5
 
@@ -110,7 +110,9 @@ class TestPythonIntoMulti:
         assert source.emitted <= WINDOW
 
     @pytest.mark.parametrize("how", ["takeUntil", "Single.cancel"])
-    def test_other_operators_cancel(self, bridge: Bridge, multi: Any, recipe: ModuleType, how: str) -> None:
+    def test_cancel_by_other_operators_is_forwarded(
+        self, bridge: Bridge, multi: Any, recipe: ModuleType, how: str
+    ) -> None:
         source = Watched(lambda: itertools.count(1))
         never = bridge.to_jvm_callable(lambda number: multi.never(), "java.util.function.Function")
         silent = recipe.as_multi(bridge, source).flatMap(never, 1, False, 1)

@@ -108,7 +108,7 @@ class TestPythonIntoFlux:
         assert source.emitted <= WINDOW
 
     @pytest.mark.parametrize("how", ["dispose", "timeout"])
-    def test_other_operators_cancel(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
+    def test_cancel_by_other_operators_is_forwarded(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
         source = Watched(lambda: itertools.count(1))
         never = bridge.java_class("reactor.core.publisher.Mono").never()
         function = bridge.to_jvm_callable(lambda number: never, "java.util.function.Function")

@@ -117,7 +117,7 @@ class TestPythonIntoFlowable:
         assert source.emitted <= WINDOW
 
     @pytest.mark.parametrize("how", ["dispose", "timeout"])
-    def test_other_operators_cancel(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
+    def test_cancel_by_other_operators_is_forwarded(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
         source = Watched(lambda: itertools.count(1))
         flowable = recipe.as_flowable(bridge, source)
         never = bridge.java_class(f"{CORE}.Flowable").never()
