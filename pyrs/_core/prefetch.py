@@ -1,4 +1,4 @@
-"""The prefetch policy: when a consumer with a bounded buffer requests how much."""
+"""The prefetch policy: when, and how much, a consumer with a bounded buffer requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Prefetch:
     def __init__(self, size: int, refill_at: int | None = None) -> None:
         self.size = size
         self.refill_at = size - (size >> 2) if refill_at is None else refill_at
-        self.consumed = 0  # since the last request
+        self.consumed = 0  # the number of elements consumed since the last request
 
     @property
     def until_refill(self) -> int:

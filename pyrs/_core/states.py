@@ -1,7 +1,7 @@
-"""The life of a Subscription as a transition table.
+"""The life cycle of a Subscription as a transition table.
 
-The hot path (``downstream``) keeps flags instead of a lookup here; a test compares it with this
-table. The guard and the test kit use the table itself.
+The hot path (``downstream``) uses flags instead of this table, and a test compares the two. The guard and the test kit
+use the table.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class _LatestInput(Input[Any]):
             self.fail(error)
 
     def rearm(self) -> None:
-        """Set the timer again if an element is not due yet: it may fire early."""
+        """Set the timer again if an element is not due yet, because a timer may fire early."""
         if self._seconds is not None:
             with self._guard:
                 waits, due = self._latest is not _NOTHING, self._due
@@ -246,7 +246,7 @@ class Sample(_Timed):
 
 
 class Debounce(_Timed):
-    """``debounce(seconds)``: an element that no other one followed in time."""
+    """``debounce(seconds)``: an element after which no other one arrived for the given time."""
 
     name = "debounce"
     run_type = _LatestRun
@@ -397,10 +397,7 @@ class DelaySubscription(_Timed):
 
 
 class _TimeoutRun(Coordinator[Any]):
-    """Emits elements in the drain loop, which also handles the timer.
-
-    So exactly one of an element and the timeout wins.
-    """
+    """Emits elements and handles the timer in one drain loop, so that either an element or the timeout takes effect."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)
@@ -512,7 +509,7 @@ class _TimedInput(Input[Any]):
             self._owner.offer(self, element)
 
     def deliver(self, element: Any) -> bool:
-        """Signal the element if it arrived in time. In the drain loop."""
+        """Signal the element if it arrived in time. Called in the drain loop."""
         self._owner.deliver(self, element)
         return True
 

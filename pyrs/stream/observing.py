@@ -63,7 +63,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("do_on_subscribe", action)))
 
     def do_on_request(self: OfKind[K_co], action: Callable[[int], object]) -> K_co:
-        """Call the action with the number of each request, before it is forwarded.
+        """Call the action with the ``n`` of each request, before the request is forwarded.
 
             do_on_request(print)
             request(2) -> print(2) ---1---2
@@ -124,7 +124,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("do_on_error", action)))
 
     def do_on_terminate(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
-        """Call the action when the stream completes or fails, before the signal.
+        """Call the action when the stream completes or fails, before the signal is emitted.
 
             ---1---2---|
             do_on_terminate(action)
@@ -226,7 +226,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("finally_do", action)))
 
     def checkpoint(self: OfKind[K_co], name: str | None = None) -> K_co:
-        """Add a note with this call's file and line to every error that passes.
+        """Add a note with the file and line of this call to every error.
 
             ---1---X
             checkpoint("orders")

@@ -16,7 +16,7 @@ __all__ = ["Results"]
 class Results:
     """The results that hold for the current code, by route and entry.
 
-    Results that were measured with other code are not loaded. The hash decides, see `sources_hash`.
+    Results that were measured with other code are not loaded: a hash identifies the code, see ``sources_hash``.
 
     Attributes:
         sources: the hash of the sources for Spark's rows (key True) and for the others (key False).

@@ -34,7 +34,7 @@ Body: TypeAlias = "bytes | bytearray | memoryview"
 HEADER = struct.Struct(">IBQ")
 MAX_FRAGMENT = MAX_LENGTH - HEADER.size
 """The body of a fragment in a message of several buffers. The JVM reads the rest of a frame and the next header in one
-call of the system, of at most 128 KiB."""
+system call, of at most 128 KiB."""
 CREDIT = struct.Struct(">q")
 RELEASED = struct.Struct(">QI")
 ARRAY32 = struct.Struct(">BI")

@@ -1,7 +1,7 @@
 """Receive Arrow record batches from a JVM in this process without a copy, by the Arrow C Data Interface.
 
 The link carries the handle of a batch. A control call makes the JVM move the batch to C structs of Python; no address
-is read from a frame. The JVM releases a batch whose handle is given back before.
+is read from a frame. The JVM releases a batch whose handle is given back before it is moved.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def received(handle: int, move: Callable[[int, int, int], object], give_back: Ca
     except ImportError as error:
         raise ConversionError("a shared Arrow batch cannot be converted here: pyarrow is missing") from error
     except BaseException:
-        # An interrupt may strike before the import, which clears both structs.
+        # An interrupt may occur before the import, which clears both structs.
         for struct in (array, schema):
             if struct.release:
                 _Release(struct.release)(ctypes.addressof(struct))

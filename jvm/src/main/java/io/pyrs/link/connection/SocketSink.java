@@ -8,7 +8,7 @@ import java.net.Socket;
 
 /** Collects the frames of a round and writes them to the socket at once. Large frames bypass an empty buffer. */
 final class SocketSink implements Outbox.Sink {
-    /** The most that the JDK writes in one call of the system, and the largest frame. */
+    /** The maximum number of bytes that the JDK writes in one system call, and of the largest frame. */
     private static final int CAPACITY = 128 * 1024;
 
     private final Socket socket;
