@@ -154,7 +154,7 @@ def why_too_old(spark: Any, function: str) -> str | None:
     for call in (function, f"{function} on Spark Connect") if is_connect(spark) else (function,):
         version, feature = _NEED_VERSION.get(call, ((3, 5), ""))
         if tuple(int(part) for part in found.split(".")[:2]) < version:
-            return f"{call} needs PySpark {version[0]}.{version[1]}, {feature}, and this is PySpark {found}"
+            return f"{call} needs PySpark {version[0]}.{version[1]}, {feature}, but this is PySpark {found}"
     return None
 
 

@@ -52,7 +52,7 @@ def test_an_older_pyspark_is_refused_with_the_needed_version(
         function(rocksdb)
     message = str(refused.value)
     assert message.startswith(f"{name} needs PySpark {needed[0]}.{needed[1]}, the first with ")
-    assert message.endswith(f", and this is PySpark {pyspark.__version__}")
+    assert message.endswith(f", but this is PySpark {pyspark.__version__}")
     assert ps.supports(rocksdb)[name] == f"no: {message}"
 
 

@@ -1,4 +1,4 @@
-"""Into Spark: a Publisher as a streaming source, or as small DataFrames.
+"""Read a Publisher into Spark, as a streaming source or as small DataFrames.
 
 ``streams`` has ``read_stream``. Spark's planner, a separate process, runs the ``reader``, which sends requests to the
 ``server`` in the driver's process. The server answers from the ``buffer``, which the ``intake`` fills and the
