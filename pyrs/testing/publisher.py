@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.states import Signal
-from pyrs._core.validation import checked_seconds
+from pyrs._core.validation import checked_error, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
@@ -120,8 +120,11 @@ class TestPublisher(Publisher[T], Generic[T]):
         Raises:
             AssertionError: the stream has terminated.
             NullSignal: ``error`` is None.
+            TypeError: ``error`` is not an exception.
         """
-        if error is None and not self._breaks(Violation.ALLOW_NULL):
+        if error is not None:
+            checked_error(error)
+        elif not self._breaks(Violation.ALLOW_NULL):
             raise NullSignal("error(None): use Violation.ALLOW_NULL to emit None")
         self._emit(Emission(Signal.ON_ERROR, error))
         return self
@@ -211,11 +214,11 @@ class TestPublisher(Publisher[T], Generic[T]):
             "the second Subscription of each cancelled",
         )
 
-    def await_subscribers(self, count: int = 1, timeout: float | None = None) -> TestPublisher[T]:
+    def await_subscribers(self, count: int = 1, timeout: float | timedelta | None = None) -> TestPublisher[T]:
         """Wait for ``count`` current Subscribers, up to the deadline."""
         return self._await(lambda: len(self._live()) >= count, f"{count} Subscribers", timeout)
 
-    def await_requested(self, n: int, timeout: float | None = None) -> TestPublisher[T]:
+    def await_requested(self, n: int, timeout: float | timedelta | None = None) -> TestPublisher[T]:
         """Wait until each of one or more Subscribers requested ``n`` in total.
 
         Raises:
@@ -229,7 +232,7 @@ class TestPublisher(Publisher[T], Generic[T]):
             timeout,
         )
 
-    def await_cancelled(self, count: int = 1, timeout: float | None = None) -> TestPublisher[T]:
+    def await_cancelled(self, count: int = 1, timeout: float | timedelta | None = None) -> TestPublisher[T]:
         """Wait for ``count`` cancelled Subscriptions, up to the deadline."""
         return self._await(lambda: self.cancel_count >= count, f"{count} cancelled", timeout)
 
@@ -286,8 +289,10 @@ class TestPublisher(Publisher[T], Generic[T]):
             raise AssertionError(f"expected {expected}: {self._summary()}")
         return self
 
-    def _await(self, condition: Callable[[], bool], expected: str, timeout: float | None) -> TestPublisher[T]:
-        seconds = self._timeout if timeout is None else timeout
+    def _await(
+        self, condition: Callable[[], bool], expected: str, timeout: float | timedelta | None
+    ) -> TestPublisher[T]:
+        seconds = self._timeout if timeout is None else checked_seconds(timeout, "timeout")
         with self._changed:
             if not self._changed.wait_for(condition, seconds):
                 raise AssertionError(f"expected {expected} within {seconds} seconds: {self._summary()}")

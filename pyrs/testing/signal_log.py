@@ -18,7 +18,7 @@ class SignalLog:
 
     It is not synchronized: the caller holds a lock.
 
-    Rules: 1.1, 1.3, 1.7, 1.9, 2.12, 2.13.
+    Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 2.12, 2.13.
     """
 
     def __init__(self) -> None:
@@ -43,6 +43,8 @@ class SignalLog:
         self._depth += 1
         if argument is None and signal is not Signal.ON_COMPLETE:
             self._violated("2.13", f"{signal.value}(None)")
+        elif signal is Signal.ON_ERROR and not isinstance(argument, BaseException):
+            self._violated("1.4", f"{_shown(signal, argument)}, whose argument is not an exception")
         step = TRANSITIONS[self.state, signal]
         if step.violation:
             self._violated(step.rule, f"{signal.value} while {self.state.value}")

@@ -24,7 +24,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     """Records every signal and every rule that the Publisher violates.
 
     It requests only what the test requests. Every wait has a deadline and raises AssertionError when it expires; the
-    assertions also fail on a rule violation (1.1, 1.3, 1.7, 1.9, 2.12, 2.13).
+    assertions also fail on a rule violation (1.1, 1.3, 1.4, 1.7, 1.9, 2.12, 2.13).
 
     Args:
         request: the initial demand; 0 for none, None for unbounded.
@@ -128,6 +128,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
 
     def request(self, n: int) -> None:
         """Request ``n`` more elements; wait for ``on_subscribe`` first."""
+        n = checked_integer(n, "n")
         subscription = self.await_subscription()
         with self._changed:
             self._log.requested(n)
@@ -143,38 +144,40 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     # Waiting
 
     def await_until(
-        self, condition: Callable[[], object], what: str, timeout: float | None = None
+        self, condition: Callable[[], object], what: str, timeout: float | timedelta | None = None
     ) -> TestSubscriber[T]:
         """Wait until a signal makes the condition true, up to the deadline."""
-        seconds = self._timeout if timeout is None else timeout
+        seconds = self._timeout if timeout is None else checked_seconds(timeout, "timeout")
         with self._changed:
             if not self._changed.wait_for(condition, seconds):
                 raise AssertionError(f"{what} did not arrive within {seconds} seconds: {self._summary()}")
         return self
 
-    def await_subscription(self, timeout: float | None = None) -> Subscription:
+    def await_subscription(self, timeout: float | timedelta | None = None) -> Subscription:
         """Wait for ``on_subscribe`` and return the Subscription."""
         self.await_until(lambda: self.subscription is not None, "on_subscribe", timeout)
         assert self.subscription is not None
         return self.subscription
 
-    def await_count(self, count: int, timeout: float | None = None) -> list[T]:
+    def await_count(self, count: int, timeout: float | timedelta | None = None) -> list[T]:
         """Wait for at least ``count`` elements and return all received elements."""
         self.await_until(lambda: len(self.elements) >= count or self.ended, f"{count} elements", timeout)
         if len(self.elements) < count:
             raise AssertionError(f"the stream terminated before {count} elements: {self._summary()}")
         return list(self.elements)
 
-    def await_end(self, timeout: float | None = None) -> TestSubscriber[T]:
+    def await_end(self, timeout: float | timedelta | None = None) -> TestSubscriber[T]:
         """Wait for ``on_error`` or ``on_complete``."""
         return self.await_until(lambda: self.ended, "a terminal signal", timeout)
 
-    def await_complete(self, timeout: float | None = None) -> list[T]:
+    def await_complete(self, timeout: float | timedelta | None = None) -> list[T]:
         """Wait for ``on_complete`` and return the elements."""
         self.await_end(timeout).assert_complete()
         return list(self.elements)
 
-    def await_error(self, kind: type[BaseException] = BaseException, timeout: float | None = None) -> BaseException:
+    def await_error(
+        self, kind: type[BaseException] = BaseException, timeout: float | timedelta | None = None
+    ) -> BaseException:
         """Wait for ``on_error`` and return the error, which must be of that type."""
         return self.await_end(timeout).assert_error(kind)
 

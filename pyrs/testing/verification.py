@@ -358,5 +358,5 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         failure = AssertionError(
             f"{where}\n  expected: {expected}\n  received: {received}\n  so far: {self._log.summary()}"
         )
-        failure.__cause__ = cause
+        failure.__cause__ = cause if isinstance(cause, BaseException) else None  # a Publisher may signal anything
         return failure

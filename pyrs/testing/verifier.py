@@ -32,7 +32,7 @@ class StepVerifier(Generic[T]):
     Steps run in order, each when the signal that it waits for arrives, on the thread of that signal; tasks and waiting
     run on the verifying thread. A failed verification raises AssertionError with the step (its number, text and line),
     the expected signal, the received one and the signals so far. A verification also fails if the Publisher violates a
-    rule (1.1, 1.3, 1.7, 1.9, 2.12, 2.13), and at the deadline. It always cancels its Subscription.
+    rule (1.1, 1.3, 1.4, 1.7, 1.9, 2.12, 2.13), and at the deadline. It always cancels its Subscription.
 
     Requests the initial demand of ``create``, unbounded by default, plus that of ``then_request``. Drops nothing; up to
     100,000 signals may wait for a step.

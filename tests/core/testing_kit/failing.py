@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
-__all__ = ["fails"]
+from pyrs.api import Publisher, Subscription
+
+__all__ = ["FailsWithText", "fails"]
 
 
 def fails(check: Callable[[], object], *words: str) -> AssertionError:
@@ -16,3 +20,20 @@ def fails(check: Callable[[], object], *words: str) -> AssertionError:
     for word in words:
         assert word in str(caught.value)
     return caught.value
+
+
+class FailsWithText(Publisher[int]):
+    """Calls ``on_error`` with a string, and suppresses the exceptions of its Subscriber."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(_Inert())
+        with suppress(Exception):
+            subscriber.on_error("down")
+
+
+class _Inert(Subscription):
+    def request(self, n: int, /) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass

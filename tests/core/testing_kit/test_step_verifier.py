@@ -14,7 +14,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, verification
-from tests.core.testing_kit.failing import fails
+from tests.core.testing_kit.failing import FailsWithText, fails
 from tests.waiting import DEADLINE
 
 
@@ -384,3 +384,18 @@ class TestDropped:
             StepVerifier.create(pyrs.just(1)).expect_complete().verify_then_assert_that()
         hooks.on_error_dropped(OSError("mine"))
         assert [str(error) for error in dropped.take()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "verify",
+    [
+        lambda verifier: verifier.verify_complete(),
+        lambda verifier: verifier.verify_error(),
+        lambda verifier: verifier.verify_error(ValueError),
+        lambda verifier: verifier.expect_no_event(0).expect_next(1).verify_complete(),
+    ],
+    ids=["complete", "error", "ValueError", "element"],
+)
+def test_an_error_that_is_not_an_exception_fails_the_verification(verify: Callable[[Any], float]) -> None:
+    error = fails(lambda: verify(StepVerifier.create(FailsWithText())), "on_error('down')")
+    assert error.__cause__ is None

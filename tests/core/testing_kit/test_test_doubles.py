@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
-from tests.core.testing_kit.failing import fails
+from tests.core.testing_kit.failing import FailsWithText, fails
 from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 
@@ -349,3 +350,36 @@ class TestTestPublisher:
         run_on_threads(*[emit] * 2)
         assert len(subscriber.await_count(4_000)) == 4_000
         subscriber.assert_rules()
+
+
+def test_an_error_that_is_not_an_exception_violates_a_rule() -> None:
+    for check in (TestSubscriber.assert_rules, TestSubscriber.assert_error, TestSubscriber.await_complete):
+        subscriber = TestSubscriber[int]()
+        FailsWithText().subscribe(subscriber)
+        fails(partial(check, subscriber), "rule 1.4 violated: on_error('down'), whose argument is not an exception")
+
+
+@pytest.mark.parametrize("error", ["down", ValueError, 5])
+def test_a_test_publisher_does_not_fail_with_something_else_than_an_exception(error: Any) -> None:
+    publisher, subscriber = TestPublisher[int](), TestSubscriber[int]()
+    publisher.subscribe(subscriber)
+    with pytest.raises(TypeError, match="error must be an exception, not"):
+        publisher.error(error)
+    subscriber.assert_live()
+
+
+def test_a_request_that_is_not_an_integer_names_its_type() -> None:
+    subscriber = TestSubscriber[int]()
+    pyrs.range(3).subscribe(subscriber)
+    for n in (None, "1", 1.5):
+        with pytest.raises(TypeError, match="n must be an integer, not"):
+            subscriber.request(n)  # type: ignore[arg-type]
+    subscriber.assert_elements().assert_live()
+
+
+def test_the_deadline_of_a_wait_may_be_a_timedelta() -> None:
+    subscriber, publisher = TestSubscriber[int](), TestPublisher[int]()
+    fails(lambda: subscriber.await_end(timedelta(0)), "a terminal signal did not arrive within 0.0 seconds")
+    fails(lambda: publisher.await_subscribers(1, timedelta(0)), "1 Subscribers within 0.0 seconds")
+    with pytest.raises(TypeError, match="timeout must be a number of seconds or a timedelta, not str"):
+        subscriber.await_end("1")  # type: ignore[arg-type]
