@@ -13,7 +13,6 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from importlib import import_module, metadata, resources, util
-from pathlib import Path
 from typing import NamedTuple
 
 from pyrs import __version__
@@ -67,7 +66,10 @@ def _packages() -> Iterator[Finding]:
         missing = PROBLEM if package == "msgpack" or not (versions["py4j"] or versions["jpype1"]) else NOTE
         extra = "jpype" if package == "jpype1" else "spark"
         if versions[package]:
-            yield Finding(package, OK, versions[package])
+            broken = _import_error(package)
+            found = f"{versions[package]}, which cannot be imported: {broken}" if broken else versions[package]
+            fix = f"pip install --force-reinstall {package}" if broken else ""
+            yield Finding(package, missing if broken else OK, found, fix)
         else:
             yield Finding(package, missing, f"not installed; for {purpose}", f"pip install 'pyrs-streams[{extra}]'")
 
@@ -79,6 +81,15 @@ def _version_of(package: str) -> str:
         # Spark's own copies, as of spark-submit, are not installed as packages.
         name = "jpype" if package == "jpype1" else package
         return str(getattr(import_module(name), "__version__", "unknown version")) if util.find_spec(name) else ""
+
+
+def _import_error(package: str) -> str:
+    """Return why a package cannot be imported, or an empty string."""
+    try:
+        import_module("jpype" if package == "jpype1" else package)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _java() -> Iterator[Finding]:
@@ -95,7 +106,9 @@ def _java() -> Iterator[Finding]:
             yield Finding("Java", PROBLEM, "no java in JAVA_HOME or on PATH", f"{_INSTALL_JAVA}, or set JAVA_HOME")
         return
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+        )
         printed = done.stderr + done.stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         printed = str(error)
@@ -115,7 +128,7 @@ def _jvm_library() -> Iterator[Finding]:
         return
     try:
         from pyrs.jvm.gateways import default_java_home
-    except ImportError:  # msgpack is missing, which _packages reports
+    except Exception:  # msgpack cannot be imported, which _packages reports
         return
     home = default_java_home()
     if home:
@@ -139,12 +152,15 @@ def _spark() -> Iterator[Finding]:
         yield Finding("Spark", NOTE, f"PySpark {version}, with Spark Connect sessions ({remote} is set)", fix)
     else:
         yield Finding("Spark", OK, f"PySpark {version}, with classic sessions unless the builder has remote()")
-    if os.environ.get("SPARK_HOME"):
+    home = os.environ.get("SPARK_HOME")
+    if home and not os.path.isfile(os.path.join(home, "bin", "spark-submit")):
+        yield Finding("SPARK_HOME", NOTE, f"{home} has no bin/spark-submit", "unset SPARK_HOME, or Spark cannot start")
+    elif home:
         fix = f"this Spark is started; it must have the version of PySpark, {version}"
-        yield Finding("SPARK_HOME", NOTE, os.environ["SPARK_HOME"], fix)
+        yield Finding("SPARK_HOME", NOTE, home, fix)
     try:
         socket.gethostbyname(os.environ.get("SPARK_LOCAL_IP") or socket.gethostname())
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name of more than 63 characters
         yield Finding("host name", NOTE, f"cannot be resolved: {error}", "set SPARK_LOCAL_IP=127.0.0.1 for Spark")
 
 
@@ -177,11 +193,16 @@ def _loopback() -> Iterator[Finding]:
 def _cache() -> Iterator[Finding]:
     try:
         from pyrs.jvm.downloads import cache_folder, repository
-    except ImportError:  # msgpack is missing, which _packages reports
+    except Exception:  # msgpack cannot be imported, which _packages reports
         return
     folder = cache_folder()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    writable, jars = os.access(existing, os.W_OK), len(list(Path(folder).glob("**/*.jar")))
+    # os.path.exists, because Path.exists raises for a folder in a home that this user cannot read.
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if os.path.exists(parent))
+    writable = os.path.isdir(existing) and os.access(existing, os.W_OK | os.X_OK)
+    jars = sum(1 for _ in folder.glob("**/*.jar")) if writable else 0
     found = f"{folder} with {jars} jars, filled from {repository()}"
-    fix = "" if writable else f"{existing} is not writable: set XDG_CACHE_HOME; packages=[...] needs it"
-    yield Finding("cache", OK if writable else PROBLEM, found, fix)
+    if writable:
+        yield Finding("cache", OK, found)
+    else:
+        fix = "packages=[...] and the Java TCK need it: set XDG_CACHE_HOME to a folder that this user can write"
+        yield Finding("cache", NOTE, f"{folder} cannot be used: {existing} is not a writable folder", fix)

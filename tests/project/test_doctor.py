@@ -199,3 +199,58 @@ def test_error_of_a_missing_gateway_refers_to_doctor(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pyrs.jvm.gateways.jpype", None)
     with pytest.raises(JvmUnavailable, match="python -m pyrs doctor"):
         gateways.launch_gateway()
+
+
+def test_output_of_java_in_another_encoding_is_reported(java: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    java.write_bytes(b"b\xc3rk")
+    assert findings(capsys)["Java"]["status"] == "problem"
+
+
+def test_an_installed_package_that_cannot_be_imported_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "msgpack", None)
+    found = findings(capsys)["msgpack"]
+    assert found["status"] == "problem"
+    assert "cannot be imported: ModuleNotFoundError" in found["found"]
+
+
+def test_a_spark_home_without_spark_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    found = findings(capsys)["SPARK_HOME"]
+    assert found["found"] == f"{tmp_path} has no bin/spark-submit"
+    assert found["fix"].startswith("unset SPARK_HOME")
+
+
+def test_a_host_name_that_is_too_long_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", 64 * "a")
+    assert "SPARK_LOCAL_IP=127.0.0.1" in findings(capsys)["host name"]["fix"]
+
+
+def test_a_cache_that_is_a_file_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only packages need the cache, so the bridge can be used."""
+    (tmp_path / "pyrs").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = findings(capsys)["cache"]
+    assert found["status"] == "note"
+    assert "XDG_CACHE_HOME" in found["fix"]
+
+
+def test_a_cache_in_a_folder_that_cannot_be_searched_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with the HOME of another user, for which ``Path.exists`` raises before Python 3.14."""
+
+    def exists(path: Path, **_: object) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "closed"))
+    monkeypatch.setattr(Path, "exists", exists)
+    monkeypatch.setattr(_doctor.os, "access", lambda path, mode: False)
+    assert findings(capsys)["cache"]["status"] == "note"
