@@ -49,7 +49,7 @@ _CAUSES = {
     "3.13": "A list, a thread or a closure keeps the Subscriber. Drop every reference at cancel and at the terminal "
     "signal.",
     "3.15": "cancel raises in this state. It must return normally.",
-    "3.16": "request raises in this state. It must return normally.",
+    "3.16": "request raises or blocks in this state. It must return normally, without waiting for anything.",
     "3.17": "The demand overflows. Cap it at 2**63 - 1, which means unbounded.",
     "4.2": "The Processor keeps the error of its upstream. Forward it without waiting for demand.",
 }
@@ -74,7 +74,8 @@ def explain(subject: Verification, name: str, reason: str) -> str:
     number = rule_of(name, reason)
     if number:
         parts[f"rule {number} ({RULES[number].strength})"] = RULES[number].text
-    signals = subject.env.signals or str(subject.env.trace)
+    env = vars(subject).get("env")  # missing if the environment is not valid
+    signals = "" if env is None else env.signals or str(env.trace)
     parts["signals"] = f"\n{indent(signals, '  ')}" if signals else ""
     late = " did not return within" in reason and "(rule" not in reason
     parts["likely cause"] = _LATE if late else _CAUSES.get(number, "")

@@ -62,7 +62,7 @@ def _method(
         foreign = error is not None and not isinstance(error, (Exception, SystemExit))
         verdicts[name] = verdict._replace(status=Status.SKIPPED) if foreign else verdict
         if error is not None:
-            if foreign or subject.env.deadline is None:
+            if foreign or subject.is_debugged:
                 raise error  # without a deadline the user is debugging
             self.fail(f"{verdict.reason}\n\n{verdict.details}".rstrip())
         if verdict.status is not Status.PASSED:

@@ -30,7 +30,7 @@ class UsageError(Exception):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verifications; return 0 if all passed, 1 if not, 2 if none could run."""
+    """Run the verifications; return 0 if all passed, 1 if not, 2 if none could run or a file was not written."""
     try:
         for path in (arguments.junit, arguments.json):
             if path is not None:
@@ -46,10 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
         reports += found[:1] + [compared(found[0], each) for each in found[1:]]
     for report in reports:
         print(as_text(report))
-    if arguments.junit is not None:
-        arguments.junit.write_bytes(as_junit(reports))
-    if arguments.json is not None:
-        arguments.json.write_text(as_json(reports), encoding="utf-8")
+    for path, content in ((arguments.junit, as_junit(reports)), (arguments.json, as_json(reports).encode())):
+        try:
+            if path is not None:
+                path.write_bytes(content)
+        except OSError as error:
+            print(f"pyrs tck: cannot write {path}: {error.strerror}", file=sys.stderr)
+            return 2
     return 0 if all(report.passed for report in reports) and any(report.verdicts for report in reports) else 1
 
 
@@ -76,8 +79,11 @@ def _coloured(status: Status, text: str) -> str:
 
 def _remove_old(path: Path) -> None:
     """Remove the file of an earlier run, also if this run cannot start."""
-    if not path.absolute().parent.is_dir():
+    folder = path.absolute().parent
+    if not folder.is_dir():
         raise UsageError(f"the folder {path.parent} does not exist")
+    if not path.exists() and not os.access(folder, os.W_OK):  # found now, not after the run
+        raise UsageError(f"cannot write {path}: the folder is not writable")
     try:
         if path.is_file() or path.is_dir():  # not a device or a pipe; unlink refuses a folder
             path.resolve().unlink()  # a symbolic link stays
@@ -113,7 +119,7 @@ def find(name: str) -> type[Verification]:
     if not _is_verification(thing):
         raise UsageError(f"{name} is not a subclass of a verification of pyrs.tck")
     try:
-        thing()  # each test creates one
+        thing().env  # noqa: B018 - each test creates both
     except (Exception, SystemExit) as error:
         raise UsageError(f"{name}() raised {type(error).__name__}: {error}") from error
     return thing

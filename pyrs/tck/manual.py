@@ -128,7 +128,7 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
 
     def request(self, n: int) -> None:
         """Request n elements."""
-        self.subscription.value.request(n)
+        self.env.timed(f"request({n})", lambda: self.subscription.value.request(n))
 
     def request_next_element(self, message: str = _NO_ELEMENT) -> T:
         """Request one element and wait for it."""

@@ -48,9 +48,14 @@ class VerificationClass(pytest.Class):
         """Collect the tests.
 
         Raises:
-            CollectError: a test is missing or overridden, or a skip has no reason.
+            CollectError: a test is missing or overridden, a skip has no reason, or the class has an ``__init__``.
         """
         verification: type[Verification] = self.obj
+        if verification.__init__ is not object.__init__:
+            raise self.CollectError(
+                f"{verification.__name__} has an __init__, and pytest collects no test of such a class: "
+                "use set_up() or a fixture"
+            )
         items = list(super().collect())
         order = {name: at for at, name in enumerate(verification.test_names())}
         items.sort(key=lambda item: order[_run_and_name(item.nodeid)[1]])
@@ -115,7 +120,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         if skips:
             verdict = verdict._replace(status=Status.SKIPPED, reason=str(error.msg))
         pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
-        if error is not None and (skips or subject.env.deadline is None):
+        if error is not None and (skips or subject.is_debugged):
             raise error  # without a deadline the user is debugging: show all frames, and let --pdb stop there
         verdicts.append(verdict)
     failures = [f"{each.reason}\n\n{each.details}".rstrip() for each in verdicts if each.status is Status.FAILED]

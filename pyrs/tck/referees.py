@@ -71,7 +71,7 @@ def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -
 
     Raises:
         JvmUnavailable: the JVM or the jars of the official TCK are not available, or an extra is not installed.
-        ValueError: ``jvm`` is not one of ``JVMS``.
+        ValueError: ``jvm`` is not one of ``JVMS``, or its name cannot be loaded or has another type.
     """
     referees: list[Referee] = []
     if referee in ("python", "both"):
@@ -79,7 +79,11 @@ def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -
     if referee in ("java", "both"):
         from pyrs.tck._java import Family, JavaReferee
 
-        referees.append(JavaReferee(_source(jvm), Family(family)))
+        source = _source(jvm)
+        try:
+            referees.append(JavaReferee(source, Family(family)))
+        except TypeError as error:
+            raise ValueError(f"cannot use the JVM {jvm}: {error}") from error
     return referees
 
 
@@ -97,9 +101,9 @@ def _source(jvm: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         source: Any = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"cannot load the JVM {jvm}: {error}") from error
-    return source() if callable(source) and not hasattr(source, "_gateway_client") else source
+        return source() if callable(source) and not hasattr(source, "_gateway_client") else source
+    except (Exception, SystemExit) as error:  # SystemExit(0) would look like success
+        raise ValueError(f"cannot load the JVM {jvm}: {type(error).__name__}: {error}") from error
 
 
 def disagreement(python: Verdict, java: Verdict) -> str:

@@ -12,7 +12,7 @@ from threading import Event, Thread, active_count
 from typing import NamedTuple
 
 from pyrs.tck.advice import explain
-from pyrs.tck.environment import Flop, Skipped, TestEnvironment, is_machinery, milliseconds
+from pyrs.tck.environment import Call, Flop, Skipped, TestEnvironment, is_machinery, milliseconds
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.lateness import Lateness, forget, lateness_of
 from pyrs.tck.verification import Verification
@@ -263,16 +263,26 @@ def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Latenes
         calls = list(env.calls.values())
         for call in calls:
             shortened = lateness.is_shortened(call)
+            if call.name == "request" and not shortened:
+                continue  # a synchronous Publisher emits inside it, so it has the deadline of the test
             limit = lateness.limit(call, min(env.hook_timeout, deadline), env.scale)
             if now - call.since > limit:
                 lateness.note(env, call)
                 why = " (a shortened timeout, because it was late twice before)" if shortened else ""
-                return f"{call.text} did not return {milliseconds(limit)}{why}", call.thread
+                return f"{call.text} did not return {milliseconds(limit)}{_rule_of(call)}{why}", call.thread
         if now - env.alive_at > deadline:
             lateness.note(env, *calls)
+            blocked = next((call for call in calls if call.name == "request"), None)
+            if blocked is not None:
+                why = f"{blocked.text} did not return{_rule_of(blocked)}"
+                return f"the test did not end {milliseconds(deadline)}: {why}", blocked.thread
             return f"the test did not end {milliseconds(deadline)}: the code under test blocks or does not terminate", 0
     lateness.note(env)
     return "", 0
+
+
+def _rule_of(call: Call) -> str:
+    return " (rules 3.4, 3.16)" if call.name == "request" else ""
 
 
 def _stack_of(thread: int) -> str:

@@ -43,7 +43,19 @@ class Verification:
     @cached_property
     def env(self) -> TestEnvironment:
         """The environment of the current test."""
-        return (TestEnvironment() if self.environment is None else self.environment).fresh()
+        given: object = self.environment
+        if given is not None and not isinstance(given, TestEnvironment):
+            raise TypeError(
+                f"{type(self).__name__}.environment must be an object such as TestEnvironment(timeout=2), "
+                f"not {named(given)}"
+            )
+        return (TestEnvironment() if given is None else given).fresh()
+
+    @property
+    def is_debugged(self) -> bool:
+        """True if the environment of the last test has no deadline, which is for debugging."""
+        env = vars(self).get("env")  # missing if ``environment`` is not valid
+        return env is not None and env.deadline is None
 
     def set_up(self) -> None:
         """Prepare a test; called before each one."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import count
 from threading import Thread
+from typing import Any
 
 import pytest
 
-from pyrs.tck import PublisherVerification, Status, TestEnvironment, judge
+from pyrs.tck import PublisherVerification, Status, TestEnvironment, as_test_case, judge
 from pyrs.tck.beyond_publisher import stops
 from pyrs.tck.environment import named
 from pyrs.tck.waiting import Latch, Promise, Receptacle
@@ -189,3 +190,26 @@ def test_debugging_prints_the_signals(capsys: pytest.CaptureFixture[str]) -> Non
     printed = capsys.readouterr().out
     signals = ["on_subscribe", "request(1)", "1", "request(1)", "|"]
     assert printed.splitlines() == [f"[tck] test: {signal}" for signal in signals]
+
+
+@pytest.mark.parametrize("environment", [TestEnvironment, {"timeout": 1}, 5])
+def test_an_environment_of_another_type_fails_each_test_with_its_name(environment: Any) -> None:
+    class Wrong(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> Any:
+            return RightPublisher(elements)
+
+    Wrong.environment = environment
+    verdict = judge(Wrong, "required_validate_maxElementsFromPublisher")
+    assert verdict.status is Status.FAILED
+    assert verdict.reason.startswith(
+        "TypeError: Wrong.environment must be an object such as TestEnvironment(timeout=2)"
+    )
+    result = as_test_case(Wrong)("test_required_validate_maxElementsFromPublisher").run()
+    assert result is not None and len(result.failures) == 1 and not result.errors
+
+
+def test_an_invalid_variable_fails_each_test_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", "fast")
+    verdict = judge(PublisherVerification, "required_validate_maxElementsFromPublisher")
+    assert verdict.status is Status.FAILED
+    assert "PYRS_TCK_TIMEOUT_SCALE must be a positive number, not 'fast'" in verdict.reason

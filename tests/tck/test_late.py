@@ -72,6 +72,28 @@ def test_a_hook_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate, monke
     assert judge(Blocked, TEST).reason == first, "after a call in time the full timeout applies"
 
 
+def test_a_request_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate) -> None:
+    """At first it has the deadline of the test, because a synchronous Publisher emits inside it."""
+
+    class Blocks(RightPublisher):
+        class subscription(RightSubscription):  # noqa: N801
+            def request(self, n: int, /) -> None:
+                gate.pass_through()
+
+    class Verification(_Publisher):
+        def create_publisher(self, elements: int) -> Any:
+            return Blocks(elements)
+
+    verdicts = [judge(Verification, TEST) for _ in range(4)]
+    first = "the test did not end within 20000 ms: request(1) did not return (rules 3.4, 3.16)"
+    shortened = "(a shortened timeout, because it was late twice before)"
+    then = f"request(1) did not return within 200 ms (rules 3.4, 3.16) {shortened}"
+    assert [verdict.reason for verdict in verdicts] == [first, first, then, then]
+    assert "rule 3.16 (MUST)" in verdicts[0].details
+    assert "likely cause: request raises or blocks" in verdicts[0].details
+    assert "gate.pass_through()" in verdicts[0].details
+
+
 def test_a_subscribe_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate) -> None:
     class Blocks(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:

@@ -63,6 +63,7 @@ class JavaReferee:
         self._gateway: Gateway = _gateway_to(jvm)
         self._entry = _entry_in(self._gateway, self._parent_loader)
         # Load the classes of the TCK, so that no measured test waits for them.
+        _Warming.environment = TestEnvironment(timeout=10.0, hook_timeout=10.0, deadline=30.0)
         self.judge(_Warming, "required_createPublisher3MustProduceAStreamOfExactly3Elements")
 
     def __str__(self) -> str:
@@ -158,9 +159,7 @@ class JavaReferee:
 
 
 class _Warming(PublisherVerification[int]):
-    """Has timeouts that suffice for loading the classes of the TCK on a slow machine."""
-
-    environment = TestEnvironment(timeout=10.0, hook_timeout=10.0, deadline=30.0)
+    """Loads the classes of the TCK. Its timeouts suffice on a slow machine."""
 
     def create_publisher(self, elements: int) -> HelperPublisher[int]:
         return HelperPublisher(self.env, int, elements)
