@@ -6,9 +6,11 @@ Each subcommand imports what it needs when it runs, so ``--help`` and ``version`
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from importlib import import_module, resources, util
 from pathlib import Path
 
@@ -186,7 +188,30 @@ def is_installed(package: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line, run the command and return its exit status."""
+    """Parse the command line, run the command and return its exit status.
+
+    Ctrl-C, and a reader such as ``head`` that closes the pipe, end the command without a traceback.
+    """
+    if sys.stdout is None:  # the shell has closed it: >&-
+        with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+            return main(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # print characters that the encoding lacks as escapes
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, because an error at the exit of the interpreter cannot be caught
+    except KeyboardInterrupt:
+        print("pyrs: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it again
+        return 141  # the status of a process that SIGPIPE ends
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = build_parser()
     parsed = parser.parse_args(arguments)
     if not hasattr(parsed, "run"):

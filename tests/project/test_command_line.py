@@ -1,11 +1,21 @@
-"""``python -m pyrs``: help, version, and errors for missing extras and unknown commands."""
+"""``python -m pyrs``: help, version, errors, closed pipes, interrupts, encodings and reports."""
 
 from __future__ import annotations
+
+import argparse
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import pyrs
 from pyrs import __main__ as command_line
+from pyrs.tck import command
+
+VERIFICATION = "tests.tck_java.verifications:Right"
 
 
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,3 +61,65 @@ def test_unknown_command_is_a_usage_error() -> None:
     with pytest.raises(SystemExit) as exited:
         command_line.main(["fly"])
     assert exited.value.code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["version"], ["tck", VERIFICATION, "-k", "required_validate_maxElements"]], ids=["version", "tck"]
+)
+def test_a_closed_pipe_ends_a_command_without_a_traceback(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pyrs", *arguments], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=100
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_command_without_standard_output_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after ``>&-`` in a shell, where ``sys.stdout`` is None."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert command_line.main(["version"]) == 0
+    assert command_line.main(["tck", VERIFICATION, "-k", "required_validate_maxElements"]) == 0
+
+
+def test_an_interrupt_ends_a_command_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_version(arguments: argparse.Namespace) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "run_version", run_version)
+    assert command_line.main(["version"]) == 130
+    assert capsys.readouterr().err == "pyrs: interrupted\n"
+
+
+def test_characters_that_the_terminal_lacks_are_printed_as_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_version(arguments: argparse.Namespace) -> int:
+        print("größer")
+        return 0
+
+    written = io.BytesIO()
+    monkeypatch.setattr(command_line, "run_version", run_version)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert command_line.main(["version"]) == 0
+    assert written.getvalue() == b"gr\\xf6\\xdfer\n"
+
+
+def test_a_report_on_a_full_disk_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["tck", VERIFICATION, "-k", "required_validate_maxElements", "--json", "/dev/full"]
+    assert command_line.main(arguments) == 2
+    output = capsys.readouterr()
+    assert "1 passed" in output.out
+    assert output.err == "pyrs tck: cannot write /dev/full: No space left on device\n"
+
+
+def test_a_folder_that_is_not_writable_is_reported_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command.os, "access", lambda path, mode: False)  # root may write everywhere
+    path = tmp_path / "verdicts.json"
+    assert command_line.main(["tck", VERIFICATION, "--json", str(path)]) == 2
+    assert capsys.readouterr().err == f"pyrs tck: cannot write {path}: the folder is not writable\n"
