@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pyarrow
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType, TimestampType
 
 import pyrs
 from pyrs import spark as ps
@@ -148,8 +149,41 @@ def test_a_pandas_stage_may_emit_a_time_that_occurs_twice() -> None:
         return [value // 1_000_000 for value in batch.column(0).cast("int64").to_pylist()]
 
     assert run(lambda frames: frames) == [1729992600, 1729992600]
-    with pytest.raises(ps.PartitionFailed, match="ValueError: column 'at': Timestamp doesn't exist"):
+    with pytest.raises(ps.PartitionFailed, match="ValueError: column 'at' of a DataFrame: Timestamp doesn't exist"):
         run(lambda frames: frames.map(lambda frame: frame.assign(at=pandas.Timestamp("2024-03-31 02:30"))))
+
+
+IN_STRUCT = StructType().add("at", "timestamp").add("local", "timestamp_ntz")
+NESTED_TIMES = (
+    StructType()
+    .add("local", "timestamp_ntz")
+    .add("list", ArrayType(TimestampType()))
+    .add("struct", IN_STRUCT)
+    .add("map", MapType(StringType(), ArrayType(TimestampType())))
+)
+AT = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+LOCAL = datetime.datetime(2024, 1, 1)
+
+
+def test_times_of_pandas_frames_are_local_on_every_level() -> None:
+    """A ``timestamp_ntz`` keeps its value in both directions."""
+    encoder, shape = RowEncoder(NESTED_TIMES), checked_shape("pandas", NESTED_TIMES, "Asia/Tokyo")
+    batch = encoder.batch([(LOCAL, [AT, None], (AT, LOCAL), {"k": [AT]}), (None, None, None, None)])
+    (frame,), _ = shape.of_batch(batch)
+    tokyo = datetime.datetime(2024, 1, 1, 9)
+    assert (frame["local"][0], frame["struct"][0]) == (LOCAL, {"at": tokyo, "local": LOCAL})
+    assert (frame["list"][0][0], frame["map"][0][0][1][0]) == (tokyo, tokyo)
+    staged = StageTask(lambda frames: frames, False, shape, Output(encoder, "Asia/Tokyo", 10))
+    assert list(staged.run(0, [batch])) == [batch]
+
+
+def test_nested_times_of_pandas_frames_may_have_their_own_zone() -> None:
+    encoder, shape = RowEncoder(NESTED_TIMES), checked_shape("pandas", NESTED_TIMES, "Asia/Tokyo")
+    row = {"local": LOCAL, "list": [AT, pandas.NaT], "struct": {"at": AT, "local": LOCAL}, "map": {"k": [AT]}}
+    frames = pandas.DataFrame([row, {}]), pandas.DataFrame([{**row, "struct": (AT, LOCAL)}])
+    staged = StageTask(lambda _: pyrs.just(*frames), False, shape, Output(encoder, "Asia/Tokyo", 10))
+    expected = {**row, "list": [AT, None]}
+    assert list(staged.run(0, [])) == [encoder.batch([expected, {}]), encoder.batch([expected])]
 
 
 def test_integers_of_pandas_frames_are_exact() -> None:
@@ -251,13 +285,26 @@ def test_errors_name_the_partition(spark: Any) -> None:
     assert caught.value.partition == 2
 
 
-@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 def test_an_exit_in_a_stage_is_an_error_with_its_partition(kind: type[BaseException]) -> None:
     def leaves(row: Any) -> Any:
         raise kind("three")
 
     made = staged(lambda rows: rows.map(leaves)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=rf"^partition 3: {kind.__name__}: three$"):
+        list(made)
+
+
+def test_an_error_without_a_text_is_named_by_its_type() -> None:
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def fails(row: Any) -> Any:
+        raise Silent
+
+    made = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
+    with pytest.raises(ps.PartitionFailed, match=r"^partition 3: Silent \(its __str__ raised RuntimeError\)$"):
         list(made)
 
 
@@ -316,6 +363,8 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.apply(df, lambda rows: rows, 3)
     with pytest.raises(ValueError, match="as_ must be one of"):
         ps.apply(df, lambda rows: rows, "id long", as_="lists")
+    with pytest.raises(ValueError, match="df has no column, so Spark does not send its rows to tasks"):
+        ps.apply(df.select(), lambda rows: rows, "id long")
 
 
 def test_naive_times_in_rows_are_local(spark: Any) -> None:

@@ -295,3 +295,5 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.for_each_partition(spark.range(1), 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="as_ must be one of"):
         ps.for_each_partition(spark.range(1), lambda: None, as_="lists")
+    with pytest.raises(ValueError, match="df has no column, so Spark does not send its rows to tasks"):
+        ps.for_each_partition(spark.range(1).select(), lambda: None)

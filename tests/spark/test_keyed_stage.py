@@ -140,6 +140,18 @@ def test_time_that_goes_backwards_stops_the_clock() -> None:
     assert stage.advance(step.state, [2], 90.0).emitted == [(100.0, 2)]
 
 
+def test_an_initial_value_that_a_function_changes_belongs_to_one_key() -> None:
+    def append(found: list[int], n: int) -> list[int]:
+        found.append(n)
+        return found
+
+    stage = KeyedStage(lambda rows: rows.scan(append, []).map(list))
+    assert stage.advance(None, [1, 2], 0).emitted == [[], [1], [1, 2]]
+    step = stage.advance(None, [3], 0)
+    assert step.emitted == [[], [3]]
+    assert stage.advance(step.state, [4], 0).emitted == [[3, 4]]
+
+
 def test_a_completed_stream_stays_completed() -> None:
     stage = KeyedStage(lambda rows: rows.take(2))
     step = stage.advance(None, [1, 2, 3], 0)

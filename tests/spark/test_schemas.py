@@ -53,6 +53,19 @@ def test_numbers_of_third_party_libraries_are_accepted() -> None:
     assert encoded(t.LongType(), numpy.int32(3), 4) == [3, 4]
     assert encoded(t.DoubleType(), numpy.float32(0.5), 1) == [0.5, 1.0]
     assert encoded(t.ArrayType(t.DoubleType()), numpy.array([0.5, 1.5]), [2], ()) == [[0.5, 1.5], [2.0], []]
+    assert encoded(t.FloatType(), float("inf"), numpy.float32(0.5), None) == [float("inf"), 0.5, None]
+
+
+def test_a_scalar_of_numpy_is_not_a_list() -> None:
+    numpy = pytest.importorskip("numpy")
+    for kind, value in [
+        (t.LongType(), numpy.int64(3)),
+        (t.LongType(), numpy.array(3)),
+        (t.StringType(), numpy.str_("text")),
+    ]:
+        with pytest.raises(SchemaMisfit, match=r"element 1, .*: field 'c' is of type array<") as caught:
+            encoded(t.ArrayType(kind), [], value)
+        assert caught.value.element == 1
 
 
 @pytest.mark.parametrize(
@@ -82,6 +95,12 @@ def test_numbers_of_third_party_libraries_are_accepted() -> None:
         (t.MapType(t.StringType(), t.LongType()), {"a": "b"}, "field 'c.value' is of type bigint, but 'b' is of type"),
         (PAIR, (1, 2), "field 'c.name' is of type string, but 2 is of type int"),
         (PAIR, {"m": 2}, "field 'c' has 'm', which is not a field. The fields are: n bigint, name string"),
+        (t.FloatType(), 1e300, r"field 'c' is of type float, but 1e\+300 is of type float: it is too large"),
+        (
+            t.TimestampNTZType(),
+            datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc),
+            "field 'c' is of type timestamp_ntz, but .* is of type datetime: it has a time zone",
+        ),
     ],
 )
 def test_a_misfit_is_named(kind: t.DataType, value: Any, text: str) -> None:

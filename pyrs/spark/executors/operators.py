@@ -62,7 +62,7 @@ def apply(
     Raises:
         TypeError: ``df`` is not a DataFrame, ``stage`` has other parameters or cannot be pickled, or ``schema`` is not
             a schema or has a type that Arrow cannot carry.
-        ValueError: as_ has another value, or the schema has no column or two columns of one name.
+        ValueError: as_ has another value, df or the schema has no column, or the schema has two columns of one name.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
@@ -73,7 +73,7 @@ def apply(
         ...     return orders.filter(lambda order: order.amount > 100).map(lambda order: (order.id,))
         >>> apply(df, large, "id long").write.parquet("/data/large")                # doctest: +SKIP
     """
-    checked_dataframe(df, streaming=None)
+    _checked_columns(checked_dataframe(df, streaming=None))
     makes_processor = _makes_processor(stage)
     spark = df.sparkSession
     output = output_of(spark, schema)
@@ -121,8 +121,8 @@ def for_each_partition(
     Raises:
         TypeError: ``df`` is not a DataFrame, ``subscriber_factory`` is not callable or cannot be pickled, or another
             argument has a wrong type.
-        ValueError: as_ has another value, the trigger is not supported, or df is not streaming and there is a
-            checkpoint or a trigger.
+        ValueError: as_ has another value, df has no column, the trigger is not supported, or df is not streaming and
+            there is a checkpoint or a trigger.
         JvmUnavailable: the session was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or is of Spark Connect and df
             is streaming.
 
@@ -135,7 +135,7 @@ def for_each_partition(
         >>> for_each_partition(df, lambda: Uploader("s3://bucket"), as_="dicts").block()    # doctest: +SKIP
         1000000
     """
-    checked_dataframe(df, streaming=None)
+    _checked_columns(checked_dataframe(df, streaming=None))
     if not df.isStreaming and (checkpoint, trigger) != (None, None):
         raise ValueError("checkpoint and trigger need a streaming DataFrame, and df is not streaming")
     checked_callable(subscriber_factory, "subscriber_factory")
@@ -240,6 +240,12 @@ def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
     encoder = RowEncoder(checked_schema(spark, schema), may_be_large and prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)
+
+
+def _checked_columns(df: Any) -> None:
+    """Check that a DataFrame has a column: otherwise Spark gives its tasks batches without rows."""
+    if not df.columns:
+        raise ValueError("df has no column, so Spark does not send its rows to tasks: select a column")
 
 
 def _makes_processor(stage: Any) -> bool:

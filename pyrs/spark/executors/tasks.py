@@ -23,9 +23,10 @@ from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscription
 from pyrs.publishers.asynchronous import from_future
 from pyrs.publishers.deferred import defer
-from pyrs.spark.read.partitions import PartitionFailed
-from pyrs.spark.schema.arrow import Shape, with_zone
+from pyrs.spark.read.partitions import PartitionFailed, text_of
+from pyrs.spark.schema.arrow import Shape
 from pyrs.spark.schema.rows import RowEncoder
+from pyrs.spark.schema.zones import has_zone, with_zone, zoned
 from pyrs.stream.stream import Stream
 
 _GATHER_SECONDS = 0.2
@@ -85,7 +86,7 @@ class Output(NamedTuple):
         if isinstance(element, pyarrow.RecordBatch):
             return element
         if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
-            return with_zone(_of_pandas(element, self.encoder.arrow), self.zone)
+            return _of_pandas(element, self.encoder.arrow, self.zone)
         return None
 
 
@@ -242,22 +243,28 @@ def _failing(partition: int, detail: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
-        failed = PartitionFailed(partition, f"{detail}{type(error).__name__}: {error}")
+    except GeneratorExit:  # Spark needs no more rows
+        raise
+    except BaseException as error:
+        failed = PartitionFailed(partition, f"{detail}{text_of(error)}")
         raise failed.with_traceback(error.__traceback__) from error
 
 
-def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """Convert a pandas frame.
+def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBatch:
+    """Convert a pandas frame, whose naive times are in the zone.
 
     Nested columns take their type from the schema, because a map in pandas is a list of pairs.
     """
     names, arrays = [str(name) for name in frame.columns], []
     for i, name in enumerate(names):
         wanted = into.field(name).type if name in into.names else None
-        kind = wanted if wanted is not None and pyarrow.types.is_nested(wanted) else None
+        nested = wanted if wanted is not None and pyarrow.types.is_nested(wanted) else None
         try:
-            arrays.append(pyarrow.array(frame.iloc[:, i], kind, from_pandas=True))
+            values = frame.iloc[:, i]
+            if nested is not None and has_zone(nested):
+                values = [zoned(value, nested, zone) for value in values]
+            array = pyarrow.array(values, nested, from_pandas=True)
+            arrays.append(with_zone(array, zone) if wanted is not None and has_zone(wanted) else array)
         except Exception as error:  # for example a column of objects of several types
             raise ValueError(f"column {names[i]!r} of a DataFrame: {error}") from error
     return pyarrow.RecordBatch.from_arrays(arrays, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy, deepcopy
 from typing import Any, NamedTuple
 
 from pyrs import schedulers
@@ -12,10 +13,10 @@ from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.saving import SavedRun, resumed
 from pyrs._core.stage import FoldStage
-from pyrs._core.validation import checked_publisher
+from pyrs._core.validation import MISSING, checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.operators.buffering import BufferCount, BufferTime
-from pyrs.operators.transforming import Map
+from pyrs.operators.transforming import Map, Scan
 from pyrs.operators.windowing import WindowCount, WindowTime
 from pyrs.publishers.basic import from_iterable
 from pyrs.spark.keyed.values import decoded, encoded
@@ -83,7 +84,8 @@ class KeyedStage:
         clock.advance_to(then)
         rows, collector, runs = _Rows(), _Collector(), list[SavedRun]()
         with schedulers.use(clock):
-            resumed(self._chain, rows, runs, former or ()).subscribe(collector)
+            chain = list(map(_with_own_initial, self._chain)) if saved is None else self._chain
+            resumed(chain, rows, runs, former or ()).subscribe(collector)
             clock.advance_to(max(now, then))
             for element in elements:
                 if not rows.emit(element):
@@ -187,6 +189,21 @@ def _without_window(publisher: Any) -> Any:
         given = publisher.count, publisher.seconds, publisher.prefetch, publisher.scheduler
         return PushedChainPublisher(BufferTime(publisher.source, *given), (Map(from_iterable),))
     return publisher
+
+
+def _with_own_initial(publisher: Any) -> Any:
+    """Return a copy of the initial values of ``scan`` for a new key: a function may change its first argument."""
+    if not any(isinstance(operator, Scan) for operator in _operators(publisher)):
+        return publisher
+    return PushedChainPublisher(publisher.source, tuple(map(_copied, publisher.stages)))
+
+
+def _copied(operator: Any) -> Any:
+    if not isinstance(operator, Scan) or operator.initial is MISSING:
+        return operator
+    operator = copy(operator)
+    operator.initial = deepcopy(operator.initial)
+    return operator
 
 
 class _Clock(schedulers.VirtualTime):

@@ -13,7 +13,7 @@ from pyspark.sql import Row
 
 from pyrs.spark.executors.pickling import unpacked
 from pyrs.spark.keyed.stage import KeyedStage
-from pyrs.spark.read.partitions import PartitionFailed
+from pyrs.spark.read.partitions import PartitionFailed, text_of
 from pyrs.spark.schema.arrow import Shape, row_class
 from pyrs.spark.schema.rows import RowEncoder
 
@@ -67,8 +67,8 @@ class KeyedTask:
         try:
             step = self._stage.advance(saved, self._elements(rows), now / 1000 if self._work.is_timed else 0.0)
             batch = self._work.encoder.batch(step.emitted)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            reason = f"key {key[0] if len(key) == 1 else key!r}: {type(error).__name__}: {error}"
+        except BaseException as error:
+            reason = f"key {key[0] if len(key) == 1 else key!r}: {text_of(error)}"
             failed = PartitionFailed(TaskContext.get().partitionId(), reason)
             raise failed.with_traceback(error.__traceback__) from error
         due = None if step.due is None else max(ceil(step.due * 1000), now + 1)

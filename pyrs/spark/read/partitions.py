@@ -65,9 +65,17 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
     return failed
 
 
+def text_of(error: BaseException) -> str:
+    """Return the type and the message of an error."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as failed:
+        return f"{type(error).__name__} (its __str__ raised {type(failed).__name__})"
+
+
 def reason_of(error: BaseException) -> str:
     """Return the reason of an error in one line. For a Java error, it is the root cause."""
-    text = f"{type(error).__name__}: {error}"
+    text = text_of(error)
     java = getattr(error, "java_exception", None)
     try:
         while java is not None:

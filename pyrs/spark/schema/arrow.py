@@ -14,6 +14,8 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
+from pyrs.spark.schema.zones import naive
+
 _SCHEMA_OPTIONS = frozenset(signature(to_arrow_schema).parameters)
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 _SPATIAL: dict[Any, Any] = {
@@ -215,7 +217,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
-    batch = _naive(batch, zone)
+    batch = naive(batch, zone)
     frame = batch.to_pandas(date_as_object=True)
     for i, column in enumerate(batch.columns):
         if column.null_count and pyarrow.types.is_int64(column.type) and not _fits_double(column):
@@ -230,34 +232,6 @@ def _fits_double(column: Any) -> bool:
     except pyarrow.ArrowInvalid:
         return False
     return True
-
-
-def _naive(batch: Any, zone: str) -> Any:
-    """Return the batch with naive times in the session's zone, as ``toPandas`` shows them."""
-    from pyarrow import compute
-
-    for i, field in enumerate(batch.schema):
-        if pyarrow.types.is_timestamp(field.type) and field.type.tz is not None:
-            times = compute.local_timestamp(batch.column(i).cast(pyarrow.timestamp(field.type.unit, zone)))
-            batch = batch.set_column(i, field.name, times)
-    return batch
-
-
-def with_zone(batch: Any, zone: str) -> Any:
-    """Return the batch with its naive times interpreted in a zone: the reverse of the conversion for pandas.
-
-    As in Spark, a time that occurs twice, when clocks are set back, is the later one.
-    """
-    from pyarrow import compute
-
-    for i, field in enumerate(batch.schema):
-        if pyarrow.types.is_timestamp(field.type) and field.type.tz is None:
-            try:
-                times = compute.assume_timezone(batch.column(i), zone, ambiguous="latest")
-            except pyarrow.ArrowInvalid as error:
-                raise ValueError(f"column {field.name!r}: {error}") from error
-            batch = batch.set_column(i, field.name, times)
-    return batch
 
 
 def _table(batches: list[Any], schema: Any) -> Any:

@@ -10,6 +10,7 @@ from pyspark.sql import types as spark_types
 
 from pyrs._core.display import listed
 from pyrs.spark.schema.columns import Misfit, named
+from pyrs.spark.schema.zones import offsets, pairs
 
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
@@ -41,7 +42,7 @@ def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataTyp
             return _structs(column, kind, into)
         if isinstance(kind, spark_types.ArrayType) and hasattr(column.type, "value_field"):
             elements = named("element", cast, column.flatten(), kind.elementType, kind.containsNull, into.value_type)
-            return pyarrow.ListArray.from_arrays(_offsets(column), elements, type=into)
+            return pyarrow.ListArray.from_arrays(offsets(column), elements, type=into)
         if isinstance(kind, spark_types.MapType) and pyarrow.types.is_map(column.type):
             return _maps(column, kind, into)
         if pyarrow.types.is_nested(into):
@@ -66,23 +67,11 @@ def _structs(column: pyarrow.StructArray, kind: Any, into: pyarrow.StructType) -
 
 
 def _maps(column: pyarrow.MapArray, kind: Any, into: pyarrow.MapType) -> pyarrow.MapArray:
-    # As lists of pairs, whose flatten respects slices and skips the entries of nulls.
-    lists = column.cast(pyarrow.list_(pyarrow.struct([column.type.key_field, column.type.item_field])))
+    lists = pairs(column)
     keys, values = lists.flatten().flatten()
     keys = named("key", cast, keys, kind.keyType, False, into.key_type)
     values = named("value", cast, values, kind.valueType, kind.valueContainsNull, into.item_type)
-    return pyarrow.MapArray.from_arrays(_offsets(lists), keys, values, type=into)
-
-
-def _offsets(lists: pyarrow.Array) -> pyarrow.Array:
-    """Return the start of each list in the flattened values, null for a null list, and the end of the last one."""
-    valid = lists.is_valid()
-    lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
-    offsets = pyarrow.concat_arrays(
-        [pyarrow.array([0], pyarrow.int64()), compute.cumulative_sum(lengths.cast("int64"))]
-    )
-    starts = compute.if_else(valid, offsets.slice(0, len(lists)), None)
-    return pyarrow.concat_arrays([starts, offsets.slice(len(lists))]).cast(pyarrow.int32())
+    return pyarrow.MapArray.from_arrays(offsets(lists), keys, values, type=into)
 
 
 def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:

@@ -8,11 +8,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate, chain
+from math import isfinite
 from numbers import Integral, Real
 from operator import itemgetter, methodcaller
 from typing import Any
 
 import pyarrow
+from pyarrow import compute
 from pyspark.sql import types as spark_types
 
 from pyrs._core.display import short
@@ -119,11 +121,11 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
     if isinstance(kind, spark_types.StructType):
         return _structs(values, kind, into)
     if isinstance(kind, spark_types.ArrayType):
-        offsets = _offsets(values)
+        offsets = _offsets(values, kind)
         elements = _flat("element", values, offsets, iter, (kind.elementType, kind.containsNull, into.value_type))
         return pyarrow.ListArray.from_arrays(_with_nulls(offsets, values), elements, type=into)
     if isinstance(kind, spark_types.MapType):
-        offsets = _offsets(values)
+        offsets = _offsets(values, kind)
         keys = _flat("key", values, offsets, iter, (kind.keyType, False, into.key_type))
         items = _flat(
             "value", values, offsets, methodcaller("values"), (kind.valueType, kind.valueContainsNull, into.item_type)
@@ -135,9 +137,22 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
         parts = [None if v is None else {"value": v.value, "metadata": v.metadata} for v in values]
         return _converted(parts, values, kind, into)
     if isinstance(kind, _TIMES):
-        numbers = pyarrow.array(_each(kind.toInternal, values, kind), pyarrow.int64())
-        return numbers.cast(into)
-    return _converted(values, values, kind, into)
+        to_number = _without_zone if isinstance(kind, spark_types.TimestampNTZType) else kind.toInternal
+        return pyarrow.array(_each(to_number, values, kind), pyarrow.int64()).cast(into)
+    converted = _converted(values, values, kind, into)
+    if isinstance(kind, spark_types.FloatType):
+        for i in compute.indices_nonzero(compute.is_inf(converted)).to_pylist():
+            if isfinite(values[i]):
+                raise _misfit(i, values[i], kind, "it is too large")
+    return converted
+
+
+def _without_zone(time: datetime.datetime) -> int:
+    """Return a naive time as the number of microseconds."""
+    if time.tzinfo is not None:
+        raise ValueError("it has a time zone")
+    number: int = spark_types.TimestampNTZType().toInternal(time)
+    return number
 
 
 def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
@@ -159,7 +174,8 @@ def _is_accepted(each: type, kind: Any, nullable: bool) -> bool:
     if each is type(None):
         return nullable
     if isinstance(kind, spark_types.ArrayType):
-        return hasattr(each, "__array__") or (issubclass(each, (Sequence, array)) and not issubclass(each, _TEXTS))
+        is_list = issubclass(each, (Sequence, array)) or (hasattr(each, "__array__") and hasattr(each, "__len__"))
+        return is_list and not issubclass(each, _TEXTS)
     accepted = _ACCEPTED.get(type(kind))
     if accepted is None or each in accepted:
         return True
@@ -188,8 +204,8 @@ def _structs(values: Sequence[Any], kind: Any, into: Any) -> Any:
     return whole.take(pyarrow.array([places.get(i) for i in range(len(values))], pyarrow.int64()))
 
 
-def _offsets(values: Sequence[Any]) -> list[int]:
-    return [0, *accumulate(0 if value is None else len(value) for value in values)]
+def _offsets(values: Sequence[Any], kind: Any) -> list[int]:
+    return [0, *accumulate(length or 0 for length in _each(len, values, kind))]
 
 
 def _with_nulls(offsets: list[int], values: Sequence[Any]) -> Any:

@@ -1,0 +1,96 @@
+"""Times of Arrow columns in the zone of a session, as pandas shows them: naive, on every level of nested types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow
+from pyarrow import compute
+
+
+def has_zone(kind: pyarrow.DataType) -> bool:
+    """Return whether an Arrow type has a time with a zone on any level."""
+    if pyarrow.types.is_timestamp(kind):
+        return kind.tz is not None
+    return any(has_zone(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def naive(batch: pyarrow.RecordBatch, zone: str) -> pyarrow.RecordBatch:
+    """Return the batch with naive times in the zone, as ``toPandas`` shows them."""
+
+    def localized(times: Any) -> Any:
+        if times.type.tz is None:
+            return times
+        return compute.local_timestamp(times.cast(pyarrow.timestamp(times.type.unit, zone)))
+
+    for i, field in enumerate(batch.schema):
+        if has_zone(field.type):
+            batch = batch.set_column(i, field.name, _mapped(batch.column(i), localized))
+    return batch
+
+
+def with_zone(column: pyarrow.Array, zone: str) -> pyarrow.Array:
+    """Return a column with its naive times interpreted in a zone: the reverse of ``naive``. Others are unchanged.
+
+    As in Spark, a time that occurs twice, when clocks are set back, is the later one.
+
+    Raises:
+        ValueError: clocks skip a time.
+    """
+    if not pyarrow.types.is_timestamp(column.type) or column.type.tz is not None:
+        return column
+    return compute.assume_timezone(column, zone, ambiguous="latest")
+
+
+def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
+    """Like ``with_zone``, but for a value of pandas in a nested column of an Arrow type.
+
+    Its times may have zones of their own, and its maps are dicts or lists of pairs.
+    """
+    from pandas import NA, NaT, Timestamp
+
+    if value is None or value is NA or isinstance(value, float) or not has_zone(kind):  # a missing value may be NaN
+        return value
+    if pyarrow.types.is_timestamp(kind):
+        time = Timestamp(value)
+        return time if time is NaT or time.tz is not None else time.tz_localize(zone, ambiguous=False)
+    if pyarrow.types.is_struct(kind):
+        if isinstance(value, dict):
+            return {field.name: zoned(value.get(field.name), field.type, zone) for field in kind}
+        return tuple(zoned(each, field.type, zone) for each, field in zip(value, kind, strict=True))
+    if pyarrow.types.is_map(kind):
+        entries = value.items() if isinstance(value, dict) else value
+        return [(zoned(key, kind.key_type, zone), zoned(item, kind.item_type, zone)) for key, item in entries]
+    return [zoned(each, kind.value_type, zone) for each in value]
+
+
+def pairs(maps: pyarrow.MapArray) -> pyarrow.ListArray:
+    """Return maps as lists of pairs, whose ``flatten`` respects slices and skips the entries of nulls."""
+    return maps.cast(pyarrow.list_(pyarrow.struct([maps.type.key_field, maps.type.item_field])))
+
+
+def offsets(lists: pyarrow.Array) -> pyarrow.Array:
+    """Return the start of each list in the flattened values, null for a null list, and the end of the last one."""
+    valid = lists.is_valid()
+    lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
+    ends = pyarrow.concat_arrays([pyarrow.array([0], pyarrow.int64()), compute.cumulative_sum(lengths.cast("int64"))])
+    starts = compute.if_else(valid, ends.slice(0, len(lists)), None)
+    return pyarrow.concat_arrays([starts, ends.slice(len(lists))]).cast(pyarrow.int32())
+
+
+def _mapped(column: pyarrow.Array, change: Callable[[Any], Any]) -> pyarrow.Array:
+    """Return the column with each array of times in it changed. Its nested types have times on some level."""
+    kind = column.type
+    if not has_zone(kind):
+        return column
+    if pyarrow.types.is_timestamp(kind):
+        return change(column)
+    if pyarrow.types.is_struct(kind):
+        children = [_mapped(child, change) for child in column.flatten()]
+        return pyarrow.StructArray.from_arrays(children, [field.name for field in kind], mask=column.is_null())
+    if pyarrow.types.is_map(kind):
+        lists = pairs(column)
+        keys, items = (_mapped(child, change) for child in lists.flatten().flatten())
+        return pyarrow.MapArray.from_arrays(offsets(lists), keys, items)
+    return pyarrow.ListArray.from_arrays(offsets(column), _mapped(column.flatten(), change))
