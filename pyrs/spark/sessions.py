@@ -190,6 +190,16 @@ def is_stopped(spark: Any) -> bool:
         return True
 
 
+def unless_stopped(spark: Any, error: BaseException) -> BaseException:
+    """Return the error, or ``JvmUnavailable`` with the error as its cause if the session was stopped."""
+    reason = why_not(spark)
+    if reason is None:
+        return error
+    unavailable = JvmUnavailable(reason)
+    unavailable.__cause__ = error
+    return unavailable
+
+
 class Jobs:
     """The jobs of one subscription. All carry one tag, by which a cancel finds them.
 
@@ -252,13 +262,21 @@ class Jobs:
     def _enter(self, task: Callable[[], object]) -> None:
         try:
             if not self.cancelled:
-                self._tag_thread()
+                self._tag()
                 task()
         except Exception as error:
             if not self.cancelled:
                 hooks.on_error_dropped(error, f"on a thread of the jobs {self.tag}")
         finally:
             self._leave()
+
+    def _tag(self) -> None:
+        try:
+            self._tag_thread()
+        except Exception:
+            if not is_stopped(self._spark):
+                raise
+            # The JVM has ended. The task fails for the same reason, and reports that to its Subscriber.
 
     def _leave(self) -> None:
         with self._idle:

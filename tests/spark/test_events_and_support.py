@@ -97,6 +97,19 @@ def test_cancel_removes_the_listener(spark: Any) -> None:
     eventually(lambda: not listeners(spark))
 
 
+def test_a_stopped_session_fails_the_stream(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(listeners(spark))
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.events(spark).subscribe(subscriber)
+    added = set(listeners(spark)) - before
+    monkeypatch.setattr("pyrs.spark.read.events.is_stopped", lambda spark: True)
+    try:
+        assert str(subscriber.await_error(JvmUnavailable, DEADLINE)) == "the SparkSession was stopped"
+    finally:
+        for listener in added:
+            spark._jsparkSession.streams().removeListener(listener)
+
+
 def test_wrong_arguments_raise(spark: Any) -> None:
     with pytest.raises(TypeError, match="spark must be a SparkSession, not str"):
         ps.events("spark")

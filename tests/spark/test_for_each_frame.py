@@ -14,6 +14,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs import spark as ps
 from pyrs.errors import JvmUnavailable
+from pyrs.spark import sessions
 from pyrs.spark.source import microframes
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.spark.gates import Gates
@@ -132,6 +133,22 @@ def test_an_error_of_the_function_cancels_upstream(spark: Any) -> None:
     source.next((1,))
     assert str(counted.await_error(ArithmeticError, JOB_DEADLINE)) == "mine"
     source.await_cancelled()
+
+
+def test_a_jvm_that_ends_between_two_frames_fails_the_result(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
+    counted: TestSubscriber[int] = TestSubscriber(None)
+
+    def fail(*_: object) -> Any:
+        raise ConnectionError("the JVM has ended")
+
+    monkeypatch.setattr(sessions, "inherited", lambda spark, task: fail)
+    ps.for_each_frame(source, SCHEMA, lambda df: df.count(), max_rows=1, spark=spark).subscribe(counted)
+    monkeypatch.setattr(sessions, "is_stopped", lambda spark: True)
+    monkeypatch.setattr(microframes, "_dataframe", fail)
+    source.await_requested(1)
+    source.next((1,))
+    assert str(counted.await_error(JvmUnavailable, JOB_DEADLINE).__cause__) == "the JVM has ended"
 
 
 def test_an_upstream_error_follows_the_rows_before_it(spark: Any) -> None:

@@ -306,6 +306,18 @@ time.sleep(1)  # the query stops in the background
 """
 
 
+def test_a_jvm_that_ends_before_the_first_request_fails_the_stream(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise ConnectionError("the JVM has ended")
+
+    monkeypatch.setattr("pyrs.spark.read.queries.inherited", lambda spark, task: fail)
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    numbers.stream().subscribe(subscriber)
+    subscriber.await_error(ConnectionError, JOB_DEADLINE)
+
+
 @pytest.mark.timeout(600)
 def test_a_session_that_is_stopped_while_a_batch_waits_fails_the_stream(numbers: Numbers, tmp_path: Path) -> None:
     numbers.add(1)

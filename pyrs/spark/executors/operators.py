@@ -20,7 +20,7 @@ from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session, unless_stopped
 from pyrs.stream.stream import Single, Stream
 
 _ROWS = 10_000
@@ -321,7 +321,7 @@ class _DeliveriesRun(JobRun[int]):
             count = _counted(self._mapped.alias("pyrs"))
         except Exception as error:
             if self._live:  # otherwise the cancel itself is the likely cause
-                self.post(self._fail, error)
+                self.post(self._fail, unless_stopped(self._mapped.sparkSession, error))
         else:
             self.post(self._job_done, count)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -9,10 +10,12 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyrs import schedulers
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_natural
+from pyrs.errors import JvmUnavailable
 from pyrs.publishers.creating import Emitter, created
 from pyrs.spark.sessions import check_pyspark, checked_session, in_background, is_stopped
 from pyrs.stream.stream import Stream
 
+_CHECK_SECONDS = 1.0
 _BOUNDED = (Overflow.DROP_OLDEST, Overflow.DROP_LATEST, Overflow.LATEST, Overflow.ERROR)
 
 
@@ -26,9 +29,9 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
     ``QueryTerminatedEvent`` of ``pyspark.sql.streaming.listener``.
 
     Hot: each Subscriber has its own listener, and receives the events between its subscription and its cancel. The
-    stream never completes. Spark's listener bus is never blocked: events wait for demand in a buffer. When the buffer
-    is full, ``overflow`` selects the event to drop, which goes to the hook for dropped elements. A thread of the
-    default scheduler signals the Subscriber.
+    stream never completes; it fails with ``JvmUnavailable`` when the session is stopped. Spark's listener bus is never
+    blocked: events wait for demand in a buffer. When the buffer is full, ``overflow`` selects the event to drop, which
+    goes to the hook for dropped elements. A thread of the default scheduler signals the Subscriber.
 
     Args:
         spark: the session.
@@ -52,13 +55,20 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
     def listen(emitter: Emitter[Any]) -> None:
         listener = _Listener(emitter)
         spark.streams.addListener(listener)
-        emitter.on_cancel(lambda: in_background(lambda: _remove(spark, listener)))
+        ended = Event()
+        emitter.on_cancel(ended.set)
+        in_background(lambda: _watch(spark, listener, emitter, ended))
 
     # One event is prefetched by the signalling thread; all others stay in the buffer of the overflow strategy.
     return created(listen, "events(spark", strategy, capacity).publish_on(schedulers.default(), prefetch=1)
 
 
-def _remove(spark: Any, listener: Any) -> None:
+def _watch(spark: Any, listener: Any, emitter: Emitter[Any], ended: Event) -> None:
+    """Fail the stream when the session is stopped, which Spark does not report; remove the listener at its end."""
+    while not ended.wait(_CHECK_SECONDS):
+        if is_stopped(spark):
+            emitter.error(JvmUnavailable("the SparkSession was stopped"))
+            return
     if not is_stopped(spark):
         spark.streams.removeListener(listener)
 

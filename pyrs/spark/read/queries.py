@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyrs._core.coordinator import Coordinator
 from pyrs.api import Subscriber
-from pyrs.errors import JvmUnavailable, PyrsError
+from pyrs.errors import PyrsError
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.execution import keep_from_log
 from pyrs.spark.schema.arrow import opened
@@ -24,6 +24,7 @@ from pyrs.spark.sessions import (
     in_background,
     inherited,
     is_stopped,
+    unless_stopped,
 )
 from pyrs.stream.stream import Stream
 
@@ -251,7 +252,8 @@ class _QueryRun(Coordinator[Batch]):
         super().__init__(subscriber, operator, drain_executor())
         self._arguments: _Query = operator.arguments
         self._changed = Condition()
-        self._start: Callable[[], object] | None = inherited(checked_session(self._arguments.spark), self._run_query)
+        self._inherit = inherited(checked_session(self._arguments.spark), lambda: None)
+        self._started = False
         self._query: Any = None
         self._offered: Batch | None = None
         self._acknowledged = -1  # the number of the last batch that was acknowledged explicitly
@@ -268,9 +270,9 @@ class _QueryRun(Coordinator[Batch]):
     def _advance(self) -> None:
         if not self._demand():
             return
-        start, self._start = self._start, None
-        if start is not None:
-            in_background(start)
+        if not self._started:
+            self._started = True
+            in_background(self._run_query)
         offered = self._offered
         if offered is not None:
             self._emit(offered)
@@ -280,6 +282,7 @@ class _QueryRun(Coordinator[Batch]):
     def _run_query(self) -> None:
         """Start the query, and wait until it terminates. On a background thread."""
         try:
+            self._inherit()
             query = self._arguments.writer().foreachBatch(self._take).start()
             with self._changed:
                 self._query = query
@@ -296,14 +299,10 @@ class _QueryRun(Coordinator[Batch]):
         else:
             self.post(self._end_with)
 
-    def _explained(self, error: Exception) -> Exception:
-        try:
-            checked_session(self._arguments.spark)
-        except JvmUnavailable as unavailable:
-            unavailable.__cause__ = error
-            return unavailable
-        error.__cause__ = error.__cause__ or self._reason
-        return error
+    def _explained(self, error: Exception) -> BaseException:
+        explained = unless_stopped(self._arguments.spark, error)
+        explained.__cause__ = explained.__cause__ or self._reason
+        return explained
 
     def _take(self, df: Any, batch_id: int) -> None:
         """Offer a batch, and return when it was acknowledged. On the query's thread.

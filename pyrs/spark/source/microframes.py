@@ -19,7 +19,7 @@ from pyrs.errors import JvmUnavailable
 from pyrs.schedulers.timer import waking_timer
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_session
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_session, unless_stopped
 from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class _MicroFramesRun(JobRun[int]):
             bound(partial(frames.fn, frame), self._context)()
         except BaseException as error:
             if self._live:  # otherwise the cancel itself is the likely cause
-                self.post(self._frame_failed, error)
+                self.post(self._frame_failed, unless_stopped(self._frames.spark, error))
         else:
             self.post(self._frame_done)
 
