@@ -1,4 +1,4 @@
-"""Process a sensor that ignores demand, a minute of it in virtual time.
+"""Process the readings of a sensor that ignores demand, for a minute of virtual time.
 
 Run it: python examples/sensor_feed.py
 """

@@ -1,4 +1,4 @@
-"""Batches, handles and Arrow."""
+"""The decoder of values: batches, handles, Arrow batches and malformed input."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_batch_of_objects_and_one_other_value_decodes(odd: object, place: int) -
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_null_is_no_element_and_keeps_the_elements_before_it(place: int) -> None:
+def test_null_element_is_an_error_after_the_elements_before_it(place: int) -> None:
     elements: list[object] = [-64, "two"]  # -64 contains the byte of a null
     elements.insert(place, None)
     before, error = ValueDecoder(Recorder()).decode_batch(msgpack.packb(elements))

@@ -266,7 +266,7 @@ def test_pending_error_is_dropped_on_cancel(dropped: Any) -> None:
 @pytest.mark.parametrize("error", [None, OSError("planned")])
 def test_termination_costs_linear_time_in_the_number_of_groups(error: OSError | None) -> None:
     def calls(groups: int) -> int:
-        """Count the calls and generator steps that the terminal signal of this many groups costs."""
+        """Count the calls and generator steps that termination takes with this number of groups."""
         source: TestPublisher[int] = TestPublisher()
         readers: list[TestSubscriber[Any]] = []
         source.stream().group_by(lambda n: n, prefetch=groups, max_groups=groups).subscribe(
