@@ -84,13 +84,13 @@ SUITES = (
         "tests/gateways",
         short_lived_jvms=True,
     ),
-    pytest("py4j", "tests/spark_driver", "tests/shutdown", "tests/interop", "tests/values_e2e", "tests/campaigns"),
     Suite(
         "systems",
         [sys.executable, "-m", "tests.interop.systems", "--no-server", "--representative"],
         REPORTS / "systems",
         short_lived_jvms=True,
     ),
+    pytest("py4j", "tests/spark_driver", "tests/shutdown", "tests/interop", "tests/values_e2e", "tests/campaigns"),
     pytest(
         "jpype",
         *WITHOUT_FAULTHANDLER,
