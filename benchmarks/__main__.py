@@ -22,7 +22,7 @@ from benchmarks.report import machine, read_json, table, write_json
 from benchmarks.rows import ROWS, Row
 
 _REPETITIONS = 5
-_QUICK_REPETITIONS = 3
+_QUICK_REPETITIONS = 7
 _QUICK_SCALE = 0.2
 _TABLE_SECONDS = 1800
 
@@ -213,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, dest="table", metavar="{all,core,bridge,spark,guard}")
     every = commands.add_parser("all", help="every table, each in a process of its own")
     every.add_argument("--check", action="store_true", help="exit 1 if a budget is missed")
-    every.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
+    every.add_argument("--quick", action="store_true", help="fewer elements, seven repetitions")
     every.add_argument("--publish", action="store_true", help="write the figures and plots of the documentation")
     commands.add_parser("guard", help="eight rows; exit 1 if one is 25 %% slower than its published figure")
     for name, words, rows in (
@@ -231,7 +231,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_table(command: argparse.ArgumentParser, rows: Sequence[str]) -> argparse.ArgumentParser:
     command.add_argument("--check", action="store_true", help="exit 1 if a budget is missed")
     command.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
-    command.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
+    command.add_argument("--quick", action="store_true", help="fewer elements, seven repetitions")
     command.add_argument("--only", action="append", choices=rows, metavar="ROW", help=f"one of {', '.join(rows)}")
     return command
 

@@ -23,6 +23,8 @@ class Verdict:
         of_limit: our time as a multiple of the limit's (plain iterators' for the core), if the row has one.
         note: additional information.
         times: microseconds per element of each contender of the row; empty where the row measures something else.
+        fastest_of_limit: ``of_limit`` for the fastest repetition of each. Other processes only add time to a
+            repetition, so it varies less.
     """
 
     row: str
@@ -34,6 +36,7 @@ class Verdict:
     of_limit: float | None = None
     note: str = ""
     times: Mapping[str, float] = field(default_factory=dict)
+    fastest_of_limit: float | None = None
 
 
 class Budget(Protocol):
@@ -133,6 +136,7 @@ def _verdict(
         None if limit is None else ours.time / limit.time,
         f"repetitions within {ours.spread:.2f} x",
         {name: measurement.time for name, measurement in measured.items()},
+        None if limit is None else min(ours.repetitions) / min(limit.repetitions),
     )
 
 

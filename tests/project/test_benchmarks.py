@@ -32,7 +32,9 @@ def test_guard_reports_a_row_without_a_published_figure() -> None:
 
 
 def test_guard_measures_eight_rows_three_times() -> None:
-    measured = guard.ratios(lambda table, rows: [Verdict(row, "", "", "", "", True, 1.5) for row in rows])
+    measured = guard.ratios(
+        lambda table, rows: [Verdict(row, "", "", "", "", True, fastest_of_limit=1.5) for row in rows]
+    )
     assert len(measured) == 8
     assert guard.medians(measured) == dict.fromkeys(measured, 1.5)
 
