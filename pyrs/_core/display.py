@@ -20,7 +20,7 @@ def short(value: object) -> str:
 
 
 def clipped(text: str, most: int = 160) -> str:
-    """Return the text; a long one without its middle."""
+    """Return the text, without its middle if it is longer than ``most`` characters."""
     return text if len(text) <= most else f"{text[: most * 2 // 3]}...{text[-most // 4 :]}"
 
 

@@ -73,7 +73,9 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                     if inbox.error is not None:
                         raise_again(inbox.error)
                     return
-                await waker.wait(inbox.is_ready)  # keeps turn: without an actual wait no other task has run
+                await waker.wait(
+                    inbox.is_ready
+                )  # turn is not reset: if the wait returns at once, no other task has run
                 continue
             yield arrived.popleft()
             inbox.taken()  # after the yield: the element has been consumed when the next one is requested

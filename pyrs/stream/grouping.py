@@ -55,7 +55,7 @@ class Grouping(Family[T_co]):
             buffer(seconds=...)
             --------[1,2]----[3]---|
 
-        When upstream completes, the incomplete list is emitted; when it fails, on demand before the error.
+        When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal signal.
 
         By count, demand for ``n`` lists requests ``n * count`` elements. With ``skip``, a list starts every ``skip``
         elements: lists overlap if ``skip`` is less than ``count`` (the last lists are then shorter), and elements
@@ -68,8 +68,8 @@ class Grouping(Family[T_co]):
 
         Args:
             count: the number of elements per list.
-            skip: the number of elements between the starts of two lists; None for ``count``. Excludes ``seconds``.
-            seconds: the time a list is filled, from its first element: a number or a timedelta.
+            skip: the number of elements between the starts of two lists; None for ``count``. Not with ``seconds``.
+            seconds: the maximum time from the first element of a list until the list is due: a number or a timedelta.
             prefetch: by time, the maximum number of elements requested ahead; never more than ``count``.
             scheduler: the scheduler whose clock measures ``seconds``; see ``pyrs.schedulers``.
 
@@ -103,8 +103,8 @@ class Grouping(Family[T_co]):
             -----------[1,2,3]-----[4,5,6]|
 
         Forwards demand, and requests one more element for each that ends no list. **A list grows** until the predicate
-        is true. When upstream completes, the incomplete list is emitted; when it fails, on demand before the error. If
-        the predicate raises, the stream fails with that error.
+        is true. When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal
+        signal. If the predicate raises, the stream fails with that error.
 
         Args:
             predicate: called with each element.
@@ -130,8 +130,8 @@ class Grouping(Family[T_co]):
             -----------[1,2]---[3]-|
 
         Forwards demand, and requests one more element for each that ends no list. **A list grows** while the predicate
-        is true; no list is empty. When upstream completes, the incomplete list is emitted; when it fails, on demand
-        before the error. If the predicate raises, the stream fails with that error.
+        is true; no list is empty. When upstream completes or fails, the incomplete list is emitted, on demand, before
+        the terminal signal. If the predicate raises, the stream fails with that error.
 
         Raises:
             TypeError: ``predicate`` is not callable.
@@ -151,8 +151,8 @@ class Grouping(Family[T_co]):
             -----------[1,1]---[2,2]-[1]|
 
         Forwards demand, and requests one more element for each that ends no list. **A list grows** until the key
-        changes. When upstream completes, the incomplete list is emitted; when it fails, on demand before the error. If
-        the function raises, the stream fails with that error.
+        changes. When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal
+        signal. If ``key`` raises, the stream fails with that error.
 
         Args:
             key: returns the value to compare; None for the element.
@@ -370,8 +370,8 @@ class Grouping(Family[T_co]):
 
         Like ``buffer_when``, but a window is emitted when it opens, and its elements when they arrive. Windows may
         overlap. Elements outside of a window are dropped and not reported. Requests one opening for each demanded
-        window. Requests ``prefetch`` elements of this stream, minus those that the open window with the most unread
-        elements holds, and replenishes at 75 %: **an open window that is not consumed blocks the others**. A cancelled
+        window. Requests ``prefetch`` elements of this stream, minus the unread elements of the open window that has the
+        most, and replenishes at 75 %: **an open window that is not consumed blocks the others**. A cancelled
         window drops its elements and cancels the stream that would close it. Windows accept one Subscriber.
 
         When this stream completes, the open windows complete. The stream also completes when ``openings`` has completed

@@ -1,7 +1,7 @@
 """A connection between one Python thread and one thread of the JVM.
 
-A call that waits for its result executes the calls that arrive in the meantime on the same thread. So the official TCK
-observes the threads, the nesting and the exceptions of the Python code unchanged.
+While a call waits for its result, its thread executes the calls that arrive. Therefore the official TCK observes the
+threads, the nesting and the exceptions of the Python code unchanged.
 """
 
 from __future__ import annotations

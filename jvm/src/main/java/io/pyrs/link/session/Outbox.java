@@ -124,7 +124,7 @@ public final class Outbox {
         return open && !closed && (!control.isEmpty() || !ready.isEmpty());
     }
 
-    /** Returns whether the next frame should wait for more elements of its source. No control frame waits. */
+    /** Returns whether the next frame should wait for more elements of its source. A control frame never waits. */
     public boolean isFilling() {
         Source next = control.isEmpty() ? ready.peek() : null;
         return next != null && next.isFilling();

@@ -15,7 +15,7 @@ final class ReactorContexts {
     /** The largest total length of the entries, since SUBSCRIBE is never fragmented. */
     private static final int MAX_LENGTH = 8_192;
 
-    /** CoreSubscriber, for a class that implements it. Cached, since to look for a missing class is slow. */
+    /** CoreSubscriber, for a class that implements it. Cached, since looking for a missing class is slow. */
     private static final ClassValue<Optional<Class<?>>> REACTOR = new ClassValue<>() {
         @Override
         protected Optional<Class<?>> computeValue(Class<?> type) {
