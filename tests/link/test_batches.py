@@ -78,6 +78,27 @@ class TestBatchesOfPulledSource:
         assert self.elements(frames) == [bytes([n]) * 30_000 for n in range(200)]
         assert max(len(each.body) for each in frames) < 2 * MAX_BODY
 
+    def test_small_elements_before_large_ones_are_not_joined_with_all_that_follow(self) -> None:
+        """The time of the writer would be quadratic in the number of buffered elements."""
+        sliced: list[int] = []
+
+        class Slices(list[Any]):
+            def __getitem__(self, key: Any) -> Any:
+                part = super().__getitem__(key)
+                if isinstance(key, slice):
+                    sliced.append(len(part))
+                return part
+
+        batches = Batches(PlainEncoder())
+        batches._encoded = Slices()
+        for number in range(1_000):
+            batches.add(bytes(MAX_BODY) if number % 2 else number)
+        taken = 0
+        while (batch := batches.take()) is not None:
+            taken += batch.size
+        assert taken == 1_000
+        assert sum(sliced) < 3_000
+
     def test_the_writer_may_take_at_every_line_of_fill(self) -> None:
         functions = [each for each in vars(Batches).values() if callable(each) and hasattr(each, "__code__")]
 

@@ -46,11 +46,12 @@ class Batches:
     produced before it stalled can be written while it stalls.
     """
 
-    __slots__ = ("_carries", "_encoded", "_encoder", "_stop")
+    __slots__ = ("_carries", "_encoded", "_encoder", "_most", "_stop")
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._encoded: list[bytes | Buffers] = []
+        self._most = MAX_ELEMENTS  # of the next batch
         self._carries = False
         self._stop = False
 
@@ -120,7 +121,7 @@ class Batches:
         if not self._encoded:
             return None
         # For large elements only as many as one frame may hold are sliced.
-        encoded = self._encoded[: min(MAX_ELEMENTS, MAX_BODY // len(self._encoded[0]) + 1)]
+        encoded = self._encoded[: min(self._most, MAX_BODY // len(self._encoded[0]) + 1)]
         try:
             elements = b"".join(encoded)  # type: ignore[arg-type]  # Buffers raise the TypeError
             parts: list[bytes] = encoded  # type: ignore[assignment]
@@ -138,8 +139,13 @@ class Batches:
             while size < MAX_BODY and size + len(parts[kept]) + _HEADER_SIZE <= MAX_MESSAGE:
                 size += len(parts[kept])
                 kept += 1
-            del parts[kept:]
-            elements = b"".join(parts)
+            if kept < len(parts):
+                # Large elements follow small ones. Joining as many again for each frame would take quadratic time.
+                self._most = kept
+                del parts[kept:]
+                elements = b"".join(parts)
+        elif self._most < MAX_ELEMENTS:
+            self._most = min(2 * self._most, MAX_ELEMENTS)
         del self._encoded[: len(parts)]
         return OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
 
