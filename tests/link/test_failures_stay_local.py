@@ -473,6 +473,25 @@ def test_a_subscriber_of_an_ended_link_cancels_its_subscription(session: LinkSes
     assert subscription.cancelled == 1
 
 
+def test_an_object_that_came_home_before_the_end_of_the_link_is_delivered(session: LinkSession) -> None:
+    """A Subscriber receives the requested elements that arrived, then the error of the link."""
+    exported = object()
+    handle = session.handles.own(exported, 0)
+    home = b"\x91" + msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, handle)))
+
+    def first(subscriber: TestSubscriber[Any], element: object) -> None:
+        if element == "first":
+            session.receive(Frame(FrameType.NEXT_HOME, 1, home))
+            session.lost(LinkClosed("closed"))
+
+    recorder: TestSubscriber[Any] = TestSubscriber(10, on_element=first)
+    session.subscribe(7, recorder)
+    session.receive(Frame(FrameType.NEXT, 1, b"\x91\xa5first"))
+    assert recorder.elements == ["first", exported]
+    assert isinstance(recorder.await_error(), LinkClosed)
+    assert len(session.handles) == 0
+
+
 class LooksUp(TestSubscriber[Any]):
     """Has a ``__getattr__`` that raises another error than AttributeError, like a class over a dict."""
 

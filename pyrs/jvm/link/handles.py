@@ -27,7 +27,7 @@ class MissingHandle(ProtocolError, LookupError):
 class Owned:
     """An object of this side, and how often its handle was sent."""
 
-    __slots__ = ("claimed", "count", "handle", "kind", "site", "target")
+    __slots__ = ("claimed", "count", "handle", "kind", "pins", "site", "target")
 
     def __init__(self, handle: int, target: object, kind: int) -> None:
         self.handle = handle
@@ -35,6 +35,7 @@ class Owned:
         self.kind = kind
         self.site: Site | None = None
         self.count = 0
+        self.pins = 0  # included in ``count``
         self.claimed = False
 
 
@@ -109,16 +110,23 @@ class Handles:
     def pin(self, handles: list[int]) -> None:
         """Hold objects that return in a batch until ``unpin``, when it is decoded.
 
-        The drain loop of the stream decodes the batch later, and the RELEASE of the handles may be the next frame.
+        The drain loop of the stream decodes the batch later. The RELEASE of the handles may be the next frame, and the
+        link may end before.
         """
         with self._lock:
             for handle in handles:
                 owned = self._by_handle.get(handle)
                 if owned is not None:
                     owned.count += 1
+                    owned.pins += 1
 
     def unpin(self, handles: list[int]) -> list[object]:
         """End a ``pin``. Return the objects without a reference, as ``released`` does."""
+        with self._lock:
+            for handle in handles:
+                owned = self._by_handle.get(handle)
+                if owned is not None:
+                    owned.pins -= 1
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
@@ -180,11 +188,21 @@ class Handles:
         return len(self._by_handle)
 
     def clear(self) -> list[object]:
-        """Clear the table. Return the objects, to be dropped where user code may run."""
+        """Clear the table at the end of the link, except for pinned objects.
+
+        Returns:
+            The removed objects, to be dropped where user code may run.
+        """
         with self._lock:
-            by_handle, self._by_handle, self._by_identity = self._by_handle, {}, {}
+            before = self._by_handle.values()
+            pinned = [owned for owned in before if owned.pins > 0]
+            removed = [owned.target for owned in before if owned.pins <= 0]
+            for owned in pinned:
+                owned.count = owned.pins
+            self._by_handle = {owned.handle: owned for owned in pinned}
+            self._by_identity = {id(owned.target): owned for owned in pinned}
         self._given_back.clear()
-        return [owned.target for owned in by_handle.values()]
+        return removed
 
 
 def _may_be_subscriber(target: object) -> bool:

@@ -17,6 +17,9 @@ final class ExportTable {
         private Owned nextByHandle;
         private Owned nextByIdentity;
         long count;
+        /** How many received batches hold it; included in {@link #count}. */
+        long pins;
+
         boolean claimed;
         IntegerBoxing boxes;
 
@@ -138,9 +141,22 @@ final class ExportTable {
         return size;
     }
 
+    /** Removes all entries that no received batch holds. */
     void clear() {
+        Owned[] before = byHandle;
         byHandle = new Owned[SMALLEST];
         byIdentity = new Owned[SMALLEST];
         size = 0;
+        for (Owned each : before) {
+            while (each != null) {
+                Owned next = each.nextByHandle;
+                if (each.pins > 0) {
+                    each.count = each.pins;
+                    link(each);
+                    size++;
+                }
+                each = next;
+            }
+        }
     }
 }

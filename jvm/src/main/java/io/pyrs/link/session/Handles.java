@@ -150,14 +150,33 @@ public final class Handles implements References {
         return new IllegalStateException("handle " + handle + " is not there: it was never sent, or it was released");
     }
 
-    /** Keeps local objects in a received batch until it is decoded, since a RELEASE may be processed before. */
+    /**
+     * Keeps local objects in a received batch until it is decoded, since a RELEASE may be processed or the link may end
+     * before.
+     */
     synchronized void pin(long[] handles) {
         for (long handle : handles) {
             Owned owned = table.find(handle);
             if (owned != null) {
                 owned.count++;
+                owned.pins++;
             }
         }
+    }
+
+    /** Ends a {@link #pin}. */
+    void unpin(long[] handles) {
+        for (long handle : handles) {
+            SharedBatch.closeIfBatch(subtractPin(handle));
+        }
+    }
+
+    private synchronized Object subtractPin(long handle) {
+        Owned owned = table.find(handle);
+        if (owned != null) {
+            owned.pins--;
+        }
+        return subtract(handle, 1);
     }
 
     /** Returns the Subscriber of a handle for its only subscription (rules 2.5, 2.12), or null for a later call. */
@@ -306,7 +325,7 @@ public final class Handles implements References {
         return held.size();
     }
 
-    /** Clears the tables at the end of the link. */
+    /** Clears the tables at the end of the link, except for pinned objects. */
     void close() {
         clear().forEach(SharedBatch::close);
     }

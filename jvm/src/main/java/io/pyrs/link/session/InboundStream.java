@@ -393,9 +393,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     }
 
     private void unpin() {
-        for (long handle : pins) {
-            session.handles().receiveRelease(handle, 1);
-        }
+        session.handles().unpin(pins);
         pins = NO_PINS;
     }
 

@@ -8,10 +8,13 @@ import io.pyrs.PeerReference;
 import io.pyrs.link.protocol.FrameDecoder;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
@@ -57,5 +60,50 @@ public class SessionEndTest {
         endAndReceive(FrameType.ON_SUBSCRIBE, subscriber);
         assertEquals(List.copyOf(subscriber.signals), List.of(List.of("on_subscribe"), List.of("on_error", "closed")));
         assertEquals(session.streamsLive(), 0);
+    }
+
+    private void receive(FrameType type, byte[] body) {
+        byte[] bytes = Frames.frame(type, 2, body);
+        new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length).forEach(session::receive);
+    }
+
+    @Test
+    public void objectThatCameHomeBeforeTheEndIsDelivered() {
+        Object exported = new Object();
+        byte[] home = ByteBuffer.allocate(13)
+                .put(new byte[] {(byte) 0x91, (byte) 0xc7, 9, 17, 0})
+                .putLong(session.own(exported))
+                .array();
+        List<Object> signals = new ArrayList<>();
+        Subscriber<Object> subscriber = new Subscriber<>() {
+            @Override
+            public void onSubscribe(Subscription subscription) {
+                subscription.request(10);
+            }
+
+            @Override
+            public void onNext(Object element) {
+                signals.add(element);
+                if (element.equals(1L)) {
+                    receive(FrameType.NEXT_HOME, home);
+                    session.lost(new LinkClosedException("closed"));
+                }
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                signals.add(error.getMessage());
+            }
+
+            @Override
+            public void onComplete() {
+                signals.add("complete");
+            }
+        };
+        session.subscribe(
+                new PeerReference(session.handles(), ObjectKind.PUBLISHER, 7), subscriber, StreamOptions.DEFAULT);
+        receive(FrameType.NEXT, new byte[] {(byte) 0x91, 1});
+        assertEquals(signals, List.of(1L, exported, "closed"));
+        assertEquals(session.handles().ownedCount(), 0);
     }
 }
