@@ -20,7 +20,7 @@ from pyrs import jvm
 from pyrs.errors import ConversionError, JavaError, LinkBroken, LinkClosed
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import LIBRARIES
-from tests.waiting import DEADLINE, collected, recording
+from tests.waiting import DEADLINE, collected, eventually, recording
 
 ROWS = 1_000
 SCENARIOS: dict[str, Callable[[], None]] = {}
@@ -207,6 +207,46 @@ def broken_link() -> None:
     release_after(end)
 
 
+def end_while_batches_wait(end: Callable[[jvm.Bridge], object], expected: type[BaseException]) -> None:
+    """End the link while ``on_next`` blocks. The JVM releases the batches that wait to be decoded."""
+    with source() as made:
+        root = made.root()
+        size = made.allocated
+        entered, leave = threading.Event(), threading.Event()
+
+        def blocks(subscriber: TestSubscriber[Any], batch: Any) -> None:
+            entered.set()
+            leave.wait(DEADLINE)
+
+        recorder: TestSubscriber[Any] = TestSubscriber(None, on_element=blocks, timeout=DEADLINE)
+        sink = jpype.JClass("reactor.core.publisher.Sinks").many().unicast().onBackpressureBuffer()
+        made.bridge.from_jvm(sink.asFlux(), convert="shared").subscribe(recorder)
+        sink.tryEmitNext(root)
+        assert entered.wait(DEADLINE)
+        session = made.bridge._session
+        sink.tryEmitNext(root)
+        eventually(lambda: [each.received for each in list(session.streams.values())] == [2])
+        end(made.bridge)
+        eventually(lambda: not session.open and made.bridge._control.stats()["handles_owned"] == 0)
+        leave.set()
+        error = recorder.await_error()
+        assert type(error) is expected, repr(error)
+        recorder.elements.clear()
+        del recorder
+        made.released(size)
+        root.close()
+
+
+@scenario
+def close_while_batches_wait() -> None:
+    end_while_batches_wait(lambda bridge: bridge.close(0.0), LinkClosed)
+
+
+@scenario
+def link_that_breaks_while_batches_wait() -> None:
+    end_while_batches_wait(lambda bridge: bridge._connection._shut(), LinkBroken)
+
+
 @scenario
 def element_that_fails_after_a_batch() -> None:
     with source() as made:
@@ -219,6 +259,77 @@ def element_that_fails_after_a_batch() -> None:
         recorder.await_error(JavaError)
         root.close()
         made.released()
+
+
+@jpype.JImplements("org.apache.arrow.memory.AllocationListener", deferred=True)
+class ThrowingListener:
+    """Throws when memory is released, once it is armed."""
+
+    def __init__(self) -> None:
+        self.armed = threading.Event()
+        self.thrown = threading.Event()
+
+    @jpype.JOverride
+    def onPreAllocation(self, size: int) -> None:
+        pass
+
+    @jpype.JOverride
+    def onAllocation(self, size: int) -> None:
+        pass
+
+    @jpype.JOverride
+    def onRelease(self, size: int) -> None:
+        if self.armed.is_set():
+            self.thrown.set()
+            raise jpype.JClass("java.lang.IllegalStateException")("a broken listener")
+
+    @jpype.JOverride
+    def onFailedAllocation(self, size: int, outcome: Any) -> bool:
+        return False
+
+    @jpype.JOverride
+    def onChildAdded(self, parent: Any, child: Any) -> None:
+        pass
+
+    @jpype.JOverride
+    def onChildRemoved(self, parent: Any, child: Any) -> None:
+        pass
+
+
+@scenario
+def listener_that_throws_ends_no_link() -> None:
+    made, listener = Source(), ThrowingListener()
+    made.allocator = jpype.JClass("org.apache.arrow.memory.RootAllocator")(listener, 1 << 32)
+    root, recorder = made.root(), recording(3)
+    made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
+    recorder.await_count(3)
+    listener.armed.set()
+    recorder.cancel()
+    recorder.elements.clear()
+    collected(listener.thrown.is_set)
+    assert made.bridge.from_jvm(made.flux.range(0, 3)).collect(timeout=DEADLINE) == [0, 1, 2]
+    assert made.bridge.close(DEADLINE)
+    eventually(lambda: made.bridge._control.stats()["threads"] == 0, "threads of the link are left in the JVM")
+    listener.armed.clear()
+
+
+@scenario
+def dictionary_vectors_are_refused() -> None:
+    with source() as made:
+        text = jpype.JClass("org.apache.arrow.vector.VarCharVector")("text", made.allocator)
+        text.allocateNew(1)
+        text.setSafe(0, jpype.JArray(jpype.JByte)(b"a"))
+        text.setValueCount(1)
+        encoding = jpype.JClass("org.apache.arrow.vector.types.pojo.DictionaryEncoding")(1, False, None)
+        dictionary = jpype.JClass("org.apache.arrow.vector.dictionary.Dictionary")(text, encoding)
+        encoder = jpype.JClass("org.apache.arrow.vector.dictionary.DictionaryEncoder")
+        root = jpype.JClass("org.apache.arrow.vector.VectorSchemaRoot").of(encoder.encode(text, dictionary))
+        for convert in (None, "shared"):
+            recorder = recording(1)
+            made.bridge.from_jvm(made.flux.just(root), convert=convert).subscribe(recorder)
+            assert "decode them first" in str(recorder.await_error(JavaError))
+        root.close()
+        text.close()
 
 
 @scenario

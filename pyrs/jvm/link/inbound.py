@@ -19,7 +19,7 @@ from pyrs._core.observation import CountingSubscription
 from pyrs._core.sites import Site
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber
-from pyrs.errors import DemandExceeded, SpecViolation
+from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed, SpecViolation
 from pyrs.jvm.link.frames import Body, batch_size, request
 from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.window import Window
@@ -377,9 +377,11 @@ class InboundStream(DrainLoop, CountingSubscription):
         return window.delivered - before
 
     def _next_batch(self, body: Body) -> None:
-        error: Exception | None
+        error: BaseException | None
         try:
             self._current, error = self._decode(body)
+        except (LinkBroken, LinkClosed) as ended:
+            self._current, error = [], self._lost or ended
         except Exception as unreadable:
             self._current, error = [], unreadable
         if type(body) is Returning:

@@ -280,7 +280,7 @@ class Session(StreamHost):
     def _read_error(self, body: Body) -> BaseException:
         try:
             return self.codec.decode_error(body)
-        except ConversionError as unreadable:
+        except (ConversionError, LinkBroken, LinkClosed) as unreadable:
             return unreadable  # the stream ends with an error in any case
         except Exception as error:
             raise ProtocolError(f"malformed ERROR: {error}") from error
@@ -293,7 +293,7 @@ class Session(StreamHost):
         """
         try:
             entries, unreadable = self.codec.decode_entries(body)
-        except ConversionError as error:
+        except (ConversionError, LinkBroken, LinkClosed) as error:
             return [], error
         except Exception as error:
             raise ProtocolError(f"malformed {name}: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from pyrs.errors import ConversionError, NullSignal, ProtocolError
+from pyrs.errors import ConversionError, LinkBroken, LinkClosed, NullSignal, ProtocolError
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
@@ -113,6 +113,7 @@ class ValueDecoder:
         Null is an error, because it is not an element (rule 2.13).
 
         Raises:
+            LinkBroken, LinkClosed: The link has ended, and an object in the batch is released.
             ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
@@ -165,7 +166,7 @@ class ValueDecoder:
             body = bytes(body)
         try:
             value = self._unpack(body)
-        except (ProtocolError, KeyboardInterrupt):
+        except (ProtocolError, LinkBroken, LinkClosed, KeyboardInterrupt):
             self._failed.clear()
             raise
         except BaseException as error:

@@ -16,7 +16,7 @@ public final class Log {
 
     /** Logs an event without an error. */
     public static void warning(String message) {
-        LOGGER.log(Level.WARNING, message);
+        log(Level.WARNING, message);
     }
 
     /** Logs a detail for debugging. */
@@ -29,7 +29,16 @@ public final class Log {
         try {
             LOGGER.log(level, message, error);
         } catch (Throwable broken) {
-            LOGGER.log(level, message + " (" + error.getClass().getName() + ", which cannot be printed)");
+            log(level, message + " (" + error.getClass().getName() + ", which cannot be printed)");
+        }
+    }
+
+    /** Logs without throwing: a handler of the application may throw, and a stream that logs must still end. */
+    private static void log(Level level, String message) {
+        try {
+            LOGGER.log(level, message);
+        } catch (Throwable broken) {
+            // A broken handler cannot report its own error.
         }
     }
 }

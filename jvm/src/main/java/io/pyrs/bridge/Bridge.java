@@ -115,7 +115,12 @@ public final class Bridge {
 
     /** Moves a shared record batch to an ArrowArray and an ArrowSchema of the C Data Interface. */
     public void moveBatch(long handle, long arrayAddress, long schemaAddress) {
-        session().handles().moveBatch(handle, arrayAddress, schemaAddress);
+        try {
+            session().handles().moveBatch(handle, arrayAddress, schemaAddress);
+        } catch (IllegalStateException released) {
+            session().ensureOpen(); // the end of the link releases all batches
+            throw released;
+        }
     }
 
     /** Returns the Java object of a handle. */

@@ -31,8 +31,7 @@ final class ArrowRootWriter {
                     writeBatch.invoke(stream);
                     end.invoke(stream);
                 } catch (InvocationTargetException e) {
-                    throw new ConversionException(
-                            "a " + root.getName() + " cannot be converted: " + e.getCause(), e.getCause());
+                    throw failure(root, "converted", e.getCause());
                 } catch (ReflectiveOperationException e) {
                     throw new IOException(e);
                 }
@@ -41,5 +40,14 @@ final class ArrowRootWriter {
         } catch (ReflectiveOperationException e) {
             return null;
         }
+    }
+
+    /** Returns the error of a root that Arrow rejects. */
+    static ConversionException failure(Class<?> root, String verb, Throwable cause) {
+        // Arrow looks a dictionary up in a provider, which is null, because a root has none.
+        String advice = cause instanceof NullPointerException
+                ? "; if it has dictionary-encoded vectors, decode them first, since it does not hold their dictionaries"
+                : "";
+        return new ConversionException("a " + root.getName() + " cannot be " + verb + ": " + cause + advice, cause);
     }
 }

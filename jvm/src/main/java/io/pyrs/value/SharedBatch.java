@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.Log;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.List;
@@ -53,7 +54,7 @@ public final class SharedBatch implements AutoCloseable {
                 batch = new SharedBatch(arrow, value);
             } catch (ReflectiveOperationException e) {
                 Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
-                throw new ConversionException("a " + root.getName() + " cannot be shared: " + cause, cause);
+                throw ArrowRootWriter.failure(root, "shared", cause);
             }
             try {
                 encoder.writeReference(batch, out);
@@ -143,17 +144,24 @@ public final class SharedBatch implements AutoCloseable {
             }
         }
 
-        /** Releases the content of the structs, unless it was moved, and frees the structs. */
+        /**
+         * Releases the content of the structs, unless it was moved, and frees the structs. An error is logged: it may
+         * come from a listener of the allocator, and the caller may be the reader of the link.
+         */
         void free(Object... structs) {
             for (Object struct : structs) {
                 if (struct != null) {
-                    try {
-                        release.invoke(struct);
-                        close.invoke(struct);
-                    } catch (ReflectiveOperationException e) {
-                        throw new IllegalStateException("a record batch cannot be released", e);
-                    }
+                    free(release, struct);
+                    free(close, struct);
                 }
+            }
+        }
+
+        private static void free(Method step, Object struct) {
+            try {
+                step.invoke(struct);
+            } catch (ReflectiveOperationException e) {
+                Log.warning("a record batch cannot be released", e);
             }
         }
     }

@@ -330,7 +330,14 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
 
     private void finish(Throwable error) {
         Subscriber<Object> subscriber = downstream;
-        end();
+        try {
+            end();
+        } finally { // an element that is dropped may throw an Error
+            signalEnd(subscriber, error);
+        }
+    }
+
+    private void signalEnd(Subscriber<Object> subscriber, Throwable error) {
         try {
             if (error == null) {
                 subscriber.onComplete();

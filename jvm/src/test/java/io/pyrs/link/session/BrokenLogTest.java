@@ -1,0 +1,73 @@
+package io.pyrs.link.session;
+
+import static org.testng.Assert.assertEquals;
+
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
+import io.pyrs.link.protocol.FrameDecoder;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import java.util.List;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import org.testng.annotations.Test;
+
+/** A handler of the application's log that throws. */
+public class BrokenLogTest {
+    private static final Logger LOGGER = Logger.getLogger("io.pyrs");
+
+    private static final class ThrowingHandler extends Handler {
+        private final Thread here = Thread.currentThread();
+
+        @Override
+        public void publish(LogRecord record) {
+            if (Thread.currentThread() == here) { // threads of another test may still log
+                throw new IllegalStateException("a broken handler");
+            }
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    }
+
+    private static final class ThrowingSubscriber implements Subscriber<Object> {
+        @Override
+        public void onSubscribe(Subscription subscription) {
+            subscription.request(1);
+        }
+
+        @Override
+        public void onNext(Object element) {
+            throw new IllegalStateException("a broken Subscriber");
+        }
+
+        @Override
+        public void onError(Throwable error) {}
+
+        @Override
+        public void onComplete() {}
+    }
+
+    @Test
+    public void streamOfSubscriberThatThrowsEndsAlthoughTheLogThrows() {
+        DirectSession direct = new DirectSession(16);
+        PeerReference publisher = direct.session.receipt(ObjectKind.PUBLISHER, 7);
+        direct.session.subscribe(publisher, new ThrowingSubscriber(), StreamOptions.DEFAULT);
+        byte[] batch = direct.session.codec().frame(FrameType.NEXT, direct.sent.peek().id, List.of(1));
+        Handler handler = new ThrowingHandler();
+        LOGGER.addHandler(handler);
+        try {
+            new FrameDecoder(Frames.MAX_LENGTH).feed(batch, 0, batch.length).forEach(direct.session::receive);
+        } finally {
+            LOGGER.removeHandler(handler);
+        }
+        assertEquals(direct.sent.peekLast().type, FrameType.CANCEL);
+        assertEquals(direct.session.streamsLive(), 0);
+    }
+}
