@@ -134,8 +134,10 @@ class Bridge:
     def _reopen(self) -> None:
         with self._reconnecting:
             if not self._session.open:
-                _log.info("%s opens a new link: %s", self.name, self._session.over)
+                over = self._session.over
                 self._open()
+                # Not before: a handler of the log may use the bridge, which would wait for the lock of this thread.
+                _log.info("%s has opened a new link: %s", self.name, over)
 
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import struct
@@ -114,6 +115,28 @@ def test_exit_of_the_peer_signals_link_broken_once_to_each_subscriber(peer: Peer
     assert isinstance(late.await_error(), (LinkBroken, LinkClosed))
 
 
+class RaisingHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise RuntimeError("a broken handler")
+
+
+def test_a_malformed_frame_ends_every_stream_although_the_log_raises(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # receives the error of the handler
+    connection, recorder = peer.connect(), recording(1)
+    connection.session.subscribe(export(peer, pyrs.never()), recorder)
+    logger, handler = logging.getLogger("pyrs.jvm"), RaisingHandler()
+    logger.addHandler(handler)
+    try:
+        peer.send(bytes(4))
+        recorder.await_error(LinkBroken)
+        connection._reader.join(DEADLINE)
+    finally:
+        logger.removeHandler(handler)
+    assert connection.close(DEADLINE)
+
+
 def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
     connection = peer.connect()
     cancelled = threading.Event()
@@ -206,6 +229,23 @@ def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
     assert isinstance(peer.error, AssertionError)
     with pytest.raises(VersionMismatch, match="version 9"):
         Peer(version=9).connect()
+
+
+class DisplacingPeer(Peer):
+    """Closes the first connections, as if too many others without the token followed them."""
+
+    def _serve(self) -> None:
+        for _ in range(3):
+            self.listener.accept()[0].close()
+        super()._serve()
+
+
+def test_a_connection_that_others_displace_is_dialled_again() -> None:
+    peer = DisplacingPeer()
+    connection, recorder = peer.connect(), recording(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, pyrs.range(3)), recorder)
+    assert recorder.await_complete() == [0, 1, 2]
+    assert connection.close(DEADLINE)
 
 
 def test_another_listener_on_the_port_does_not_get_a_link() -> None:
@@ -403,3 +443,42 @@ def test_a_forked_child_does_not_own_the_link(peer: Peer) -> None:
     connection.session.subscribe(export(peer, pyrs.range(10)), recorder)
     recorder.await_complete()
     connection.close()
+
+
+class Blocking(pyrs.Subscriber[Any]):
+    """Blocks in ``on_next`` until the end of the test; records its error without a lock."""
+
+    def __init__(self) -> None:
+        self.entered, self.leave = threading.Event(), threading.Event()
+        self.error: BaseException | None = None
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        self.subscription = subscription
+        subscription.request(1)
+
+    def on_next(self, element: Any, /) -> None:
+        self.entered.set()
+        self.leave.wait(DEADLINE)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.error = error
+
+    def on_complete(self) -> None:
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_request_in_a_forked_child_ends_the_stream_of_the_parent(peer: Peer) -> None:
+    connection, subscriber = peer.connect(), Blocking()
+    connection.session.subscribe(export(peer, pyrs.range(10)), subscriber)
+    assert subscriber.entered.wait(DEADLINE)  # a thread has the turn, and the child does not have this thread
+
+    def receives_the_error() -> bool:
+        subscriber.subscription.request(1)
+        return isinstance(subscriber.error, LinkBroken) and "forked" in str(subscriber.error)
+
+    assert status_of_a_child(receives_the_error) == 0
+    assert subscriber.error is None
+    subscriber.leave.set()
+    assert connection.close(DEADLINE)

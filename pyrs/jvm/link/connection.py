@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from pyrs._core.executor import DaemonExecutor
@@ -19,6 +19,7 @@ from pyrs.errors import LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, GoAway
 from pyrs.jvm.link.handshake import Dialler
+from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import MAX_UNSENT
 from pyrs.jvm.link.session import Session
@@ -30,6 +31,7 @@ _MAX_PENDING_RELEASES = LIMITS["release.pending"]
 _MAX_UNSENT_RELEASES = LIMITS["release.unsent"]
 _HANDSHAKE_SECONDS = LIMITS["handshake.dialler_ms"] / 1_000
 _GOAWAY_SECONDS = LIMITS["close.python_ms"] / 1_000
+_REDIAL_SECONDS = 0.01
 _CONFIRM_SECONDS = LIMITS["subscribed.timeout_ms"] / 1_000
 
 _live: weakref.WeakSet[LinkConnection] = weakref.WeakSet()
@@ -149,15 +151,22 @@ class LinkConnection:
                     outbox.write_released()
                 outbox.write_polled()
             except BaseException:
+                self._shut()  # before the log, whose handlers may raise
                 _log.exception("the link's writer failed")
-                self._shut()
             if not session.open and self._posted.empty():
                 return
 
     # Reading.
 
     def _read(self, early: list[Frame]) -> None:
-        why: PyrsError
+        why: PyrsError = self.session.broken("its reader failed")
+        try:
+            why = self._receive(early)
+        finally:  # a handler of the application's log may raise
+            self._finish(LinkClosed("the bridge was closed") if self._closing else why)
+
+    def _receive(self, early: list[Frame]) -> PyrsError:
+        """Process messages until the connection ends, and return the reason."""
         session = self.session
         try:
             for message in early:
@@ -172,24 +181,21 @@ class LinkConnection:
                     self._wake()
                     if session.handles.waiting > _MAX_UNSENT_RELEASES:
                         self._overflowed(f"{_MAX_UNSENT_RELEASES:,} handles", "release.unsent")
-            why = session.broken(self._goaway_text or "the JVM closed the connection or has ended")
+            return session.broken(self._goaway_text or "the JVM closed the connection or has ended")
         except ProtocolError as error:
-            why = session.broken(str(error))
             self._refuse(error)
+            return session.broken(str(error))
         except OSError as error:
-            why = session.broken(self._goaway_text or f"{error.strerror or error}")
+            return session.broken(self._goaway_text or f"{error.strerror or error}")
         except BaseException as error:
             _log.exception("the link's reader failed")
-            why = session.broken(f"its reader failed: {error!r}")
-        if self._closing:
-            why = LinkClosed("the bridge was closed")
-        self._finish(why)
+            return session.broken(f"its reader failed: {error!r}")
 
     def _refuse(self, error: ProtocolError) -> None:
-        _log.error("%s", error)
         with suppress(OSError):
             self._socket.settimeout(_GOAWAY_SECONDS)
             self._socket.sendall(self.session.goaway(GoAway.MALFORMED, str(error)))
+        _log.error("%s", error)
 
     def _goaway(self, code: int, text: str) -> None:
         self._goaway_text = f"the JVM sent GOAWAY: {text} (code {code})"
@@ -267,10 +273,16 @@ class LinkConnection:
         return True
 
     def forked(self) -> None:
-        """Close a forked child's copy of the descriptor. The link belongs to the parent."""
+        """Close a forked child's copy of the descriptor. The link belongs to the parent.
+
+        Runs no user code: its streams in the child end at their next request.
+        """
         self.session.open = False
         self.session.over = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
         self.session.outbox.closed = True
+        for stream in list(self.session.streams.values()):
+            if isinstance(stream, InboundStream):
+                stream.forked(self.session.over)
         with suppress(OSError):
             socket.socket.close(self._socket)
 
@@ -283,7 +295,22 @@ class LinkConnection:
 def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
     """Connect and authenticate; return the socket, its decoder and early frames."""
     deadline = monotonic() + _HANDSHAKE_SECONDS
-    connection = socket.create_connection(("127.0.0.1", port), timeout=_HANDSHAKE_SECONDS)
+    displaced = False
+    while True:
+        try:
+            return _handshake(port, token, deadline)
+        except OSError as error:
+            # The JVM closes the oldest of too many connections without a proof, so others may have displaced this one.
+            displaced = displaced or isinstance(error, (ConnectionResetError, BrokenPipeError))
+            if not displaced:
+                raise LinkBroken(f"the link to the JVM could not be opened: {error}") from error
+            if isinstance(error, ConnectionRefusedError) or monotonic() >= deadline:
+                raise LinkBroken("the JVM closed the link while it was being opened") from error
+        sleep(_REDIAL_SECONDS)
+
+
+def _handshake(port: int, token: bytes, deadline: float) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=max(deadline - monotonic(), 0.001))
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         decoder = FrameDecoder(UNPROVEN_MAX_LENGTH)
@@ -294,9 +321,6 @@ def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Fr
         decoder.max_length = MAX_LENGTH
         messages += decoder.feed(b"")
         connection.settimeout(None)
-    except OSError as error:
-        connection.close()
-        raise LinkBroken(f"the link to the JVM could not be opened: {error}") from error
     except BaseException:
         connection.close()
         raise
@@ -313,7 +337,7 @@ def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame
         connection.settimeout(left)
         data = connection.recv(256)
         if not data:
-            raise LinkBroken("the JVM closed the link while it was being opened")
+            raise ConnectionResetError("the JVM closed the connection")
         messages += decoder.feed(data)
     return messages.pop(0)
 

@@ -253,6 +253,14 @@ class InboundStream(DrainLoop, CountingSubscription):
         if self._started:
             self.schedule()
 
+    def forked(self, error: BaseException) -> None:
+        """Let the next request in a forked child end the stream.
+
+        The buffered elements belong to the parent, as does the thread that may have the turn.
+        """
+        self._turn, self._current, self._terminal = [True], [], error
+        self._batches.clear()
+
     # The drain loop.
 
     def _in_context(self, task: Callable[[], T]) -> T:

@@ -110,6 +110,11 @@ final class Listener {
         close(oldest);
     }
 
+    /** Protects a connection that has proved the token from further ones. Returns whether it was not closed for them. */
+    private synchronized boolean keep(Socket socket) {
+        return unproven.remove(socket);
+    }
+
     private void open(Socket socket) {
         boolean won = false;
         try {
@@ -125,7 +130,7 @@ final class Listener {
                 socket.getOutputStream().write(goAwayForVersion(version.getMessage()));
                 return;
             }
-            won = finish();
+            won = keep(socket) && finish();
             if (won) {
                 awaitAcceptor();
                 socket.getOutputStream().write(proof);
