@@ -17,7 +17,7 @@ final class ExportTable {
         private Owned nextByHandle;
         private Owned nextByIdentity;
         long count;
-        /** How many received batches hold it; included in {@link #count}. */
+        /** The number of received batches that hold it, which is part of {@link #count}. */
         long pins;
 
         boolean claimed;
