@@ -236,6 +236,14 @@ def test_frames_before_spark_4_have_the_same_rows(spark: Any, monkeypatch: pytes
     assert [tuple(row) for row in seen] == [(1, {"a": [1]}), (2, None)]
 
 
+def test_a_null_struct_may_have_fields_that_are_not_nullable(spark: Any) -> None:
+    rows = spark.sql("select named_struct('a', array(timestamp'2024-01-01 00:00:00')) s union all select null")
+    seen: list[Any] = []
+    source = pyrs.from_iterable(rows.collect())
+    ps.for_each_frame(source, rows.schema, lambda df: seen.extend(df.collect()), max_wait=0.01).block(JOB_DEADLINE)
+    assert seen == rows.collect()
+
+
 def test_wrong_arguments_raise(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     good = (pyrs.empty(), SCHEMA, print)
     with pytest.raises(TypeError, match="publisher must be a Publisher"):

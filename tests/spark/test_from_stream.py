@@ -300,7 +300,13 @@ subscriber = TestSubscriber(1)
 ps.from_stream(sdf, as_="tuples", checkpoint=checkpoint).subscribe(subscriber)
 subscriber.await_count(1, 200)
 pyrs.set_error_hook(lambda error, where: print("dropped", error))
+idle = TestSubscriber(1)
+Path(sys.argv[1], "idle").mkdir()
+ps.from_stream(spark.readStream.schema("n long").json(sys.argv[1] + "/idle")).subscribe(idle)
+while len(spark.streams.active) < 2:
+    time.sleep(0.05)
 spark.stop()
+print(type(idle.await_error(timeout=200)).__name__)
 print(type(subscriber.await_error(timeout=200)).__name__, list(checkpoint.glob("commits/[0-9]*")))
 time.sleep(1)  # the query stops in the background
 """
@@ -319,10 +325,10 @@ def test_a_jvm_that_ends_before_the_first_request_fails_the_stream(
 
 
 @pytest.mark.timeout(600)
-def test_a_session_that_is_stopped_while_a_batch_waits_fails_the_stream(numbers: Numbers, tmp_path: Path) -> None:
+def test_a_stopped_session_fails_a_stream_whose_batch_waits_and_an_idle_one(numbers: Numbers, tmp_path: Path) -> None:
     numbers.add(1)
     done = subprocess.run(
         [sys.executable, "-c", STOPS_ITS_SESSION, str(tmp_path)], capture_output=True, text=True, timeout=500
     )
-    assert done.stdout.split("\n")[-2:] == ["JvmUnavailable []", ""], done.stderr
+    assert done.stdout.split("\n")[-3:] == ["JvmUnavailable", "JvmUnavailable []", ""], done.stderr
     assert "dropped" not in done.stdout

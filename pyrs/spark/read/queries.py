@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyrs._core.coordinator import Coordinator
 from pyrs.api import Subscriber
-from pyrs.errors import PyrsError
+from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.execution import keep_from_log
 from pyrs.spark.schema.arrow import opened
@@ -33,6 +33,7 @@ _REMIND_SECONDS = 60.0
 _ACKNOWLEDGE = ("explicit", "request")
 
 _CHECK_SECONDS = 0.1
+_STOP_CHECK_SECONDS = 1.0
 _TRIGGERS = ("processingTime", "availableNow", "once")
 
 
@@ -290,7 +291,11 @@ class _QueryRun(Coordinator[Batch]):
                 self._changed.notify_all()
             if not wanted:
                 query.stop()
-            query.awaitTermination()
+            # A query that waits for data when its session stops never terminates for Spark.
+            while not query.awaitTermination(_STOP_CHECK_SECONDS):
+                checked_session(self._arguments.spark)
+        except JvmUnavailable as unavailable:
+            self.post(self._fail, unavailable)
         except Exception as error:
             if self._stopped:
                 self.post(self._end_with)

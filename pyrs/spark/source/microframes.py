@@ -187,6 +187,9 @@ class _MicroFramesRun(JobRun[int]):
 def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> Any:
     batch = encoder.batch(rows, first)
     if _TAKES_ARROW:
-        return spark.createDataFrame(pyarrow.Table.from_batches([batch]), encoder.schema)
+        try:
+            return spark.createDataFrame(pyarrow.Table.from_batches([batch]), encoder.schema)
+        except pyarrow.ArrowInvalid:
+            pass  # Spark rejects a null struct with a time and a field that is not nullable
     tuples, _ = checked_shape("tuples", encoder.schema, "UTC").of_batch(batch)
     return spark.createDataFrame(list(tuples), encoder.schema, verifySchema=False)
