@@ -25,6 +25,7 @@ class UnexpectedSubscriber(Subscriber[T], Generic[T]):
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
         self.subscription: Promise[Subscription] = Promise(env)
+        self.recorded: RecordedSubscriber | None = None  # the object that subscribes for this one
 
     def __str__(self) -> str:
         return f"{type(self).__name__}@{id(self):x}"

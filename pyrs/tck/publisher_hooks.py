@@ -71,7 +71,10 @@ class PublisherHooks(Verification, Generic[T]):
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
         """Call ``subscribe`` with a recorded Subscriber; a late call is reported."""
-        given = None if subscriber is None else RecordedSubscriber(self.env.trace, subscriber)
+        given = None
+        if subscriber is not None:
+            # The Subscriber refers to it, because a Publisher may hold its Subscribers weakly.
+            given = subscriber.recorded = RecordedSubscriber(self.env.trace, subscriber)
         self.env.timed("subscribe()", lambda: publisher.subscribe(given))  # type: ignore[arg-type]  # None (§1.9)
 
     def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -210,6 +211,31 @@ class Unicast(RightPublisher):
         super().subscribe(subscriber)
 
 
+class HoldsWeakly(RightPublisher):
+    """Holds its Subscribers by weak references, and cancels the streams of those that are released."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.reference = weakref.ref(subscriber)
+            self.subscriber = None
+
+        def start(self) -> None:
+            subscriber = self.reference()
+            assert subscriber is not None
+            subscriber.on_subscribe(self)
+            with self.lock:
+                self.busy = False
+            self.drain()
+
+        def loop(self) -> None:
+            self.subscriber = None if self.over else self.reference()
+            if self.subscriber is None:
+                self.over = True
+            super().loop()
+            self.subscriber = None
+
+
 class Pausing(RightPublisher):
     """Pauses before each element."""
 
@@ -262,6 +288,7 @@ PUBLISHERS: list[Any] = [
     FromAGenerator,
     OtherValueError,
     Unicast,
+    HoldsWeakly,
     Pausing,
     UnboundedAsInfinity,
     EmitsArrays,
