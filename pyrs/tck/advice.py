@@ -68,10 +68,13 @@ def rule_of(name: str, reason: str = "") -> str:
     return f"{in_name[1]}.{int(in_name[2])}" if in_name is not None else ""
 
 
-def explain(subject: Verification, name: str, reason: str) -> str:
-    """Return the expectation of a test, the rule, the signals, the likely cause."""
+def explain(subject: Verification, name: str, reason: str, *, judged: bool = True) -> str:
+    """Return the expectation of a test, the rule, the signals, the likely cause.
+
+    Without the rule and its cause if the code under test was not judged, because a hook failed.
+    """
     parts = {"expected": " ".join((getattr(subject, name).__doc__ or "").split())}
-    number = rule_of(name, reason)
+    number = rule_of(name, reason) if judged else ""
     if number:
         parts[f"rule {number} ({RULES[number].strength})"] = RULES[number].text
     env = vars(subject).get("env")  # missing if the environment is not valid

@@ -27,6 +27,7 @@ _MACHINERY = (
     "/threading.py",
     "/typing.py",
     "/contextlib.py",
+    "/functools.py",
     "/runpy.py",
     "<frozen",
     "/pytest/__main__",
@@ -43,6 +44,10 @@ class Flop(AssertionError):
     """
 
     stack = ""
+
+
+class HookFailed(AssertionError):
+    """A hook of the verification raised or returned something invalid, so nothing was verified."""
 
 
 class Skipped(Exception):

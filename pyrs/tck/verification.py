@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
-from pyrs.tck.environment import Skipped, TestEnvironment, named
+from pyrs.tck.environment import HookFailed, Skipped, TestEnvironment, named
 from pyrs.tck.expected import Kind, kind_of, why_untested
 
 R = TypeVar("R")
@@ -102,13 +102,13 @@ class Verification:
             raise Skipped(f"by skip_tests: {self.skip_tests[name]}")
         env = self.env
         try:
-            self.env.timed("set_up()", self.set_up)
+            self.made("set_up()", self.set_up, ())
             try:
                 self._run_body(name, body)
                 # Some tests of the official TCK record errors and never check them (§1.11, §2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
-                self.env.timed("tear_down()", self.tear_down)
+                self.made("tear_down()", self.tear_down, ())
         finally:
             env.close()
 
@@ -138,30 +138,30 @@ class Verification:
         """Call a hook that returns a number or a bool.
 
         Raises:
-            AssertionError: it returned something else.
+            HookFailed: it raised or returned something else.
         """
         text = f"{getattr(hook, '__name__', hook)}()"
-        answer = self.env.timed(text, hook)
+        answer: R = self.made(text, hook, ())
         if not isinstance(answer, int):
-            raise AssertionError(f"{text} must return a number or a bool, but returned {named(answer)}")
+            raise HookFailed(f"{text} must return a number or a bool, but returned {named(answer)}")
         return answer
 
     def made(self, text: str, hook: Callable[[], Any], methods: tuple[str, ...], *, none_is_fine: bool = False) -> Any:
         """Call a hook that creates an object, and check the object's methods.
 
         Raises:
-            AssertionError: the hook raised, or the object lacks one of the methods.
+            HookFailed: the hook raised, or the object lacks one of the methods.
         """
         try:
             thing = self.env.timed(text, hook)
         except (Skipped, AssertionError):
             raise
         except Exception as error:
-            raise AssertionError(f"{text} raised {type(error).__name__}: {error}") from error
+            raise HookFailed(f"{text} raised {type(error).__name__}: {error}") from error
         if thing is not None or not none_is_fine:
             for method in methods:
                 if not callable(getattr(thing, method, None)):
-                    raise AssertionError(f"{text} returned {named(thing)}, which has no method {method}()")
+                    raise HookFailed(f"{text} returned {named(thing)}, which has no method {method}()")
         return thing
 
 

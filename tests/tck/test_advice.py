@@ -14,7 +14,7 @@ from pyrs.tck.trace import RecordedSubscriber, Trace, original
 from tests.tck import test_false_passes, test_wrong_publishers, wrong_sharing
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import Case, judge_publisher
-from tests.tck.right import Inert, RightSubscriber
+from tests.tck.right import Inert, RightPublisher, RightSubscriber
 
 NO_MORE = "required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled"
 
@@ -98,3 +98,30 @@ def test_original_returns_the_subscription_that_was_recorded() -> None:
     assert subscriber.subscription is not None
     assert original(subscriber.subscription) is inert
     assert original(inert) is inert
+
+
+@pytest.mark.parametrize(
+    ("hook", "reason"),
+    [
+        ("create_publisher", "create_publisher(3) raised OSError: the database is away"),
+        ("max_elements_from_publisher", "max_elements_from_publisher() raised OSError: the database is away"),
+        ("set_up", "set_up() raised OSError: the database is away"),
+        ("tear_down", "tear_down() raised OSError: the database is away"),
+    ],
+)
+def test_a_hook_that_raises_is_not_explained_by_a_rule(hook: str, reason: str) -> None:
+    """The Publisher was not judged, so it has not violated the rule of the test."""
+
+    def fail(self: Any, *arguments: Any) -> Any:
+        raise OSError("the database is away")
+
+    fail.__name__ = hook
+    hooks = {"create_publisher": lambda self, elements: RightPublisher(elements), hook: fail}
+    verdict = judge(
+        type("Away", (PublisherVerification,), hooks), "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
+    )
+    assert verdict.reason == reason
+    assert verdict.details.startswith("expected: A finite stream must terminate with on_complete")
+    assert "rule 1.5" not in verdict.details
+    assert "likely cause" not in verdict.details
+    assert "raise OSError" in verdict.details

@@ -94,6 +94,29 @@ def test_a_request_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate) ->
     assert "gate.pass_through()" in verdicts[0].details
 
 
+def test_a_blocked_test_does_not_fail_a_later_one_that_traces(gate: Gate) -> None:
+    """CPython 3.11 would loop endlessly in the traced calls while the exception of the blocked thread is pending."""
+
+    class Blocks(RightPublisher):
+        class subscription(RightSubscription):  # noqa: N801
+            def request(self, n: int, /) -> None:
+                gate.pass_through()
+
+    class Blocked(_Publisher):
+        def create_publisher(self, elements: int) -> Any:
+            return Blocks(elements)
+
+    class Right(_Publisher):
+        environment = TestEnvironment(timeout=5, no_signals_timeout=0.02, hook_timeout=30, deadline=90)
+
+        def create_publisher(self, elements: int) -> Any:
+            return RightPublisher(elements)
+
+    assert judge(Blocked, TEST).status is Status.FAILED
+    verdict = judge(Right, "beyond_spec103_mustSignalSeriallyAtEveryInterleaving")
+    assert (verdict.status, verdict.reason) == (Status.PASSED, "")
+
+
 def test_a_subscribe_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate) -> None:
     class Blocks(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:
