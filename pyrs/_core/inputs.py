@@ -144,6 +144,7 @@ class TriggerInput(Input[Any]):
         if not self._closed:
             self.cancel()
             self._end(None)
+        self.discard(element)
 
 
 class PrefetchingInput(Input[T]):

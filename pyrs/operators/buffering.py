@@ -66,10 +66,10 @@ class _BufferRun(TailRun):
                 over = self._over
                 if not over:
                     self._chunk = chunk[self._skip :]
+                    self._emitted_before = len(self._chunk)
             if over:
                 self._drop_chunk(chunk)  # type: ignore[unreachable]
                 return
-            self._emitted_before = len(self._chunk)
             self._gap = max(0, self._skip - self._count)
             self.forward(chunk)
 
@@ -90,8 +90,10 @@ class _BufferRun(TailRun):
         self._drop_chunk(chunk)
 
     def _drop_chunk(self, chunk: list[Any]) -> None:
-        del chunk[: self._emitted_before]
-        self._emitted_before = 0
+        with self._lock:  # release may drop the same chunk, on another thread
+            count, self._emitted_before = self._emitted_before, 0
+            emitted = chunk[:count]  # kept until the lock is released: the elements may have finalizers
+            del chunk[: len(emitted)]
         self.discard_all(chunk)
 
     def _rest(self) -> list[list[Any]]:

@@ -105,15 +105,20 @@ class _AsyncMapRun(Coordinator[Any]):
     def _task_ended(self, call: _Call, task: asyncio.Task[Any]) -> None:
         """Record the outcome of the task. Called on the loop."""
         call.task = None
+        result: Any = None
         if task.cancelled():
             # An external cancel, unless the stream has terminated. A CancelledError would look like the consumer's own.
             call.error = RuntimeError(f"a call of {self._operator.call} was cancelled")
         elif (error := task.exception()) is not None:
             call.error = error
         else:
-            call.result = task.result()
-            if call.released and call.result is not None and call.result is not call.element:
-                self._discard(call.result)
+            result = task.result()
+        with self._lock:  # _release, on another thread, discards a result that it finds; the others are discarded here
+            call.result = result
+            call.done = True
+            released = call.released
+        if released and result is not None and result is not call.element:
+            self._discard(result)
         self._call_done(call)
 
     def _call_done(self, call: _Call) -> None:
@@ -126,9 +131,11 @@ class _AsyncMapRun(Coordinator[Any]):
         self._input.cancel()
         calls, self._calls = self._calls, set()
         self._emit_queue.clear()
-        for call in calls:
-            call.released = True
-            self._discard(call.result if call.done and call.result is not None else call.element)
+        with self._lock:
+            for call in calls:
+                call.released = True
+            dropped = [call.element if call.result is None else call.result for call in calls]
+        self._discard_all(dropped)
         if any(not call.done for call in calls):
             try:
                 run_on(self._loop, None, _cancel, calls)

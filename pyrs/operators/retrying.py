@@ -183,6 +183,7 @@ class _Signals(Input[Any]):
         if signal is None:
             raise NullSignal("on_next(None)")
         self._owner.signalled()
+        self.discard(signal)
 
     def _end(self, error: BaseException | None) -> None:
         self._owner.signals_ended(error)

@@ -47,8 +47,10 @@ class _BufferWhenRun(Coordinator[Any]):
             self._raised(error)
             return
 
-        def close(_: object) -> None:
+        def close(trigger: Any) -> None:
             self._close(upstream)
+            if trigger is not None:  # None stands for the completion
+                self._discard(trigger)
 
         upstream = DirectInput[Any](self, close, close)
         self._lists[upstream] = []

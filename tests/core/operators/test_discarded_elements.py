@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs._core import hooks
+from pyrs.operators.buffering import BufferCount
+from pyrs.operators.coroutines import AsyncMap, _Call
 from pyrs.operators.filtering import SkipLast
 from pyrs.operators.flattening import _AtEnd, _IfTrue
 from pyrs.testing import TestPublisher, TestSubscriber
@@ -51,6 +54,50 @@ def test_skip_last_discards_an_element_that_arrives_during_the_cancel() -> None:
     run.on_next("b")
     run.on_next("c")
     assert discarded == ["a", "b", "c"]
+
+
+def test_overlapping_buffer_discards_the_new_element_if_two_threads_drop_its_chunk() -> None:
+    class Chunk(list[int]):
+        def __delitem__(self, key: Any) -> None:
+            super().__delitem__(key)
+            if not raced:
+                raced.append(True)
+                run._drop_chunk(self)  # as on_next does on another thread, after the release
+
+    raced: list[bool] = []
+    discarded: list[int] = []
+    run: Any = BufferCount(4, 1).run()
+    run.discard_all = lambda elements: hooks.discard_all((discarded.append,), elements)
+    run.emit = lambda element: None
+    for element in range(4):
+        run.on_next(element)
+    run._chunk = Chunk([*run._chunk, 4])
+    run.release()
+    assert discarded == [4]
+
+
+def test_result_of_a_coroutine_that_ends_during_the_cancel_is_discarded() -> None:
+    class RacingCall(_Call):
+        @property
+        def released(self) -> bool:
+            run.cancel()  # as another thread does
+            return False
+
+        @released.setter
+        def released(self, value: bool) -> None: ...
+
+    async def same(element: str) -> str:
+        return element
+
+    discarded: list[str] = []
+    subscriber = TestSubscriber[str]()
+    run: Any = AsyncMap(pyrs.never(), same, 1, True).run(subscriber)
+    run.discards = (discarded.append,)
+    call, task = RacingCall("element"), Future[str]()
+    run._calls.add(call)
+    task.set_result("result")
+    run._task_ended(call, task)
+    assert discarded == ["result"]
 
 
 @pytest.mark.parametrize("stage", [_IfTrue, _AtEnd])
@@ -173,3 +220,23 @@ def test_decode_discards_the_text_that_waits_for_demand_after_completion() -> No
     source.next(b"a\xc3").complete()
     subscriber.cancel()
     assert (subscriber.elements, discarded) == (["a"], ["\N{REPLACEMENT CHARACTER}"])
+
+
+TRIGGERED: dict[str, Any] = {
+    "take_until": lambda s, trigger: s.take_until(trigger),
+    "skip_until": lambda s, trigger: s.skip_until(trigger),
+    "buffer_when": lambda s, trigger: s.buffer_when(pyrs.just(0).concat(pyrs.never()), lambda _: trigger),
+    "window_when": lambda s, trigger: s.window_when(pyrs.just(0).concat(pyrs.never()), lambda _: trigger),
+    "retry_when": lambda s, trigger: pyrs.error(ValueError()).retry_when(lambda _: trigger),
+    "repeat_when": lambda s, trigger: pyrs.empty().repeat_when(lambda _: trigger),
+}
+
+
+@pytest.mark.parametrize("operator", TRIGGERED.values(), ids=TRIGGERED)
+def test_element_that_triggers_an_operator_is_discarded(operator: Any) -> None:
+    discarded: list[str] = []
+    trigger, subscriber = pyrs.just("trigger").concat(pyrs.never()), TestSubscriber[Any]()
+    operator(pyrs.never(), trigger).do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    subscriber.cancel()
+    assert discarded == ["trigger"]
