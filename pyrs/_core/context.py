@@ -86,7 +86,7 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
         if _is_marked(source, "wraps_source"):
             source = cast("Any", source).source  # a Stream: its checks are for the Subscribers of users
         attach(source, subscriber)
-    except Exception as error:
+    except BaseException as error:
         if hooks.is_exit(error):
             raise
         subscriber.on_error(error)

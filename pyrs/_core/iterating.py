@@ -52,7 +52,9 @@ class IterablePublisher(Publisher[T]):
             subscriber, stages = PushedChainSubscriber(subscriber, stages), ()
         try:
             whole: Chain[T] = Chain(self.iterable, stages, self.name, self.site)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
             blame(error, self.name, self.site)
             InertSubscription(subscriber, error).start()  # §1.9: an error follows on_subscribe
             return

@@ -52,7 +52,7 @@ class Operator(Publisher[R_co]):
         subscriber = checked_subscriber(subscriber)
         try:
             run = self.run(subscriber)
-        except Exception as error:  # 1.9: subscribe returns normally
+        except BaseException as error:  # 1.9: subscribe returns normally
             if hooks.is_exit(error):
                 raise
             self.blame(error)

@@ -289,7 +289,9 @@ class _Pulled:
         try:
             self._chain = Chain(source.iterable, source.stages, source.name, source.site)
             self.ended = self._chain.is_used_up()
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
             if self._chain is not None:
                 self._chain.explain(error)
             self.ended = True
