@@ -389,7 +389,7 @@ class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
 
     def on_error(self, error: BaseException, /) -> None:
         self._subscription = None  # nothing is called on it from now on (§2.4)
-        if self._illegal is None or self.period.connection.hub._ended:
+        if self._illegal is None or self.period.connection.hub._over:
             self._present = False  # the connection has terminated, so nothing is counted
         self._fail(error)  # after an illegal request (3.9) the connection continues without this Subscriber
 

@@ -370,6 +370,14 @@ def test_scheduler_closed_during_the_grace_period_disconnects() -> None:
     publisher.await_cancelled()
 
 
+def test_share_restarts_after_the_last_subscriber_sent_an_illegal_request() -> None:
+    shared = pyrs.range(3).share()
+    subscriber = subscribe(shared, 1)
+    subscriber.request(0)
+    assert isinstance(subscriber.await_error(), pyrs.NonPositiveRequest)
+    assert shared.collect() == [0, 1, 2]
+
+
 def test_subscriber_that_raises_is_removed_from_the_count(dropped: Any) -> None:
     def raise_error(it: Any, n: int) -> None:
         raise ValueError(n)
