@@ -34,7 +34,7 @@ class OutboundBatch(NamedTuple):
     carried: list[object]
 
     @property
-    def goes_home(self) -> bool:
+    def returns_objects(self) -> bool:
         """True if the batch carries an object of the peer."""
         return any(type(each) is not int for each in self.carried)
 
@@ -51,7 +51,7 @@ class Batches:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._encoded: list[bytes | Buffers] = []
-        self._most = MAX_ELEMENTS  # of the next batch
+        self._most = MAX_ELEMENTS  # the maximum size of the next batch
         self._carries = False
         self._stop = False
 
@@ -117,10 +117,10 @@ class Batches:
     # The writer: one thread at a time.
 
     def take(self) -> OutboundBatch | None:
-        """The next batch to write."""
+        """Remove and return the next batch to write; None if there is none."""
         if not self._encoded:
             return None
-        # For large elements only as many as one frame may hold are sliced.
+        # Slices no more elements than fit in one frame, if they are as large as the first one.
         encoded = self._encoded[: min(self._most, MAX_BODY // len(self._encoded[0]) + 1)]
         try:
             elements = b"".join(encoded)  # type: ignore[arg-type]  # Buffers raise the TypeError
@@ -135,7 +135,7 @@ class Batches:
         if len(elements) > MAX_BODY and len(parts) > 1:
             # The sizes are added up only in this case, to keep the usual case fast.
             size, kept = len(parts[0]), 1
-            # An element that exceeds the limit of a message must not take those before it with it.
+            # An element that exceeds the limit of a message is left out, so that the elements before it are sent.
             while size < MAX_BODY and size + len(parts[kept]) + _HEADER_SIZE <= MAX_MESSAGE:
                 size += len(parts[kept])
                 kept += 1

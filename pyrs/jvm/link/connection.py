@@ -108,10 +108,10 @@ class LinkConnection:
             return
         except RuntimeError as error:
             if self.session.open:
-                # The system starts no thread, so the streams cannot continue.
+                # The system cannot start a thread, so the streams cannot continue.
                 self._goaway_text = f"no worker thread can be started: {error}"
                 self._shut()
-        task()  # on this thread: it may be a drain loop that sends the terminal signal of its stream
+        task()  # run here, because it may be a drain loop that sends the terminal signal of its stream
 
     def _send(self, data: bytes) -> None:
         try:
@@ -265,8 +265,8 @@ class LinkConnection:
 
     def _has_ended(self, deadline_seconds: float) -> bool:
         try:
-            # A queue instead of thread.join: an interrupt of this wait leaves no lock held. The value is put back for
-            # the next caller.
+            # A queue is used instead of thread.join, because an interrupt of this wait leaves no lock acquired. The
+            # value is put back for the next caller.
             self._ended.put(self._ended.get(timeout=deadline_seconds))
         except Empty:
             return False
@@ -329,7 +329,7 @@ def _handshake(port: int, token: bytes, deadline: float) -> tuple[socket.socket,
 
 def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame], deadline: float) -> Frame:
     while not messages:
-        # One deadline for the whole handshake: a timeout for each read would not limit a listener that sends single
+        # The deadline covers the whole handshake: a timeout for each read would not limit a listener that sends single
         # bytes.
         left = deadline - monotonic()
         if left <= 0:

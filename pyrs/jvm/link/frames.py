@@ -29,7 +29,7 @@ _ID_AND_TYPE = 9
 _PEEK = 64
 
 Body: TypeAlias = "bytes | bytearray | memoryview"
-"""The body of a received message. Joined fragments are not bytes, which would need another copy."""
+"""The body of a received message. Joined fragments are not ``bytes``, because that would need another copy."""
 
 HEADER = struct.Struct(">IBQ")
 MAX_FRAGMENT = MAX_LENGTH - HEADER.size
@@ -198,7 +198,7 @@ class FrameDecoder:
         self._current = Frame(0, 0, b"")  # that frame: its type with MORE, and its id
         self._arrived = 0
         self._missing = 0
-        self._peeks = False  # reads only the first bytes next, because an announced message may follow another
+        self._peeks = False  # the next read takes only a few bytes, because another announced message may follow
 
     @property
     def pending(self) -> int:

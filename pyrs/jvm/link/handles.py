@@ -21,7 +21,7 @@ class MissingHandle(ProtocolError, LookupError):
     """A handle is not in the table. The call or the stream that used it fails."""
 
     def __init__(self, handle: int) -> None:
-        super().__init__(f"handle {handle} is not there: it was never sent or was given back already")
+        super().__init__(f"there is no handle {handle}: it was never sent, or it was given back already")
 
 
 class Owned:
@@ -108,10 +108,10 @@ class Handles:
         return None if owned is None else owned.site
 
     def pin(self, handles: list[int]) -> None:
-        """Hold objects that return in a batch until ``unpin``, when it is decoded.
+        """Keep objects that return in a batch until ``unpin``, when the batch is decoded.
 
-        The drain loop of the stream decodes the batch later. The RELEASE of the handles may be the next frame, and the
-        link may end before.
+        The drain loop of the stream decodes the batch later. Before that, a RELEASE of the handles may arrive, or the
+        link may end.
         """
         with self._lock:
             for handle in handles:
@@ -121,7 +121,7 @@ class Handles:
                     owned.pins += 1
 
     def unpin(self, handles: list[int]) -> list[object]:
-        """End a ``pin``. Return the objects without a reference, as ``released`` does."""
+        """End a ``pin``. Return the objects that the peer no longer references, as ``released`` does."""
         with self._lock:
             for handle in handles:
                 owned = self._by_handle.get(handle)
@@ -130,7 +130,7 @@ class Handles:
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
-        """Return a handle's Subscriber once: it takes one subscription (§2.5, §2.12).
+        """Return a handle's Subscriber once: it accepts one subscription (§2.5, §2.12).
 
         Return None if it had one, if the handle is unknown, or if its object is not a Subscriber.
         """
@@ -208,5 +208,5 @@ class Handles:
 def _may_be_subscriber(target: object) -> bool:
     try:
         return hasattr(target, "on_subscribe")
-    except BaseException:  # raised by the object's __getattr__, so the call of on_subscribe fails, not the link
+    except BaseException:  # raised by the object's __getattr__; the call of on_subscribe will report it
         return True

@@ -14,7 +14,7 @@ from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import Outbox
 
 _LATE_STREAMS = 1_024
-"""The maximum number of cancelled streams whose elements in flight are discarded. Others only release references."""
+"""The maximum number of cancelled streams whose late elements are discarded. Others only release the references."""
 
 _MAIN = threading.main_thread().ident
 
@@ -53,7 +53,7 @@ class StreamHost:
         self.largest_in_flight = 0
 
     def schedule(self, loop: DrainLoop) -> None:
-        """Schedule a drain loop; from the main thread by the writer thread (see ``post``)."""
+        """Schedule a drain loop. On the main thread, the writer thread does it (see ``post``)."""
         if not self.open:
             loop.run_here()  # the threads of the link are about to end
         elif threading.get_ident() == _MAIN:
@@ -87,7 +87,7 @@ class StreamHost:
         if stream.id not in self.streams:
             return
         if cancelled and stream.discards_late():
-            self.late[stream.id] = stream  # first: the reader may receive a batch at any time
+            self.late[stream.id] = stream  # before the removal: the reader may receive a batch in between
             if len(self.late) > _LATE_STREAMS:
                 self.late.pop(next(iter(tuple(self.late))), None)
             if not self.open:

@@ -31,7 +31,7 @@ _RUN = 64
 
 
 class Returning(bytes):
-    """A batch that contains objects of this side. They are held until it is decoded."""
+    """A batch that contains objects of this side. Their handles are pinned until it is decoded."""
 
     pins: list[int]
 
@@ -48,9 +48,9 @@ class InboundStream(DrainLoop, CountingSubscription):
     """
 
     __slots__ = (
-        "_ask",
-        "_asked_nonpositive",
+        "_add_request",
         "_batches",
+        "_cancel_sent",
         "_cancelled",
         "_confirmed",
         "_context",
@@ -58,9 +58,9 @@ class InboundStream(DrainLoop, CountingSubscription):
         "_decode",
         "_demand",
         "_ended",
-        "_ending",
         "_left",
         "_lost",
+        "_nonpositive_request",
         "_received",
         "_requests",
         "_session",
@@ -100,7 +100,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self._decode: Callable[[Body], tuple[list[Any], Exception | None]] = session.codec.batch_decoder()
         self._batches: deque[Body] = deque()
         self._requests: deque[int] = deque()
-        self._ask = self._requests.append
+        self._add_request = self._requests.append
         self._current: list[Any] = []
         self._left: Iterator[Any] | None = None  # the rest of the chunk that is being delivered
         self._size = 0  # the size of that chunk
@@ -108,12 +108,12 @@ class InboundStream(DrainLoop, CountingSubscription):
         self._received = 0
         self._terminal: object | None = None
         self._lost: BaseException | None = None
-        self._asked_nonpositive: int | None = None
+        self._nonpositive_request: int | None = None
         self._unreadable = False
         self._started = False
         self._cancelled = False
         self._ended = False
-        self._ending = threading.Lock()
+        self._cancel_sent = threading.Lock()
         self._confirmed: SimpleQueue[None] = SimpleQueue()
 
     # Called by the user, on any thread.
@@ -146,11 +146,11 @@ class InboundStream(DrainLoop, CountingSubscription):
         if n.__class__ is not int:
             n = checked_integer(n, "n")
         if n <= 0:
-            if self._asked_nonpositive is None:
-                self._asked_nonpositive = n
+            if self._nonpositive_request is None:
+                self._nonpositive_request = n
             self._session.schedule(self)
             return
-        self._ask(n)
+        self._add_request(n)
         # A running drain loop checks for requests before it ends, so the usual request from inside on_next costs only
         # an append. The turn is read without a call of ``is_running``.
         if self._turn:
@@ -208,7 +208,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self.schedule()
 
     def discards_late(self) -> bool:
-        """Return whether elements may still arrive that a function or the discard hook receives."""
+        """Return whether elements for a ``do_on_discard`` function or the discard hook may still arrive."""
         return hooks.is_discarding(self.discards) and self._received < self.window.granted
 
     def _drop_later(self, body: Body, home: bool) -> None:
@@ -276,7 +276,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             return False
         if not self._started:
             return self._cancelled  # subscribe failed, and start() is not called any more
-        if self._cancelled or self._asked_nonpositive is not None or self._lost is not None or self._requests:
+        if self._cancelled or self._nonpositive_request is not None or self._lost is not None or self._requests:
             return True
         if self._batches or self._current:
             return self._demand > 0
@@ -295,14 +295,14 @@ class InboundStream(DrainLoop, CountingSubscription):
             hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
             delivered = 0
         # Read before the queue: a terminal signal that is visible here came after every batch, so no batch is
-        # overlooked. The end of the link is read first, so that a terminal signal that came before it wins.
+        # overlooked. The end of the link is read first, so that a terminal signal that came before it takes precedence.
         lost = self._lost
         terminal = self._terminal
         if self._cancelled:
             self._end()
-        elif self._asked_nonpositive is not None:
+        elif self._nonpositive_request is not None:
             self._session.send_cancel(self)
-            self._finish(non_positive(self._asked_nonpositive))
+            self._finish(non_positive(self._nonpositive_request))
         elif not self._current and (self._unreadable or not self._batches):
             if terminal is not None:
                 self._finish(None if terminal is _COMPLETE else terminal)
@@ -324,7 +324,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         take = requests.popleft
         demand = self._demand
         before = window.delivered
-        while not self._cancelled and self._asked_nonpositive is None:
+        while not self._cancelled and self._nonpositive_request is None:
             while requests:
                 n = take()
                 window.request(n)
@@ -339,14 +339,14 @@ class InboundStream(DrainLoop, CountingSubscription):
             if demand == 0:
                 break
             current = self._current
-            # Pieces of a quarter of the window, so that the window is refilled in time for a slow Subscriber.
+            # A chunk is at most a quarter of the window, so that the window is refilled in time for a slow Subscriber.
             piece = max(window.limit >> 2, 1)
             if demand >= _RUN and demand < piece:
                 piece = demand
             chunk = current if len(current) <= piece else current[:piece]
             size = self._size = len(chunk)
             left = self._left = iter(chunk)
-            asked = withheld = 0
+            added = withheld = 0
             covered = demand >= size
             try:
                 if not covered:
@@ -356,7 +356,7 @@ class InboundStream(DrainLoop, CountingSubscription):
                                 withheld = 1
                                 break
                             demand = take()
-                            asked += demand  # saturated where it is read: a call for each request(1) would cost more
+                            added += demand  # not saturated: a call of window.request would cost more
                         demand -= 1
                         on_next(element)
                         if self._cancelled:
@@ -379,7 +379,7 @@ class InboundStream(DrainLoop, CountingSubscription):
                     self._current = []
                 else:
                     del current[:emitted]
-                window.requested += asked
+                window.requested += added
                 window.delivered += emitted
         self._demand = demand
         return window.delivered - before
@@ -413,11 +413,11 @@ class InboundStream(DrainLoop, CountingSubscription):
         subscriber = self._subscriber
         try:
             self._end()
-        finally:  # a hook for dropped elements may raise an exit
+        finally:  # a hook for dropped elements may raise a SystemExit
             if subscriber is not None:
-                self._signal_end(subscriber, error)
+                self._signal_terminal(subscriber, error)
 
-    def _signal_end(self, subscriber: Subscriber[Any], error: object | None) -> None:
+    def _signal_terminal(self, subscriber: Subscriber[Any], error: object | None) -> None:
         try:
             if error is None:
                 self._in_context(subscriber.on_complete)
@@ -469,7 +469,7 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     def cancel_once(self) -> bool:
         """Return True for the first call: CANCEL is sent once."""
-        return self._ending.acquire(blocking=False)
+        return self._cancel_sent.acquire(blocking=False)
 
     @property
     def in_flight(self) -> int:

@@ -19,14 +19,14 @@ class Encoder(Protocol):
 
     @property
     def encode(self) -> Callable[[Any], bytes]:
-        """Encode one value."""
+        """The function that encodes one value."""
 
     @property
     def encode_element(self) -> Callable[[Any], bytes | Buffers]:
-        """Encode one element of the stream. It may change after each element."""
+        """The function that encodes one element of the stream. It may be another one after each element."""
 
     def explain(self, value: object, error: BaseException) -> Exception:
-        """Return the error for the Subscriber, given what ``encode`` raised."""
+        """Return the error for the Subscriber, given the exception that ``encode`` raised."""
 
 
 class Codec(Protocol):
@@ -51,7 +51,7 @@ class Codec(Protocol):
         """Encode one value without the encoder of a stream."""
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode one value. Also return its references, to be held until it is written."""
+        """Encode one value. Also return its references, which the caller keeps until the value is written."""
 
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         """Decode a control frame: the entries up to the first that cannot be converted, and its error.
@@ -73,4 +73,4 @@ class Codec(Protocol):
         """Return the error that a RETURN contains."""
 
     def home_handles(self, body: Body) -> list[int]:
-        """Return the handles of this side that a NEXT_HOME brings back."""
+        """Return the handles of this side that a NEXT_HOME returns."""

@@ -81,7 +81,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
         self._large: Fragments | GatheredFragments | None = None
-        self._large_references: list[object] = []  # held by the elements in ``_large`` until they are written
+        self._large_references: list[object] = []  # kept alive until the elements in ``_large`` are written
         self._granted = 0
         self._emitted = 0
         self._chunk = 1  # the number of elements to pull from an iterator before a write
@@ -120,7 +120,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         taken = False
         try:
             if self._terminal is not None or self._cancelled:
-                hooks.on_next_dropped(1, f"stream {self.id} is over", cancelled=self._cancelled)
+                hooks.on_next_dropped(1, f"stream {self.id} has ended", cancelled=self._cancelled)
                 return
             if element is None:
                 raise NullSignal("on_next(None): None is not an element")
@@ -190,7 +190,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return self._consumed(taken, limit)
 
     def _consumed(self, taken: int, limit: int) -> int:
-        """Return the result of ``consume``; cancel upstream first if the stream is over.
+        """Return the result of ``consume``; cancel upstream first if the stream has ended.
 
         The drain loop may cancel too late. A source that is not cancelled takes a result below ``limit`` for the end of
         its iterator; an ``InboundStream`` as the source would offer the remaining elements again.
@@ -367,7 +367,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         terminal = self._terminal
         batch = self._batches.take()
         if batch is not None:
-            kind = FrameType.NEXT_HOME if batch.goes_home else FrameType.NEXT
+            kind = FrameType.NEXT_HOME if batch.returns_objects else FrameType.NEXT
             header, elements = array_header(batch.size), batch.elements
             size = len(header) + len(elements)
             if size > MAX_MESSAGE:

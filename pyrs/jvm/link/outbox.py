@@ -1,6 +1,6 @@
 """Queue outgoing frames and serialize the writes.
 
-One thread at a time has the writer's role: a thread that finds the role free writes everything that is queued, other
+One thread at a time has the writer's role: a thread that finds the role free writes everything that is queued; other
 threads only queue their frames. Python's main thread and a thread that runs an event loop never take the role (an
 interrupt during a write would leave half a frame, and a loop must not block); they wake the link's writer thread.
 """
@@ -147,7 +147,8 @@ class Outbox:
         self.write()
 
     def _round(self) -> None:
-        # Control frames go first. A RELEASE among them concerns no element of this round, which still holds its handle.
+        # Control frames go first. A RELEASE among them concerns no element of this round, because an element keeps its
+        # references until it is written.
         parts: list[Buffer] = []
         control, ready = self._control, self._ready
         size = 0

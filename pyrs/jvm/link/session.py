@@ -138,7 +138,7 @@ class Session(StreamHost):
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
             if len(body) > MAX_BODY:  # SUBSCRIBE is never fragmented
                 raise ConversionError(
-                    f"the options of a subscription take {len(body)} bytes, and {MAX_BODY} is the limit: name fewer "
+                    f"the options of a subscription take {len(body)} bytes, but the limit is {MAX_BODY}: name fewer "
                     "classes in convert, and shorten registered context variables"
                 )
         except JvmError as error:
@@ -314,7 +314,7 @@ class Session(StreamHost):
         return handle, options, unreadable
 
     def _answer_now(self, data: bytes) -> None:
-        """Queue a control frame from the reader, which must not write: the peer may not read."""
+        """Queue a control frame from the reader, which must not write, because the peer might not read."""
         self.outbox.control(data)
         self.outbox.wake_writer()
 
@@ -324,7 +324,7 @@ class Session(StreamHost):
             return
         context = context_of(options)
         stream = OutboundStream(self, identifier, context)
-        # Looked up by the reader and not by the task: RELEASE may be the next frame.
+        # The reader looks the object up, and not the task, because RELEASE may be the next frame.
         publisher = self.handles.find(handle)
         stream.site = self.handles.site(handle)
         with suppress(TypeError):  # not every class has weak references
@@ -354,7 +354,7 @@ class Session(StreamHost):
     def _on_subscribed(
         self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]
     ) -> None:
-        # A Subscriber that is refused because of the limit stays free for another attempt.
+        # A Subscriber that is refused because of the limit is not claimed, so that another attempt is possible.
         subscriber = None if len(self.streams) >= MAX_STREAMS else self.handles.claim_subscriber(handle)
         if subscriber is None:
             self._answer_now(frame(FrameType.CANCEL, identifier))
@@ -375,7 +375,7 @@ class Session(StreamHost):
 
         Raises:
             CallTimeout: The peer did not answer within the deadline.
-            LinkClosed, LinkBroken: The link is over.
+            LinkClosed, LinkBroken: The link has ended.
             ConversionError: An argument or the result cannot be converted.
             JavaError: The call threw.
         """
@@ -406,7 +406,7 @@ class Session(StreamHost):
         """Encode the body of a CALL or RETURN. Also return its references.
 
         Raises:
-            ConversionError: The value cannot be converted to Java, or no message can hold it.
+            ConversionError: The value cannot be converted to Java, or exceeds the limit of a message.
         """
         body, carried = self.codec.encode_carrying(value)
         if len(body) > MAX_MESSAGE:
@@ -454,7 +454,7 @@ class Session(StreamHost):
         self._calls_answered += 1
         self._call_bytes_answered += size
 
-    # The end.
+    # Shutdown.
 
     def lost(self, error: PyrsError) -> None:
         """End every stream and call, and clear the tables: the link is closed or broken."""
@@ -475,7 +475,7 @@ class Session(StreamHost):
         return frame(FrameType.GOAWAY, 0, self.codec.encode([int(code), message]))
 
     def broken(self, why: str) -> LinkBroken:
-        """Return the error of a link that the other side ended."""
+        """Return the error of a link that ended without a close on this side."""
         return LinkBroken(f"the link to the JVM is broken: {why}{self.recovery}")
 
 

@@ -110,8 +110,8 @@ class Window:
 def prefetch(max_prefetch: int, options: Mapping[Any, Any] | None) -> int:
     """Return the largest window of a stream with these options.
 
-    The window of a stream of shared record batches does not grow: the link carries their handles, whose size says
-    nothing about their memory.
+    The window of a stream of shared record batches does not grow: the link carries their handles, whose size does
+    not reflect the memory of the batches.
     """
     convert = options.get("convert") if options else None
     shared = "shared" in convert.values() if isinstance(convert, Mapping) else convert == "shared"
