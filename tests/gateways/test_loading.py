@@ -110,7 +110,7 @@ def test_reactive_streams_is_added_to_the_loader_of_a_visible_jar() -> None:
 def test_a_jar_that_cannot_see_reactive_streams_is_refused() -> None:
     java = FakeJava(Loader(SPARK_LOADER, Loader(classes={ENTRY}), {PUBLISHER}))
     with pytest.raises(
-        JvmUnavailable, match=r"put reactive-streams-1\.0\.4\.jar on the same class path, or take pyrs\.jar"
+        JvmUnavailable, match=r"put reactive-streams-1\.0\.4\.jar on the same class path, or remove pyrs\.jar"
     ):
         load(java)
 

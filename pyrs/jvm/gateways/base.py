@@ -35,13 +35,13 @@ class Java(Protocol):
         """Call a static method."""
 
     def new(self, class_name: str, *args: object) -> object:
-        """Make an object of a class of the JDK."""
+        """Create an object of a class of the JDK."""
 
     def call(self, target: object, method: str, *args: object) -> object:
         """Call a public method. Strings and boxes are returned as plain Python values."""
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
-        """Make a Java array."""
+        """Create a Java array."""
 
     def class_loader(self) -> object:
         """Return the class loader that sees the user's code."""

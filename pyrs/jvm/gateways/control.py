@@ -1,4 +1,4 @@
-"""Make control calls: ``Gateway`` is a JVM, ``Control`` is one bridge in it.
+"""Make control calls: ``Gateway`` represents a JVM, and ``Control`` one bridge in it.
 
 Control calls go from Python to Java only; signals cross on the link. Both use ``Java``, the calls of a gateway.
 """
@@ -20,7 +20,7 @@ from pyrs.jvm.gateways.shield import Shield
 
 T = TypeVar("T")
 _ENDED = ("io.pyrs.LinkClosedException", "io.pyrs.LinkBrokenException")
-"""Thrown by a bridge whose end the JVM detected first."""
+"""Thrown if the JVM detects the end of a link before Python does."""
 
 
 class Control:
@@ -82,7 +82,7 @@ class Control:
         return self._call("values", next(self._requests), interface, options)
 
     def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
-        """Call a method by name, also a default method or one of a non-public class."""
+        """Call a method by name, including a default method or one of a non-public class."""
         return self._call("invoke", next(self._requests), target, method, args)
 
     def command(self, command: bytes) -> bytes:
@@ -124,7 +124,7 @@ class Control:
 
 
 def java_map(java: Java, options: Mapping[str, object]) -> object:
-    """Make a ``java.util.HashMap`` of the options that are not None."""
+    """Create a ``java.util.HashMap`` of the options that are not None."""
     result = java.new("java.util.HashMap")
     for key, value in options.items():
         if value is not None:
@@ -135,7 +135,9 @@ def java_map(java: Java, options: Mapping[str, object]) -> object:
 class Gateway(ABC):
     """A JVM that control calls can reach. One gateway may open any number of bridges.
 
-    ``stays`` is that of ``Shield``.
+    Args:
+        java: The primitive calls.
+        stays: See ``Shield``.
     """
 
     name: ClassVar[str]
@@ -178,7 +180,7 @@ class Gateway(ABC):
 
     @abstractmethod
     def detach_thread(self) -> None:
-        """Release what the JVM holds for this thread, which is about to end."""
+        """Release the resources that the JVM holds for this thread, which is about to end."""
 
     def translate(self, error: BaseException) -> BaseException:
         """Convert an exception of the gateway; return any other unchanged."""

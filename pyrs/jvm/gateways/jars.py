@@ -50,7 +50,7 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
     pyrs, reactive_streams = (jar if isinstance(jar, Path) else _extracted(_archive(jar)) / jar.name for jar in jars)
     for jar, path in zip(jars, (pyrs, reactive_streams), strict=True):
         if jar is not path and not path.is_file():
-            # Renamed when it is complete: another thread may extract the same jar.
+            # The file is renamed when it is complete, because another thread may extract the same jar.
             descriptor, part = tempfile.mkstemp(dir=path.parent)
             with open(descriptor, "wb") as file:
                 file.write(jar.read_bytes())
@@ -109,11 +109,11 @@ def check_version(jar: str, package: str) -> None:
     """Refuse a jar that is not this package's own.
 
     Raises:
-        VersionMismatch: the versions differ in any way; the link's two halves are only tested as a pair.
+        VersionMismatch: the versions differ in any way; the two sides of the link are only tested as a pair.
     """
     if jar != package:
         raise VersionMismatch(
             f"this JVM has loaded pyrs.jar {jar} and this Python process runs pyrs {package}. A JVM keeps the first "
-            "one that it loads: use one version in every process that connects to it, take pyrs.jar out of spark.jars "
+            "one that it loads: use one version in every process that connects to it, remove pyrs.jar from spark.jars "
             "and the class path (pyrs loads its own), and restart the JVM"
         )

@@ -79,8 +79,8 @@ def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
         jpype.startJVM(
             *jvm_options,
             jvmpath=library,
-            # The user's jars first: their org.reactivestreams must win. The package's own jar is not here: its loader
-            # must see the jars that a later launch adds, which the loader of the class path does not.
+            # The user's jars are first, so that their org.reactivestreams is used. pyrs.jar is not among them, because
+            # its loader must see the jars that a later launch adds, and the loader of the class path does not.
             classpath=[*paths, str(jars.reactive_streams)],
             convertStrings=False,
             interrupt=False,  # Ctrl-C stays Python's KeyboardInterrupt
@@ -124,7 +124,7 @@ class JPypeGateway(Gateway):
 
     def __init__(self) -> None:
         super().__init__(JPypeJava(), self._stays_attached)
-        self._java_thread = jpype.JClass("java.lang.Thread")  # a look-up would attach the calling thread
+        self._java_thread = jpype.JClass("java.lang.Thread")  # now, because a later look-up would attach its thread
         _accept_references()
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:
@@ -168,7 +168,7 @@ class JPypeGateway(Gateway):
             )
 
     def add_class_path(self, paths: Sequence[str]) -> None:
-        """Add jars and folders to the JVM that it lacks in this or a later version.
+        """Add the jars and folders that the JVM does not have in this or a later version.
 
         Raises:
             JvmUnavailable: The JVM has an earlier version of one of them.

@@ -1,8 +1,8 @@
 """Load the jar into a running JVM, once.
 
-Three ways are tried in order: the class is visible already (``spark.jars``, ``--packages``, the class path); Spark's
-``MutableURLClassLoader`` accepts more jars; a child class loader. The loader is stored in the JVM in the system
-property ``io.pyrs.loader``, so that other bridges and other Python processes share the copy and its types.
+Three ways are tried in order: use a class that is visible already (``spark.jars``, ``--packages``, the class path);
+add the jar to Spark's ``MutableURLClassLoader``; create a child class loader. The loader is stored in the JVM in the
+system property ``io.pyrs.loader``, so that other bridges and other Python processes share the copy and its types.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def _find_loader(java: Java, jars: Jars) -> object:
     if needs_publisher:
         fallback = _url(java, jars.reactive_streams)
         if _is_kind(java, context, _JPYPE_LOADER):
-            # JPype's loader accepts this jar, but not our own: the classes that it defines have no package, and so no
-            # version.
+            # JPype's loader accepts this jar, but not our own: the classes that it defines have no package, and
+            # therefore no version.
             java.call(context, "addURL", fallback)
         else:
             added.append(fallback)
-    # The outermost suitable loader: ADD JAR gives one Spark session its own loader, which other sessions do not see,
-    # and all sessions must share the types of the mirrors.
+    # The outermost suitable loader is used, because all Spark sessions must share the types of the mirrors: ADD JAR
+    # gives a session its own loader, which other sessions do not see.
     for loader in reversed(list(_with_parents(java, context))):
         if _is_kind(java, loader, _SPARK_LOADER) and (
             needs_publisher or _visible(java, loader, _PUBLISHER) is not None
@@ -85,7 +85,7 @@ def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
         if not (_is_kind(java, loader, _SPARK_LOADER) or _is_kind(java, loader, _JPYPE_LOADER)):
             raise JvmUnavailable(
                 "pyrs.jar is on the JVM's class path, but the class loader that holds it sees no org.reactivestreams: "
-                f"put {jars.reactive_streams.name} on the same class path, or take pyrs.jar away (pyrs loads its own)"
+                f"put {jars.reactive_streams.name} on the same class path, or remove pyrs.jar (pyrs loads its own)"
             )
         java.call(loader, "addURL", _url(java, jars.reactive_streams))
     return loader
@@ -107,7 +107,7 @@ def _visible(java: Java, loader: object, class_name: str) -> object | None:
 
 
 def _is_kind(java: Java, loader: object, class_name: str) -> bool:
-    # By name and through the superclasses: Spark has several subclasses, and other JVMs do not have the class.
+    # Compares the names of the class and its superclasses: Spark has several subclasses, and other JVMs lack the class.
     ancestor: object | None = java.call(loader, "getClass")
     while ancestor is not None:
         if java.call(ancestor, "getName") == class_name:

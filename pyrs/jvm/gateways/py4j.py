@@ -102,7 +102,7 @@ class Py4JJava(Java):
         return self._invoke(target._target_id, method, args)
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
-        """Make a Java array: one call for the array and one for each element."""
+        """Create a Java array: one call for the array and one for each element."""
         header = protocol.ARRAY_COMMAND_NAME + protocol.ARRAY_CREATE_SUB_COMMAND_NAME
         array = self._send(header, (element_class, len(values)), _ARRAY, "newInstance")
         for index, value in enumerate(values):
@@ -115,7 +115,7 @@ class Py4JJava(Java):
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
     def plain(self, value: object) -> object:
-        # By index and not by iterator: a repeated command would skip an element.
+        # Elements are read by index, because a repeated command would make an iterator skip one.
         if isinstance(value, JavaMap):
             keys = self._elements(self.call(self.call(value, "keySet"), "toArray"))
             return {key: self.plain(self.call(value, "get", key)) for key in keys}
@@ -143,7 +143,7 @@ class Py4JJava(Java):
         if "Py4JSecurityException" in text or "not whitelisted" in text:
             return JvmUnavailable(
                 "this cluster does not let Python call the driver's JVM freely (Py4JSecurityException): on Databricks "
-                f"use compute with the access mode Dedicated (single user). It said: {_last_line(text)}"
+                f"use compute with the access mode Dedicated (single user). The gateway's error: {_last_line(text)}"
             )
         if isinstance(error, protocol.Py4JNetworkError):
             return self._gone(text)
@@ -205,7 +205,7 @@ class Py4JJava(Java):
     def _part(self, argument: Any) -> str:
         if isinstance(argument, JavaObject):
             if not _is_of(self._client, argument):
-                raise ConversionError("this Java object lives in another JVM")
+                raise ConversionError("this Java object belongs to another JVM")
         else:
             check_argument(argument)
         part: str = protocol.get_command_part(_builtin(argument))
@@ -242,7 +242,7 @@ def _endpoint(client: Any) -> tuple[str, str]:
 
 
 def _was_cut(error: Any) -> bool:
-    """Return True for a connection lost before authentication: Py4J does not retry."""
+    """Return True if the connection was lost after it was opened, also during authentication."""
     return any(getattr(each, "when", None) is not None for each in (error, error.cause))
 
 

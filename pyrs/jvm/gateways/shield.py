@@ -92,10 +92,10 @@ class Shield:
         try:
             return done.result()
         finally:
-            del done  # an exception holds this frame, and the frame must not hold the exception
+            del done  # an exception references this frame, and the frame must not reference the exception
 
     def here(self, task: Callable[[], T]) -> T:
-        """Run the task on this thread, and restore the thread's state."""
+        """Run the task on this thread, and detach the thread afterwards if ``stays`` is false."""
         if self._stays():
             return task()
         try:

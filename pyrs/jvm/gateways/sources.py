@@ -8,7 +8,7 @@ from pyrs.errors import JvmUnavailable
 
 CONNECT_ACCEPTS = (
     "connect takes a SparkSession, a SparkContext, a py4j JavaGateway or ClientServer, "
-    "or nothing where a JVM was started with JPype in this process"
+    "or nothing if a JVM was started with JPype in this process"
 )
 _NO_CLASSIC = (
     "pyrs must reach the JVM of a driver on this machine: run this in the driver with a classic session "
@@ -34,7 +34,7 @@ def py4j_gateway_of(source: Any) -> object | None:
     try:
         context = source.sparkContext if any(name.endswith(".SparkSession") for name in names) else source
         gateway: object | None = context._gateway
-    except Exception as error:  # a session without a gateway may raise anything
+    except Exception as error:  # a session without a gateway may raise any exception
         raise JvmUnavailable(
             f"this Spark session gives no access to a driver JVM ({_first_line(error)}). {_NO_CLASSIC}"
         ) from error

@@ -38,7 +38,7 @@ def parse_stack(text: str) -> tuple[Frame, ...]:
         (('java.util.Objects', 'requireNonNull', 'Objects.java', 208),)
     """
     lines = iter(text.splitlines())
-    # A message may have several lines; the frames are the first consecutive lines of their form.
+    # A message may have several lines; the frames are the first consecutive lines that have the form of a frame.
     matches = dropwhile(lambda match: match is None, map(_FRAME.fullmatch, lines))
     return tuple(_frame(*match.groups()) for match in takewhile(bool, matches) if match)
 
