@@ -1,4 +1,4 @@
-"""The Python half of the value table and the error table.
+"""Python's side of the value table and the error table.
 
 ``encoder`` and ``decoder`` convert values to msgpack and back; ``table`` has one function per type that msgpack lacks;
 ``subclasses`` selects the row of other classes; ``references`` is the interface to the bridge for values that cross by

@@ -85,9 +85,7 @@ class ValueDecoder:
         return value
 
     def decode_entries(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
-        """Read an array: the entries up to the first that cannot be converted, and its error.
-
-        If there is an error, the entries are those before it.
+        """Read an array: the entries before the first that cannot be converted, and its error.
 
         Raises:
             ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
@@ -104,13 +102,13 @@ class ValueDecoder:
             error = _first_error(entry)
             if error is not None:
                 return entries[:index], error
-        return entries, None  # it was replaced by the value of an equal key
+        return entries, None  # the unreadable value was replaced by that of an equal key
 
     def decode_batch(self, body: _Body) -> tuple[list[Any], Exception | None]:
-        """Read a NEXT body: the elements up to the first unreadable one, and its error.
+        """Read a NEXT body: the elements before the first unreadable one, and its error.
 
-        If there is an error, the elements are those before it: an element that was sent earlier is still delivered.
-        Null is an error, because it is not an element (rule 2.13).
+        The elements before an error are still delivered, because they were sent earlier. Null is an error, because it
+        is not an element (rule 2.13).
 
         Raises:
             LinkBroken, LinkClosed: The link has ended, and an object in the batch is released.
@@ -229,7 +227,7 @@ class ValueDecoder:
             return self._fail(f"a {name} cannot be converted to Python: {describe(error)}", error)
 
     def _fail(self, message: str, cause: BaseException | None) -> _Unreadable:
-        # Not raised here: the elements before this one must still be delivered.
+        # The error is not raised here, because the elements before this one must still be delivered.
         error = ConversionError(message)
         error.__cause__ = cause
         self._failed.append(error)
@@ -237,7 +235,7 @@ class ValueDecoder:
 
 
 def _first_error(value: Any) -> ConversionError | None:
-    # A loop instead of recursion, because values may nest as deep as the interpreter's stack.
+    # This is not recursive, because values may nest as deep as the interpreter's stack.
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -29,9 +29,9 @@ class ValueEncoder:
 
     Attributes:
         encode: Encodes a value. It is the bound method of the packer, so that a plain element costs one call into C.
-            It may raise any exception; ``explain`` makes a ConversionError of it.
-        encode_element: Encodes an element of a stream. The same until the first Arrow batch; from there on, large Arrow
-            batches are not copied.
+            It may raise any exception, which ``explain`` converts to a ConversionError.
+        encode_element: Encodes an element of a stream. It is ``encode`` until the first Arrow batch; after that it
+            does not copy large Arrow batches.
 
     Examples:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
@@ -77,7 +77,7 @@ class ValueEncoder:
         return explained
 
     def _take_back(self, value: object) -> None:
-        """Take back exported handles; a second encoding finds them."""
+        """Take back the exported handles, which a second encoding of the value finds."""
         handles: list[int] = []
 
         def own(exported: object, kind: int) -> int:
@@ -92,7 +92,7 @@ class ValueEncoder:
             pass  # the first attempt failed too, and ``explain`` says why
         finally:
             self._own = self.references.own
-        for handle in handles:
+        for handle in handles:  # once for each of the two encodings
             self.references.disown(handle)
             self.references.disown(handle)
 
@@ -104,7 +104,7 @@ class ValueEncoder:
         return row(value)
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
-        """Select the row of a class, once per stream, which keeps the class alive."""
+        """Select the row of a class, once per stream. The stream keeps the class alive."""
         row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
         if row is arrow_extension:
             self.encode_element = self._encode_arrow

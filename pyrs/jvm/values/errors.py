@@ -1,7 +1,7 @@
 """The error table: convert exceptions to wire errors and back.
 
 A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is an original of the
-sender, kept under ``id`` for a while; owner 1 is an original of the receiver that comes home. The conversion never
+sender, kept under ``id`` for a while; owner 1 is an original of the receiver that returns to it. The conversion never
 fails, whatever an exception does: a ``__str__`` that raises, a cyclic cause, a huge traceback.
 """
 
@@ -41,7 +41,7 @@ class JavaConversionError(JavaError, ConversionError):
 
 
 class Originals:
-    """The last 1,024 exceptions sent: an exception that comes home is the same object.
+    """The last 1,024 exceptions sent, so that one that the peer sends back is the same object.
 
     Each bridge has one. It keeps an exception and the frames of its traceback alive until 1,024 others were sent or
     the bridge is closed.
@@ -70,17 +70,17 @@ class Originals:
             return number
 
     def find(self, number: int) -> BaseException | None:
-        """Return the exception of that number, or None if it was forgotten."""
+        """Return the exception of that number, or None if it is no longer stored."""
         with self._lock:
             return self._by_number.get(number)
 
     def clear(self) -> None:
-        """Forget all exceptions: the bridge is closed."""
+        """Remove all exceptions, because the bridge is closed."""
         with self._lock:
-            forgotten = list(self._by_number.values())
+            removed = list(self._by_number.values())
             self._by_number.clear()
             self._numbers.clear()
-        del forgotten  # outside of the lock: what dies with an exception may run code
+        del removed  # after the lock is released, because finalizers of objects in the tracebacks may run
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -114,7 +114,7 @@ def _attempt(read: Callable[[], T], fallback: T) -> T:
     """Call ``read``, which runs an exception's own code and may raise."""
     try:
         return read()
-    except BaseException:  # a user's property
+    except BaseException:  # raised by code of the exception's class
         return fallback
 
 
@@ -128,7 +128,7 @@ def _cause(error: BaseException) -> BaseException | None:
 
 
 def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
-    """Return owner and number of a JavaError that goes home; owner 0 for others."""
+    """Return the owner and the number of a JavaError that returns to its JVM; owner 0 for other errors."""
     if isinstance(error, JavaError) and error.java_original is not None:
         peer, number = error.java_original
         return (1 if peer is originals else 0), number
@@ -142,7 +142,7 @@ def _name(error: BaseException) -> str:
 def _message(error: BaseException) -> str:
     try:
         return _clean(str(error))
-    except BaseException as broken:  # a user's __str__
+    except BaseException as broken:  # raised by a user's __str__
         return f"(__str__ raised {type(broken).__name__})"
 
 
@@ -199,7 +199,7 @@ def wire_to_exception(wire: Any, originals: Originals) -> BaseException:
     try:
         return _from_wire(wire, originals, 0)
     except (TypeError, ValueError, KeyError, IndexError) as error:
-        raise ProtocolError(f"a value that is not an error: {error}") from error
+        raise ProtocolError(f"malformed error: {error}") from error
 
 
 def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
@@ -208,7 +208,7 @@ def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
         original = originals.find(number)
         if original is not None:
             return original
-    # Checked and not converted: str() of a reference is a call to the JVM, and this may be the link's reader.
+    # The fields are checked and not converted: str() of a reference would call the JVM, and this may be the reader.
     stack = tuple(
         (_typed(str, c), _typed(str, f), _typed(str, file, None), _typed(int, line)) for c, f, file, line in frames
     )
@@ -226,9 +226,9 @@ def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
 
 
 def _typed(kind: type[Any], value: Any, *others: object) -> Any:
-    """Return a value of that type, or one of the others."""
+    """Return the value if it has that type or is one of the others."""
     if type(value) is not kind and value not in others:
-        raise TypeError(f"a {type(value).__name__} in the place of a {kind.__name__}")
+        raise TypeError(f"it has a {type(value).__name__} instead of a {kind.__name__}")
     return value
 
 

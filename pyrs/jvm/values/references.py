@@ -20,7 +20,7 @@ ARROW: Final = 10
 SENDER_OWNS: Final = 16
 RECEIVER_OWNS: Final = 17
 
-# Each set inside a set takes its own packer or unpacker, 40 KiB of the C stack. 32 of them fit on any thread.
+# Each set inside a set needs its own packer or unpacker, with 40 KiB of the C stack. Every thread has space for 32.
 MAX_SETS: Final = LIMITS["value.sets"]
 
 
@@ -31,7 +31,7 @@ class Exports(Protocol):
         """Return the handle of a local object, counted as sent once more."""
 
     def disown(self, handle: int) -> None:
-        """Take one ``own`` back: the element with the handle was not sent."""
+        """Undo one ``own``, because the element with the handle was not sent."""
 
     def kind_of(self, value: object) -> int:
         """Return the kind under which a local object is exported."""
@@ -51,4 +51,4 @@ class Imports(Protocol):
         """The function that makes the stand-in for a plain object, once for each receipt."""
 
     def local(self, handle: int) -> object:
-        """Return the local object that comes home."""
+        """Return the local object of a handle that the peer sent back."""

@@ -1,4 +1,4 @@
-"""Receive Arrow record batches from a JVM in this process without a copy, by the Arrow C Data Interface.
+"""Receive Arrow record batches from a JVM in this process without a copy, through the Arrow C Data Interface.
 
 The link carries the handle of a batch. A control call makes the JVM move the batch to C structs of Python; no address
 is read from a frame. The JVM releases a batch whose handle is given back before it is moved.

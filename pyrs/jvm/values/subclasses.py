@@ -1,4 +1,4 @@
-"""Select the row for subclasses, enums, numpy scalars and Arrow batches."""
+"""Select the row of the value table for subclasses, enums, numpy scalars and Arrow batches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
 
 
 def arrow_extension(batch: Any) -> Any:
-    """Convert a RecordBatch."""
+    """Convert a RecordBatch to an extension with its IPC stream."""
     return msgpack.ExtType(types.ARROW, arrow.to_ipc(batch))
 
 
@@ -48,7 +48,8 @@ def _datetime(value: dt.datetime) -> Any:
     return table.from_datetime(value)
 
 
-# A subclass may override the methods that convert it, such as the __str__ of an amount that prints two digits.
+# The methods of the base class are called, because a subclass may override them: __str__ of an amount may print two
+# digits.
 _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (int, lambda value: table.from_int(int.__int__(value))),
     (float, float.__float__),

@@ -35,11 +35,11 @@ _pack_moment = struct.Struct(">qii").pack
 
 
 def type_name(value: object) -> str:
-    """Return the qualified name of a value's type, of a builtin without the module."""
+    """Return the qualified name of a value's type; the name of a builtin has no module."""
     kind = type(value)
     try:
         return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    except Exception:  # a metaclass may answer for its classes
+    except Exception:  # raised by a property of the metaclass
         return "object"
 
 
@@ -68,7 +68,7 @@ def contains_type(value: object, kinds: frozenset[type]) -> bool:
 
 
 def from_int(value: int) -> Any:
-    """Convert an int: msgpack's own within 64 bits, else big-endian two's complement."""
+    """Convert an int to msgpack's own format within 64 bits, else to big-endian two's complement."""
     if _LEAST <= value < _BEYOND:
         return int(value)
     # One bit more than the magnitude, for the sign; -2**(8k-1) needs no additional byte.
@@ -89,7 +89,7 @@ def from_date(value: dt.date) -> Any:
 
 
 def from_time(value: dt.time) -> Any:
-    """Convert a time of day to nanoseconds since midnight, with any offset."""
+    """Convert a time of day to nanoseconds since midnight, with its UTC offset if it has one."""
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     nanos = (seconds * 1_000_000 + value.microsecond) * 1000
     if value.tzinfo is None:
@@ -116,7 +116,8 @@ def _offset_seconds(offset: dt.timedelta) -> int:
     seconds = offset // _SECOND
     if offset.microseconds or not -_MAX_OFFSET <= seconds <= _MAX_OFFSET:
         raise ConversionError(
-            f"a UTC offset of {offset} cannot be converted to a java.time.ZoneOffset: whole seconds, 18 hours"
+            f"a UTC offset of {offset} cannot be converted to a java.time.ZoneOffset: it must be whole seconds, up to "
+            "18 hours"
         )
     return seconds
 
@@ -191,7 +192,7 @@ def to_datetime(payload: bytes) -> dt.datetime:
     seconds, nanos, offset = struct.unpack_from(">qii", payload)
     if len(payload) == 16:
         zone: dt.tzinfo = _fixed(offset)
-        # Computed locally: the same instant in UTC may lie outside of Python's years.
+        # Computed without a detour through UTC, where the instant may lie outside of Python's years.
         local = _EPOCH + dt.timedelta(seconds=seconds + offset, microseconds=nanos // 1000)
         return local.replace(tzinfo=zone)
     zone = zoneinfo.ZoneInfo(payload[16:].decode())
