@@ -60,14 +60,14 @@ def connect(
         max_threads: The number of Subscribers that may block at the same time before others wait for a thread.
         call_timeout_seconds: The time that Java waits for a Python stage function or callable.
         reconnect: Open a new link at the next use of the bridge if the link broke and the JVM still runs. Streams of
-            the old link end with ``LinkBroken``, and its ``JavaObject`` and ``JavaClass`` objects are to be obtained
+            the old link fail with ``LinkBroken``, and its ``JavaObject`` and ``JavaClass`` objects must be obtained
             again; objects of the gateway remain valid.
         name: A name for threads, logs and ``repr``.
 
     Raises:
         JvmUnavailable: No JVM can be reached (Spark Connect, a gateway on another machine, Java 8, ...).
         VersionMismatch: The JVM has loaded another version of pyrs.
-        TypeError: ``jvm`` is none of these.
+        TypeError: ``jvm`` is not one of these.
     """
     return Bridge(
         gateway_for(jvm),
@@ -93,12 +93,12 @@ def launch(
 ) -> Bridge:
     """Start a JVM in this process with JPype and open a bridge to it.
 
-    A second call uses the running JVM and adds the jars to its class path that it does not have in the same or a later
-    version. Leaving the bridge closes it, never the JVM.
+    A second call uses the running JVM, and adds to its class path the jars that it does not have in the same or a later
+    version. Closing the bridge does not stop the JVM.
 
     Args:
-        classpath: Jars and directories, searched before the package's own; ``folder/*`` is every jar of a folder.
-        jvm_options: Options of the JVM, such as ``"-Xmx1g"``. A second call refuses different ones.
+        classpath: Jars and directories, searched before the jars of pyrs; ``folder/*`` is every jar of a folder.
+        jvm_options: Options of the JVM, such as ``"-Xmx1g"``. A second call rejects one that the running JVM lacks.
         packages: Maven coordinates, ``group:artifact:version``, as in ``spark.jars.packages``. They and their
             dependencies are downloaded once, see ``pyrs.jvm.packages.resolve``, and are searched after ``classpath``.
         repositories: URLs or folders of Maven repositories, searched after Maven Central.

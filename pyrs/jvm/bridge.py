@@ -89,15 +89,15 @@ class Bridge:
         token = secrets.token_bytes(TOKEN_BYTES)
         options = {**self._limits, "call_timeout_ms": self._call_timeout_ms, "name": self.name}
         control = self._gateway.open(token, options)
-        made: list[LinkReferences] = []
+        created: list[LinkReferences] = []
 
         def codec(session: Session) -> Codec:
             if self._reconnects:
                 session.recovery = (
                     "; its streams, calls and Java objects have ended, and the next use of the bridge opens a new link"
                 )
-            made.append(LinkReferences(session, self._gateway, control))
-            return LinkCodec(made[0])
+            created.append(LinkReferences(session, self._gateway, control))
+            return LinkCodec(created[0])
 
         try:
             connection = LinkConnection(
@@ -112,14 +112,14 @@ class Bridge:
             control.close()
             raise
         # Assigned after the link is open: if it fails to open, no other thread may use its references.
-        self._references = made[0]
+        self._references = created[0]
         self._control: Control = control
         self._session = connection.session
         self._connection = connection
-        if self._abandoned:  # the caller was interrupted and cannot close it, or ``close`` did not see it
+        if self._abandoned:  # the caller was interrupted and cannot close it, or ``close`` ran before the assignment
             connection.close()
             return
-        # Handlers run last in, first out: ours must run before those of the gateway.
+        # Exit handlers run last in, first out. This one is registered again, to run before those of the gateway.
         atexit.unregister(close_all)
         atexit.register(close_all)
         _log.info("%s is open: %s", self.name, self._gateway.describe())
@@ -134,10 +134,10 @@ class Bridge:
     def _reopen(self) -> None:
         with self._reconnecting:
             if not self._session.open:
-                over = self._session.over
+                why = self._session.over
                 self._open()
-                # Not before: a handler of the log may use the bridge, which would wait for the lock of this thread.
-                _log.info("%s has opened a new link: %s", self.name, over)
+                # Logged after ``_open``: a log handler may use the bridge, and without a link would wait for this lock.
+                _log.info("%s has opened a new link: %s", self.name, why)
 
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 
@@ -208,32 +208,32 @@ class Bridge:
                 over these are hot.
 
         Raises:
-            TypeError: The object is none of these, or an option has another type.
+            TypeError: The object is not one of these, or an option has another type.
             ConversionError: The object came through a bridge to another JVM, or through a link that has ended.
             LinkClosed: The bridge is closed.
         """
         self._check_open()
         _check_options(exact=exact, hot=hot)
         site = assembly_site()
-        made = self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
-        for part in (made, made.source if isinstance(made, Stream) else None):
+        counterpart = self._gateway.shield(lambda: self._counterpart_of(java_object, exact, convert, hot))
+        for part in (counterpart, counterpart.source if isinstance(counterpart, Stream) else None):
             if isinstance(part, (JavaPublisher, JavaSubscriber)) and part.site is None:
                 part.site = site
-        return made
+        return counterpart
 
-    def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
+    def _counterpart_of(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
         references = self._references  # read once, because another thread may replace the link
         if self._gateway.is_java_object(java_object):
-            ours = references.control.unwrap(java_object)
-            if ours:
-                return references.local(ours)
+            handle = references.control.unwrap(java_object)
+            if handle:
+                return references.local(handle)
         given = java_object.source if type(java_object) in STREAM_KINDS.values() else java_object
         # java_handle ignores a stand-in of another bridge or of an ended link, so it receives the object behind it.
         stands_in = isinstance(given, (JavaPublisher, JavaSubscriber, JavaFuture))
         reference = references.java_handle(given.java_object if stands_in else given)
         if reference is None:
             name = type(java_object).__qualname__
-            advice = _ADVICE.get(name, "to_jvm is the way from Python to the JVM")
+            advice = _ADVICE.get(name, "to_jvm converts Python objects for the JVM")
             raise TypeError(f"from_jvm takes an object of the JVM, not {name}: {advice}")
         if reference._kind == Kind.OBJECT:
             raise TypeError(
@@ -275,10 +275,10 @@ class Bridge:
         convert: object = None,
         exact: bool = False,
     ) -> Any:
-        """Make a Java object of a Python Publisher, Subscriber or Processor.
+        """Convert a Python Publisher, Subscriber or Processor to a Java object.
 
-        The Java object implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. The stand-in of a
-        Java object becomes that object again.
+        The Java object implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. The Python
+        counterpart of a Java object is converted to that object.
 
         Demand: the requests of the Java Subscriber reach the Python Publisher as a bounded window (see ``from_jvm``).
 
@@ -296,7 +296,7 @@ class Bridge:
             exact: Forward demand one to one.
 
         Raises:
-            TypeError: The object is none of these, or not the Maybe or Single that ``java_type`` requires.
+            TypeError: The object is not one of these, or not the Maybe or Single that ``java_type`` requires.
             ValueError: ``java_type`` is not one of these classes.
             JavaError: The JVM does not have the class ``java_type``.
             LinkClosed: The bridge is closed.
@@ -309,13 +309,13 @@ class Bridge:
             if isinstance(python_object, JavaFuture):
                 python_object = Maybe(python_object.source).checkpoint()  # a CompletionStage is not a Publisher in Java
         site = assembly_site()
-        made = self._gateway.shield(lambda: self._hand_over(python_object, options, site))
-        return made if java_type is None else convert_to(self, made, java_type)
+        java_object = self._gateway.shield(lambda: self._java_object_of(python_object, options, site))
+        return java_object if java_type is None else convert_to(self, java_object, java_type)
 
-    def _hand_over(self, python_object: Any, options: Mapping[str, object], site: Site | None) -> Any:
-        theirs = self._references.java_handle(python_object)
-        if theirs is not None:
-            return theirs.java
+    def _java_object_of(self, python_object: Any, options: Mapping[str, object], site: Site | None) -> Any:
+        reference = self._references.java_handle(python_object)
+        if reference is not None:
+            return reference.java
         kind = _kind(python_object)
         return self._exported(python_object, kind, lambda control, handle: control.mirror(kind, handle, options), site)
 
@@ -336,8 +336,8 @@ class Bridge:
             function: Takes the ``Stream`` of the Java Publisher and returns a Publisher.
             interface: A Java interface with one method from Publisher to Publisher, such as
                 ``io.reactivex.rxjava3.core.FlowableTransformer``; ``java.util.function.Function`` by default.
-            element_type: The Java class of the resulting elements. By default integers that entered in one box class
-                (Integer, Short, Byte) leave in it if they fit.
+            element_type: The Java class of the resulting elements. By default, if all elements that entered were of
+                one box class (Integer, Short or Byte), resulting integers that fit have that class.
             convert: The conversion of foreign types for the function (see ``from_jvm``).
             exact: Forward demand one to one, on both sides of the stage.
 
@@ -362,8 +362,8 @@ class Bridge:
     ) -> Any:
         """Return a Java object whose single method calls a Python function.
 
-        Each use is one call across the link, with a deadline: about 100 microseconds. To map many elements use a stage.
-        A value that cannot be converted fails that call alone.
+        Each use is one call across the link, which has a deadline and takes about 100 microseconds. To map many
+        elements use a stage. A value that cannot be converted fails only that call.
 
         Args:
             function: The function; its arguments and result are converted by the value table.
@@ -410,7 +410,7 @@ class Bridge:
     def _exported(
         self, target: object, kind: int, make: Callable[[Control, int], object], site: Site | None = None
     ) -> Any:
-        references = self._references  # a new link has others
+        references = self._references  # read once, because another thread may replace the link
         handle = references.own(target, kind)
         references.session.handles.note_site(handle, site)
         try:
@@ -423,17 +423,17 @@ class Bridge:
 
     @property
     def closed(self) -> bool:
-        """True if the link is over, closed by either side or broken, and is not to be opened again."""
+        """True if the link was closed by either side or broke, and will not be opened again."""
         reopens = self._reconnects and not self._abandoned and self._pid == os.getpid()
         return not (self._session.open or reopens)
 
     def stats(self) -> dict[str, Any]:
         """Return the current counters of this side of the bridge.
 
-        ``streams_live``, ``streams_total``; ``demand`` (requested and not yet delivered, of the streams from Java),
-        ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``, ``elements_out``,
-        ``bytes_in``, ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to), ``threads``.
-        ``jvm_stats`` returns those of the JVM.
+        The keys are ``streams_live``, ``streams_total``, ``demand`` (requested and not yet delivered, of the streams
+        from Java), ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``,
+        ``elements_out``, ``bytes_in``, ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to)
+        and ``threads``. ``jvm_stats`` returns those of the JVM.
         """
         session = self._session
         inbound = [stream for stream in list(session.streams.values()) if isinstance(stream, InboundStream)]
@@ -453,7 +453,7 @@ class Bridge:
     def streams(self) -> Streams:
         """Return the state of every live stream of this side of the bridge.
 
-        Reads the counters of the streams; elements cost nothing more.
+        Reads counters that the streams update anyway, so it adds no cost for each element.
 
         Examples:
             >>> for stream in bridge.streams():  # doctest: +SKIP
@@ -466,7 +466,7 @@ class Bridge:
     def show(self) -> None:
         """Print the live streams as a table; in a notebook, display it.
 
-        Each rate is that since the previous call of ``show`` or ``streams``.
+        Each rate covers the time since the previous call of ``show`` or ``streams``.
         """
         display(self.streams())
 
@@ -487,7 +487,7 @@ class Bridge:
         with self._reconnecting:
             if self._status is None:
                 self._status = StatusServer(self.name, lambda: as_json(self.name, self._state(), self._session))
-            if self._abandoned:  # ``close`` did not see the server
+            if self._abandoned:  # ``close`` ran before the assignment
                 self._status.close()
 
     def _state(self) -> str:
@@ -501,7 +501,7 @@ class Bridge:
     def close(self, deadline_seconds: float = 5.0) -> bool:
         """Close the link.
 
-        Live Subscribers get ``LinkClosed`` and Publishers are cancelled. The JVM keeps running. Further calls do
+        Live Subscribers receive ``LinkClosed``, and Publishers are cancelled. The JVM keeps running. Further calls do
         nothing.
 
         Args:
@@ -593,6 +593,6 @@ def _kind(value: object) -> Kind:
     if publisher or subscriber:
         return Kind.PROCESSOR if publisher and subscriber else Kind.PUBLISHER if publisher else Kind.SUBSCRIBER
     raise TypeError(
-        f"to_jvm takes a Publisher, Subscriber or Processor, and {type(value).__name__} is none: it has no "
-        "subscribe, nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
+        f"to_jvm takes a Publisher, Subscriber or Processor, but {type(value).__name__} is none: it has neither "
+        "subscribe nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
     )

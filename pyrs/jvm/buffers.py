@@ -10,7 +10,7 @@ Buffer: TypeAlias = "bytes | memoryview"
 FrameBytes: TypeAlias = "bytes | list[Buffer]"
 """The bytes of a frame, or its buffers, which the writer joins."""
 _SMALL = 4_096
-"""Smaller buffers are copied together, because a frame of many tiny buffers would be slow."""
+"""Adjacent buffers below this size are joined, because a frame of many tiny buffers would be slow."""
 
 
 class Buffers:

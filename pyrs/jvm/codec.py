@@ -142,9 +142,9 @@ class LinkReferences(Exports, Imports):
         """Run an operation in Java by name.
 
         Raises:
-            JavaError: The call threw, or nothing of that name takes these arguments.
+            JavaError: The call threw, or no method, constructor or field matches the name and the arguments.
             ConversionError: An argument or the result cannot be converted.
-            LinkClosed, LinkBroken: The link is over.
+            LinkClosed, LinkBroken: The link has ended.
         """
         if not self.session.open:
             raise self.session.why_over()
@@ -197,19 +197,19 @@ class Tracking(Exports):
         found = self._references.java_handle(value)
         if found is None:
             return None
-        self.carried.append(found)  # held until the element is written
+        self.carried.append(found)  # keeps the reference alive until the element is written
         return found._kind, found._handle
 
 
 class Arguments(Tracking):
-    """The references in a command. Unlike in elements, a JavaError is its Throwable."""
+    """The references in a command. Unlike in elements, a JavaError is sent as its Throwable."""
 
     def home(self, value: object) -> tuple[int, int] | None:
         return super().home(self._references.throwable(value))
 
 
 class Results(Imports):
-    """The references in a result: each is a ``JavaObject``, also to a Publisher."""
+    """The references in a result: each becomes a ``JavaObject``, even if it refers to a Publisher."""
 
     def __init__(self, references: LinkReferences) -> None:
         self._references = references
@@ -235,7 +235,8 @@ class StreamEncoder(ValueEncoder):
         self.carried = tracking.carried
 
     def _take_back(self, value: object) -> None:
-        # Not a second encoding: a value whose methods return other objects then would take back other handles.
+        # Uses the recorded handles: a second encoding, as in the base class, would find other handles if the methods of
+        # the value return other objects.
         carried, self.carried[:] = self.carried[:], []
         for handle in carried:
             if type(handle) is int:

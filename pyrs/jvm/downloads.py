@@ -49,7 +49,7 @@ def kept(jar: Jar, folder: Path, needed_by: str) -> Path:
 
     Args:
         jar: The jar.
-        folder: The folder, which is made if it does not exist.
+        folder: The folder, which is created if it does not exist.
         needed_by: The feature that needs the jar, for errors: ``"the Java referee"``.
 
     Raises:
@@ -72,7 +72,7 @@ def kept(jar: Jar, folder: Path, needed_by: str) -> Path:
         raise JvmUnavailable(
             f"{address} is not the expected {jar.name}: its SHA-256 is {_digest(content)} instead of {jar.sha256}"
         )
-    # Renamed when it is complete, because several processes may download at once.
+    # The file is renamed when it is complete, because several processes may download at once.
     part = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

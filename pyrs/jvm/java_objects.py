@@ -40,7 +40,7 @@ STREAM_KINDS: dict[int, type[Stream[Any]]] = {Kind.PUBLISHER: Stream, Kind.MAYBE
 
 
 class Operation(IntEnum):
-    """An operation that Python requests by name, with the numbers of the Java half."""
+    """An operation that Python requests by name, with the numbers of the Java side."""
 
     METHOD = 0
     STATIC_METHOD = 1
@@ -54,9 +54,9 @@ class Operation(IntEnum):
 class JavaObject:
     """A reference to a Java object.
 
-    It holds only a number until it is used. Given to Java, it is the same object there, without a call through the
-    gateway. A method call, ``str()`` or ``java`` goes through the gateway. Two references are equal if they refer to
-    the same Java object.
+    It holds only a number until it is used. If it is passed to Java, Java receives the same object, without a call
+    through the gateway. A method call, ``str()`` or ``java`` goes through the gateway. Two references are equal if they
+    refer to the same Java object.
 
     Every attribute except ``java`` is a method of the object, including methods that it inherits from interfaces.
     Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
@@ -70,8 +70,8 @@ class JavaObject:
 
     __slots__ = ("__weakref__", "_handle", "_java")
 
-    # Class attributes of the subclass that each link makes, so that a million references do not repeat them. A name
-    # without an underscore is a Java method (Flux has a handle, ConsumerRecord a value), except ``java``.
+    # These are attributes of the subclass that each link creates, so that a million references do not repeat them. A
+    # name without an underscore is a Java method (Flux has a handle, ConsumerRecord a value), except ``java``.
     _link: ClassVar[Any]  # the LinkReferences of the link, whose module imports this one
     _kind: ClassVar[int] = 0
     _hot: ClassVar[bool] = False
@@ -204,7 +204,7 @@ class JavaPublisher(Publisher[Any]):
         options = {} if self.convert is None else {"convert": self.convert}
         if self.exact:
             options["exact"] = True
-        # The stream does not hold the JavaObject, which must live until SUBSCRIBE is sent: this frame holds it.
+        # The stream does not reference the JavaObject, which must live until SUBSCRIBE is sent. This variable does.
         reference = self.java_object
         reference._link.session.subscribe(
             reference._handle,
@@ -242,7 +242,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         try:
             stream = reference._link.session.subscribe_peer(reference._handle, self._options, self.site)
         except BaseException:
-            hooks.cancel_safely(subscription)  # the Publisher need not stop because on_subscribe raised
+            hooks.cancel_safely(subscription)  # the Publisher may continue although on_subscribe raised
             raise
         self._stream = stream
         stream.on_subscribe(subscription)
@@ -295,7 +295,7 @@ class JavaFuture(Maybe[Any]):
         """
         try:
             return self.on_error_map(_Failed).block(timeout_seconds)
-        except TimeoutError:  # of this wait; a TimeoutError of the stage is a _Failed
+        except TimeoutError:  # raised by this wait; a TimeoutError of the stage is wrapped in _Failed
             raise CallTimeout(f"the CompletionStage did not complete within {timeout_seconds} seconds") from None
         except _Failed as failed:
             error = failed.error
@@ -318,7 +318,7 @@ def stand_in(reference: JavaObject, *, exact: bool = False, convert: object = No
 
 
 class _Failed(Exception):
-    """The error of a stage."""
+    """Wraps the error of a CompletionStage, to distinguish it from errors of the wait."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error

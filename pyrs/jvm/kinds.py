@@ -10,7 +10,7 @@ from pyrs.stream.stream import Maybe, Single, Stream
 
 
 class _Bridge(Protocol):
-    """The part of ``Bridge`` that this module uses. Importing ``Bridge`` would be a cycle."""
+    """The part of ``Bridge`` that this module uses. Importing ``Bridge`` would be circular."""
 
     _references: Any
 

@@ -1,4 +1,4 @@
-"""The limits of the bridge, from the file that both halves read."""
+"""The limits of the bridge, from the file that both sides read."""
 
 from __future__ import annotations
 

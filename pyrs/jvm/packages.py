@@ -114,7 +114,8 @@ def resolve(
         The jars, in a stable order.
 
     Raises:
-        ValueError: A coordinate, a repository or an exclusion is malformed, or a class path cannot contain the cache.
+        ValueError: A coordinate, a repository or an exclusion is malformed, or the path of the cache contains the
+            separator of class paths.
         JvmUnavailable: A package or a dependency is not available, or there is no Java.
 
     Examples:
@@ -222,7 +223,7 @@ def run_ivy(
     """Resolve packages into ``folder/jars``. Ivy waits a minute for a silent server.
 
     Raises:
-        JvmUnavailable: No Java, no Ivy, no disk space, or a package that is not available.
+        JvmUnavailable: Java, Ivy or disk space is missing, or a package is not available.
     """
     java = _java()
     ivy = _ivy(folder / "ivy")
@@ -256,7 +257,7 @@ def run_ivy(
 
 
 def _remove_old_runs(folder: Path) -> None:
-    """Remove the folders of killed processes that are older than a day."""
+    """Remove the folders that killed processes left more than a day ago."""
     for run in folder.glob("run-*"):
         with contextlib.suppress(FileNotFoundError):  # another process may be removing the same one
             if time.time() - run.stat().st_mtime > _DAY and not _is_running(run.name.split("-")[1]):

@@ -23,7 +23,7 @@ class StageFunction:
     def __call__(self, upstream: Any, hot: bool = False) -> Any:
         """Assemble the stage over one upstream. Java passes ``hot`` for a hot Publisher."""
         if isinstance(upstream, Stream) and isinstance(upstream.source, JavaPublisher):
-            upstream = Stream(upstream.source)  # also of a Mono: the result may have several elements
+            upstream = Stream(upstream.source)  # also for a Mono, because the result may have several elements
             upstream.source.exact = self._exact
             upstream.source.site = self._site
             if hot:
@@ -32,4 +32,4 @@ class StageFunction:
         result = self._function(upstream)
         if callable(getattr(result, "subscribe", None)):
             return result if isinstance(result, Stream) else Stream(result)
-        raise TypeError(f"a stage must return a Publisher, {self._function!r} returned a {type(result).__name__}")
+        raise TypeError(f"a stage must return a Publisher, but {self._function!r} returned a {type(result).__name__}")

@@ -153,7 +153,7 @@ class StatusServer:
                 connection.settimeout(_SECONDS)
                 _Handler(request, connection, self._token, self._status)
         except OSError:
-            pass  # the client has closed the connection, or it is the oldest of too many
+            pass  # the client closed the connection, or ``_listen`` closed it because there were too many
         finally:
             self._release(connection)
 

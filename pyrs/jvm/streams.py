@@ -25,7 +25,7 @@ TO_JVM = "to JVM"
 _MAX_NAME = 60
 _MAX_STREAMS = 1_000
 _MIN_SECONDS = 0.1
-"""The shortest time for a rate, in which the size of a single batch hardly matters."""
+"""The minimum time over which a rate is computed, so that the size of a single batch hardly matters."""
 
 COLUMNS = (
     "stream",
@@ -55,10 +55,10 @@ class StreamStatus(NamedTuple):
         state: ``"live"``, or ``"starting"``, ``"cancelled"`` or ``"ended"`` until the stream is removed.
         demand: requested and not yet emitted elements; ``pyrs.UNBOUNDED`` for unbounded demand.
         in_flight: to Python: granted and not yet delivered elements; to the JVM: encoded and not yet written ones.
-        buffered: the elements that this process holds.
+        buffered: the elements that this process buffers.
         elements: delivered elements; to the JVM: emitted ones.
         rate: elements per second since the previous snapshot, or since the stream was opened.
-        dropped: elements that a cancelled stream holds, and will not deliver.
+        dropped: buffered elements of a cancelled stream, which will not be delivered.
         seconds: the time since the stream was opened.
         site: the line of user code that assembled it, if it is known.
     """
@@ -133,7 +133,7 @@ class Rates:
                 then, before = now, elements
             known[key] = then, before, rate
             rates.append(rate)
-        self._before = known  # without the streams that have ended
+        self._before = known  # forgets the streams that have ended
         return rates
 
 
@@ -230,7 +230,7 @@ def cells(stream: StreamStatus) -> list[str]:
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table of ``cells``, or a line for no streams."""
+    """Yield the lines of a table of ``cells``, or ``no live stream``."""
     if not rows:
         yield "no live stream"
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyrs.errors import JvmUnavailable
 
-_MEANINGS = {"dev": -1, "rc": 1, "final": 2}
+_QUALIFIER_RANKS = {"dev": -1, "rc": 1, "final": 2}
 
 
 def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
@@ -22,14 +22,14 @@ def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
     """
     present = set(class_path)
     running: dict[Path, Path] = {}
-    for jar in filter(_stands_by_version, map(Path, present)):
+    for jar in filter(_has_versioned_path, map(Path, present)):
         known = running.get(jar.parent.parent)
         if known is None or _order(jar) > _order(known):
             running[jar.parent.parent] = jar
     lacking, refused = [], []
     for text in jars:
         jar = Path(text)
-        other = running.get(jar.parent.parent) if _stands_by_version(jar) else None
+        other = running.get(jar.parent.parent) if _has_versioned_path(jar) else None
         if other is not None and _order(jar) > _order(other):
             refused.append(f"{jar.name} (it has {other.name})")
         elif text not in present and (other is None or other.parent == jar.parent):
@@ -43,7 +43,7 @@ def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
     return lacking
 
 
-def _stands_by_version(jar: Path) -> bool:
+def _has_versioned_path(jar: Path) -> bool:
     artifact, version = jar.parent.parent.name, jar.parent.name
     return bool(artifact) and jar.name.startswith(f"{artifact}-{version}")
 
@@ -52,6 +52,6 @@ def _order(jar: Path) -> list[tuple[int, int, str]]:
     """Return a sort key in Ivy's order: 1.0-rc1 < 1.0 < 1.0.1 < 1.10."""
     parts = re.findall(r"\d+|[A-Za-z]+", jar.parent.name)
     numbers_and_words = [
-        (2, int(part), "") if part.isdigit() else (0, _MEANINGS.get(part.lower(), 0), part) for part in parts
+        (2, int(part), "") if part.isdigit() else (0, _QUALIFIER_RANKS.get(part.lower(), 0), part) for part in parts
     ]
     return [*numbers_and_words, (1, 0, "")]  # the end sorts between a word and a number

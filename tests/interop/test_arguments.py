@@ -210,7 +210,7 @@ class TestWrongArguments:
             (like("_JPackage"), r"bridge\.java_class\(name\) says which class is missing"),
             (like("_JClass"), "call a static method or a constructor of the class"),
             ("java.util.ArrayList", r"not str: bridge\.java_class\(name\) finds a class"),
-            (pyrs.range(1), "not Stream: to_jvm is the way from Python"),
+            (pyrs.range(1), "not Stream: to_jvm converts Python objects"),
         ],
     )
     def test_from_jvm_says_what_to_write(self, bridge: Bridge, value: Any, advice: str) -> None:
