@@ -49,7 +49,7 @@ class Backpressure(Family[T_co]):
             request(100) ..... request(50) .....    to upstream
 
         Requests in batches, whatever the downstream demand is, and buffers up to ``high`` elements. Drops nothing; a
-        slow Subscriber slows the source. For sources with a high cost per request, or that reject unbounded demand.
+        slow Subscriber slows the source. Use it if a request is expensive, or if the source rejects unbounded demand.
 
         Args:
             high: the maximum number of elements requested and not yet consumed.
@@ -116,7 +116,7 @@ class Backpressure(Family[T_co]):
             ---1-----4-----|
 
         Requests unbounded demand and buffers nothing. Dropped elements are reported to the dropped-elements hook,
-        unless ``on_dropped`` is given. For sources that cannot wait: an iterable would lose most of its elements.
+        unless ``on_dropped`` is given. Use it for a source that cannot wait; an iterable would lose most elements.
 
         Args:
             on_dropped: called on the source's thread with each dropped element. If it raises, the stream fails.

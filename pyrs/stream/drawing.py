@@ -22,7 +22,7 @@ def draw_svg(steps: Sequence[Step]) -> str:
     width_of_box = max((len(step.call) for step in steps), default=10) * _CHARACTER + 20
     right = _LEFT + deepest * _INDENT + width_of_box + 24
     notes = [(f"demand {step.demand}", f"buffers {step.holds}", short_site(step.site)) for step in steps]
-    width = right + max((max(len(first) + len(held) + 3, len(site)) for first, held, site in notes), default=0) * 6.4
+    width = right + max((max(len(first) + len(holds) + 3, len(site)) for first, holds, site in notes), default=0) * 6.4
     parts = []
     y = 10.0
     colour = 0

@@ -155,8 +155,8 @@ class Filtering(Family[T_co]):
             skip_last(2)
             -----------1---2---|
 
-        The first request asks upstream for ``count`` more elements than downstream demands. Buffers the latest
-        ``count`` elements. They are dropped on completion without a report.
+        Adds ``count`` to the first request; later demand is forwarded unchanged. Buffers the latest ``count`` elements,
+        which are dropped on completion without a report.
 
         Args:
             count: the number of elements to drop.

@@ -172,7 +172,7 @@ class Observing(Family[T_co]):
             filter(even).do_on_discard(print)
             -------2-------|    print(1), print(3)
 
-        Forwards demand unchanged. An operator or a source discards an element that it received or holds and does not
+        Forwards demand unchanged. An operator or a source discards an element that it received or buffered and does not
         emit: after a cancel or an error, on overflow, and by design, as in ``filter``, ``distinct``, ``skip`` or
         ``sample``. The function receives the object that this operator received: a mapped element after ``map``, a list
         after ``buffer``. Includes inner streams, such as those of ``flat_map``, and excludes operators after this one.

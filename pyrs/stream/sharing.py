@@ -109,7 +109,7 @@ class Sharing(Family[T_co]):
         ``prefetch`` elements ahead of it, which **slows** all. Without Subscribers, the source continues.
 
         Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element
-        or Subscriber arrives, and the last element when another one follows it.
+        or Subscriber arrives. The last element is kept until another one follows it.
 
         Args:
             limit: the maximum number of replayed elements; None for no limit.

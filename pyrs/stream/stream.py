@@ -214,8 +214,8 @@ _rename_methods()
 class Maybe(Stream[T_co]):
     """A stream of at most one element, or an error.
 
-    ``empty``, ``filter`` of a Single and others return it. To get the element, or None if there is none, ``await`` the
-    Maybe on an asyncio loop, or call ``block``. Each of them subscribes again.
+    For example, ``empty`` and ``filter`` of a Single return it. To get the element, or None if there is none, ``await``
+    the Maybe on an asyncio loop, or call ``block``. Each call subscribes again.
 
     These operators keep the kind, a Maybe or a Single: ``map``, ``flat_map``, ``zip``, ``timeout`` without a fallback,
     ``retry``, ``on_error_resume``, ``on_error_return``, ``on_error_map``, ``cache`` without a time, ``publish_on``,
@@ -224,7 +224,7 @@ class Maybe(Stream[T_co]):
     and ``Stream(single)`` to apply the operators of a Stream.
 
     ``filter``, and ``zip`` with a Stream or a Maybe, return a Maybe; ``default_if_empty`` a Single; ``switch_if_empty``
-    and ``then`` the kind of their argument. All other operators return what those of a Stream do.
+    and ``then`` the kind of their argument. All other operators return the same type as on a Stream.
 
     Examples:
         >>> import pyrs
@@ -323,7 +323,7 @@ class Single(Maybe[T_co]):
     """A stream of exactly one element, or an error.
 
     ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It starts on subscribe, like any Publisher. To
-    get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each of them subscribes again. See
+    get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each call subscribes again. See
     ``Maybe`` for the operators that return a Single.
     """
 
@@ -417,7 +417,7 @@ class ConnectableStream(Stream[T_co]):
         """Connect once, when the given number of Subscribers have subscribed.
 
         The connection remains when all Subscribers have cancelled. After a ``publish`` has completed it never
-        reconnects, so a later Subscriber receives no signal: use ``ref_count`` or ``replay`` for those.
+        reconnects, so later Subscribers receive no signal: use ``ref_count`` or ``replay`` for them.
 
         Args:
             subscribers: the number of Subscribers to wait for; 0 connects immediately.

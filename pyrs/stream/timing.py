@@ -214,11 +214,11 @@ class Timing(Family[T_co]):
     def delay_subscription(self: OfKind[K_co], seconds: Seconds, *, scheduler: Scheduler | None = None) -> K_co:
         """Delay the subscription to the source.
 
-            --1-2---3|               from when it is subscribed to
+            --1-2---3|               after it is subscribed to
             delay_subscription(4)
             ------1-2---3|
 
-        Demand is kept until then, and forwarded unchanged. Buffers and drops nothing.
+        Earlier demand is forwarded after the delay. Buffers and drops nothing.
 
         Args:
             seconds: the delay.

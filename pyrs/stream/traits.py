@@ -154,7 +154,7 @@ _TRAITS: Final = {
     "_Interval": Trait("ignored", "one, or nothing", "{scheduler}"),
     "_Create": Trait("visible to the function", "{capacity}", "the threads that push"),
     "AsyncIterablePublisher": Trait("exact: awaited", "nothing", "an asyncio loop"),
-    "_FuturePublisher": Trait("the result waits", "nothing", "the thread that resolves the future"),
+    "_FuturePublisher": Trait("the result waits for demand", "nothing", "the thread that resolves the future"),
     "_Defer": Trait("as the created Publisher"),
     "_Using": Trait("as the created Publisher"),
     "UsingWhen": Trait("as the created Publisher"),
