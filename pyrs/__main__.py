@@ -108,7 +108,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 
 def run_tck(arguments: argparse.Namespace) -> int:
-    """Run the TCK; the exit status is the result."""
+    """Run the TCK and return its exit status."""
     return int(import_module("pyrs.tck.command").run(arguments))
 
 
@@ -131,7 +131,7 @@ def run_jars(arguments: argparse.Namespace) -> int:
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
-    """Check the machine; the exit status is the result."""
+    """Check the machine and return the exit status."""
     from pyrs import _doctor
 
     return _doctor.run(arguments.json)
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Ctrl-C, and a reader such as ``head`` that closes the pipe, end the command without a traceback.
     """
-    if sys.stdout is None:  # the shell has closed it: >&-
+    if sys.stdout is None:  # the shell closed stdout: >&-
         with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
             return main(arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -202,12 +202,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments)
         finally:
-            sys.stdout.flush()  # here, because an error at the exit of the interpreter cannot be caught
+            sys.stdout.flush()  # an error of the flush at the exit of the interpreter could not be caught
     except KeyboardInterrupt:
         print("pyrs: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout again
         return 141  # the status of a process that SIGPIPE ends
 
 

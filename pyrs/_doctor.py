@@ -78,7 +78,7 @@ def _version_of(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        # Spark's own copies, as of spark-submit, are not installed as packages.
+        # The copies that spark-submit puts on the path are not installed as packages.
         name = "jpype" if package == "jpype1" else package
         return str(getattr(import_module(name), "__version__", "unknown version")) if util.find_spec(name) else ""
 
@@ -123,7 +123,7 @@ def _java() -> Iterator[Finding]:
 
 
 def _jvm_library() -> Iterator[Finding]:
-    """Find the JVM that JPype would load. It does not search PATH."""
+    """Find the JVM that JPype would load. JPype does not search PATH."""
     if not _version_of("jpype1"):
         return
     try:
@@ -132,7 +132,7 @@ def _jvm_library() -> Iterator[Finding]:
         return
     home = default_java_home()
     if home:
-        yield Finding("libjvm", OK, f"JPype loads that of {home}")
+        yield Finding("libjvm", OK, f"JPype loads the libjvm of {home}")
     else:
         missing = NOTE if _version_of("py4j") else PROBLEM
         found = "JPype finds no JVM; it searches JAVA_HOME and the usual folders, not PATH"

@@ -75,7 +75,7 @@ class NoElement(PyrsError, LookupError):
 
 
 class TooManyElements(PyrsError, ValueError):
-    """The stream emitted a second element, and the operator allows one."""
+    """The stream emitted a second element, but the operator allows only one."""
 
 
 class BufferOverflow(PyrsError):
@@ -136,7 +136,7 @@ class SpecViolation(PyrsError):
         return f"{self.message} (rule {self.rule})" if self.rule else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # ``args`` has no keyword arguments, so the default would lose them when the error is copied or pickled.
+        # ``args`` lacks the keyword arguments, so the inherited method would lose them in a copied or pickled error.
         return (type(self), (self.message,), {"rule": self.rule, "party": self.party})
 
 

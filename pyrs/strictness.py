@@ -30,8 +30,8 @@ def strict(party: Any, /) -> Any:
     fails it with ``on_error``. A violation that cannot be emitted to the Subscriber is reported to the dropped-errors
     hook (``pyrs.set_error_hook``): those after termination, and those of the Subscriber itself.
 
-    - For a Publisher: 1.1, 1.3, 1.4 (no exception in ``on_error``), 1.7, 1.9, 1.10, 2.12, 2.13 (None), 3.3, 3.15, 3.16,
-      and 2.13 and 3.9 of its Subscribers.
+    - For a Publisher: 1.1, 1.3, 1.4 (``on_error`` with an object that is not an exception), 1.7, 1.9, 1.10, 2.12, 2.13
+      (None), 3.3, 3.15, 3.16, and 2.13 and 3.9 of its Subscribers.
     - For a Subscriber: 2.3 (calls on the Subscription), 2.7, 2.13, 3.1, 3.9, and violations of its Publisher.
     - For a Processor: both.
 
