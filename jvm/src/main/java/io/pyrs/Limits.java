@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Properties;
 
-/** The limits of the bridge, from the file that both halves read: {@code pyrs/jvm/limits.properties}. */
+/** The limits of the bridge, from the file that Python and Java read: {@code pyrs/jvm/limits.properties}. */
 public final class Limits {
     private static final Properties LIMITS = new Properties();
 
@@ -18,7 +18,7 @@ public final class Limits {
 
     private Limits() {}
 
-    /** Returns the limit of a name. */
+    /** Returns the limit with this name. */
     public static int of(String name) {
         return Integer.parseInt(LIMITS.getProperty(name));
     }

@@ -3,13 +3,13 @@ package io.pyrs;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 
-/** The logger of the Java half: System.Logger "io.pyrs", which the application configures. */
+/** The logger of the Java side: System.Logger "io.pyrs", which the application configures. */
 public final class Log {
     private static final Logger LOGGER = System.getLogger("io.pyrs");
 
     private Log() {}
 
-    /** Logs an event that the user should know of, such as a dropped error or a violated rule. */
+    /** Logs an event that the user should know about, such as a dropped error or a violated rule. */
     public static void warning(String message, Throwable error) {
         log(Level.WARNING, message, error);
     }

@@ -6,7 +6,7 @@ import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
-/** The kinds of objects that travel by reference, with their codes in docs/values.md. */
+/** The kinds of objects that travel by reference, whose codes docs/values.md lists. */
 public enum ObjectKind {
     OBJECT,
     PUBLISHER,
@@ -53,7 +53,7 @@ public enum ObjectKind {
                 : subscriber ? SUBSCRIBER : singleType(type, OBJECT);
     }
 
-    /** Returns the kind of the first of the SINGLE_TYPES among the type and its supertypes, or another kind. */
+    /** Returns the kind of the first of the SINGLE_TYPES among the type and its supertypes, else {@code otherwise}. */
     private static ObjectKind singleType(Class<?> type, ObjectKind otherwise) {
         if (type == null) {
             return otherwise;
@@ -69,12 +69,12 @@ public enum ObjectKind {
         return first.isAssignableFrom(type) || second.isAssignableFrom(type);
     }
 
-    /** Returns the kind of a code; an unknown code means a plain object. */
+    /** Returns the kind that has this code, or OBJECT for an unknown code. */
     public static ObjectKind ofCode(int code) {
         return isCode(code) ? KINDS[code] : OBJECT;
     }
 
-    /** Returns whether a code is that of a kind. */
+    /** Returns whether a kind has this code. */
     public static boolean isCode(int code) {
         return code >= 0 && code < KINDS.length;
     }
@@ -88,7 +88,7 @@ public enum ObjectKind {
         return this == PUBLISHER || this == PROCESSOR || this == MAYBE || this == SINGLE;
     }
 
-    /** Returns whether objects of this kind take a Subscription. */
+    /** Returns whether objects of this kind receive a Subscription. */
     public boolean isSubscriber() {
         return this == SUBSCRIBER || this == PROCESSOR;
     }

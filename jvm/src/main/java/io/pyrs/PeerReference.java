@@ -1,7 +1,7 @@
 package io.pyrs;
 
 /**
- * The identity of an object of the peer. Its mirror holds it; the handle is released when both are unreachable.
+ * The identity of an object of the peer. Its mirror refers to it. The handle is released when both are unreachable.
  */
 public final class PeerReference {
     private final Object owner;
@@ -24,7 +24,7 @@ public final class PeerReference {
         return kind;
     }
 
-    /** Returns the number that the peer assigned to it. */
+    /** Returns the number that the peer assigned to the object. */
     public long handle() {
         return handle;
     }

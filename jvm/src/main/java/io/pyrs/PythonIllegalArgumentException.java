@@ -17,7 +17,7 @@ public final class PythonIllegalArgumentException extends IllegalArgumentExcepti
         return details;
     }
 
-    /** Leaves the stack trace empty: it gets the Python frames, and the Java frames of the decoder are irrelevant. */
+    /** Records no Java frames: the decoder sets the Python frames as the stack trace. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

@@ -65,9 +65,9 @@ public final class Bridge {
         connection.start();
     }
 
-    private static long number(Map<?, ?> options, String key, long standard) {
+    private static long number(Map<?, ?> options, String key, long defaultValue) {
         Object value = options.get(key);
-        return value instanceof Number ? ((Number) value).longValue() : standard;
+        return value instanceof Number ? ((Number) value).longValue() : defaultValue;
     }
 
     private Session session() {
@@ -102,7 +102,7 @@ public final class Bridge {
         return HotPublishers.kindCode(value);
     }
 
-    /** Exports a Java object: returns its handle and counts one more transfer. */
+    /** Exports a Java object: returns its handle, and counts one more time that the handle is sent. */
     public long export(long request, Object value) throws Exception {
         Objects.requireNonNull(value, "null has no handle");
         return calls.once(request, () -> session().own(value));
@@ -159,7 +159,7 @@ public final class Bridge {
                         loader));
     }
 
-    /** Returns an object of an interface with a single abstract method that calls a Python function. */
+    /** Returns an object that implements a functional interface with a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
         return calls.once(
                 request,
@@ -171,7 +171,7 @@ public final class Bridge {
                         loader));
     }
 
-    /** Returns an object of an interface with a single abstract method that returns its argument as plain values. */
+    /** Returns an object that implements a functional interface by returning its first argument as plain values. */
     public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
         return calls.once(
                 request,
@@ -212,8 +212,10 @@ public final class Bridge {
         }
     }
 
-    private Class<?> load(String className, Class<?> standard) throws ClassNotFoundException {
-        return className == null || className.equals(standard.getName()) ? standard : Classes.find(className, loader);
+    private Class<?> load(String className, Class<?> defaultClass) throws ClassNotFoundException {
+        return className == null || className.equals(defaultClass.getName())
+                ? defaultClass
+                : Classes.find(className, loader);
     }
 
     /** Returns counters of streams, elements, bytes, frames, drops, handles, threads, elements in flight and demand. */

@@ -56,8 +56,8 @@ final class IdempotentCalls {
     }
 
     /**
-     * Runs a task with a context class loader, which finds configurations and services. A thread that JPype attached
-     * has none, and the threads that it starts inherit none.
+     * Runs a task, with {@code loader} as the context class loader if the thread has none. Libraries use it to find
+     * configurations and services. A thread that JPype attached has none, and the threads that it starts inherit none.
      */
     static <T> T inContext(ClassLoader loader, Callable<T> task) throws Exception {
         Thread thread = Thread.currentThread();

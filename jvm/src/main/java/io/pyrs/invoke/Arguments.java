@@ -20,7 +20,7 @@ final class Arguments {
 
     private Arguments() {}
 
-    /** Returns the candidate nearest to the arguments, the most specific of several; null if none fits. */
+    /** Returns the candidate nearest to the arguments; of several, the most specific one; null if none fits. */
     static <E extends Executable> E best(Iterable<E> candidates, Object[] arguments) {
         E best = null;
         int bestScore = NONE;
@@ -97,7 +97,7 @@ final class Arguments {
         }
         int count = candidate.getParameterCount();
         Object last = arguments.length == count ? arguments[count - 1] : null;
-        // As in Java, an array may represent all variable arguments, and a list is one argument.
+        // As in Java, an array may contain all variable arguments, but a list is one argument.
         return arguments.length != count || last == null || !candidate.getParameterTypes()[count - 1].isInstance(last);
     }
 
@@ -163,8 +163,8 @@ final class Arguments {
     }
 
     /**
-     * Prefers an object to a primitive for a box that the user chose, so that {@code List.remove(Object)} takes an
-     * {@code Integer}. Python numbers arrive as Long, Double and Boolean, which express no such choice.
+     * Prefers an object parameter to a primitive one if the user chose a box type, so that {@code List.remove(Object)}
+     * takes an {@code Integer}. Python numbers arrive as Long, Double and Boolean, which express no such choice.
      */
     private static int unboxing(Object argument, Class<?> type) {
         boolean plain = argument instanceof Long || argument instanceof Double || argument instanceof Boolean;

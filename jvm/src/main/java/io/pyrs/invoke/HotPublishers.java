@@ -10,9 +10,9 @@ import java.util.stream.Stream;
 /**
  * Detects hot Publishers, which emit independently of their Subscribers.
  *
- * <p>Hot are the JDK's SubmissionPublisher, Processors (which include the sinks of Reactor and RxJava), Publishers with
- * a method connect, and the operators of Reactor and RxJava on top of one of these. Reflection avoids a dependency on
- * either library. Each Publisher is examined once, when it is sent to Python.
+ * <p>The hot Publishers are the JDK's SubmissionPublisher, Processors (which include the sinks of Reactor and RxJava),
+ * Publishers with a method connect, and the operators of Reactor and RxJava on top of one of these. Reflection
+ * avoids a dependency on either library. Each Publisher is examined once, when it is sent to Python.
  */
 public final class HotPublishers {
     /** The flag that {@link #kindCode} adds for a hot Publisher. */
@@ -31,7 +31,7 @@ public final class HotPublishers {
 
     private HotPublishers() {}
 
-    /** Returns whether a late Subscriber loses elements. */
+    /** Returns whether a Publisher is hot, so that a late Subscriber misses elements. */
     public static boolean isHot(Object publisher) {
         Object current = publisher;
         for (int hop = 0; hop < MAX_HOPS && current != null; hop++) {

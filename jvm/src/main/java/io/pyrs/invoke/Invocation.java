@@ -109,7 +109,7 @@ public final class Invocation {
         return names;
     }
 
-    /** Calls a functional object: the single abstract method of one of its interfaces that fits the arguments. */
+    /** Calls the single abstract method of the first interface of an object whose method fits the arguments. */
     public static Object callFunction(Object target, Object[] arguments) throws Throwable {
         for (Class<?> type : publicTypes(target.getClass())) {
             Method function = type.isInterface() ? singleMethod(type) : null;
@@ -131,7 +131,7 @@ public final class Invocation {
                                 && single.getParameterCount() == method.getParameterCount())) {
                     return null;
                 }
-                // An interface may narrow the parameters of an inherited method: the narrowest ones count.
+                // An interface may narrow the parameters of an inherited method: its own declaration is used.
                 if (single == null || narrows(method, single)) {
                     single = method;
                 }
@@ -180,7 +180,7 @@ public final class Invocation {
         return best;
     }
 
-    /** Returns advice for a property, and for a name in the style of Python. */
+    /** Suggests a method if the name is that of a property, or is written in the style of Python. */
     private static String similar(Class<?> type, String name) {
         String plain = name.replace("_", "");
         for (Method method : type.getMethods()) {
@@ -203,7 +203,7 @@ public final class Invocation {
         }
     }
 
-    /** Returns whether a public member is accessible; that of a non-public class needs an open package. */
+    /** Makes a public member accessible. Returns false for a non-public class in a package that is not open. */
     private static <M extends AccessibleObject & Member> boolean mayUse(M member) {
         return Arguments.isPublic(member.getDeclaringClass()) || member.trySetAccessible();
     }

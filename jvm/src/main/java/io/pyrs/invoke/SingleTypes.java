@@ -28,8 +28,8 @@ public final class SingleTypes {
     }
 
     /**
-     * Subscribes to a Publisher, and returns the future of its first element; null if it has none. Cancelling the
-     * future cancels the Publisher.
+     * Subscribes to a Publisher and returns a future of its first element, which is null if the Publisher is empty.
+     * Cancelling the future cancels the subscription.
      */
     public static CompletableFuture<Object> toFuture(Publisher<Object> publisher) {
         ElementFuture future = new ElementFuture();
@@ -37,7 +37,7 @@ public final class SingleTypes {
         return future;
     }
 
-    /** Not a Subscriber itself: the bridge would send it to Python as one. */
+    /** Its Subscriber is a separate object, so that the user of the future cannot send it signals. */
     private static final class ElementFuture extends CompletableFuture<Object> {
         final Subscriber<Object> subscriber = new ElementSubscriber(this);
         private volatile Subscription subscription;

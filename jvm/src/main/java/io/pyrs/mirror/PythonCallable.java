@@ -47,7 +47,7 @@ public final class PythonCallable extends PythonFunction {
         }
         if (result == null) {
             if (wanted.isPrimitive()) {
-                throw new NullPointerException("Python returned None where " + method + " returns " + wanted);
+                throw new NullPointerException("Python returned None, but " + method + " returns " + wanted);
             }
             return null;
         }

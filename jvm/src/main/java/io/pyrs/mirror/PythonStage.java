@@ -16,9 +16,9 @@ import org.reactivestreams.Publisher;
  * A Python function from Publisher to Publisher, for {@code Flux.transform} and similar methods.
  *
  * <p>Each application is one call: Python receives the Java Publisher by reference and returns its own Publisher, or
- * the Java Publisher, which is the same object here. Elements travel on streams. If all integers that enter are of one
- * type out of Integer, Short and Byte, integers that leave get the same type if they fit, unless an element type is
- * given.
+ * the Java Publisher, which arrives here as the same object. Elements travel on streams. If all integers that enter are
+ * of one type out of Integer, Short and Byte, integers that leave get the same type if they fit, unless an element type
+ * is given.
  */
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
@@ -43,22 +43,22 @@ public final class PythonStage extends PythonFunction {
     @Override
     Object callPython(Method method, Object[] arguments) throws Throwable {
         StreamOptions resultOptions = options;
-        long held = 0;
+        long exported = 0;
         for (Object argument : arguments) {
-            if (isPublisher(argument) && held == 0 && session.peerHandle(argument) == 0) {
-                held = session.own(argument);
+            if (isPublisher(argument) && exported == 0 && session.peerHandle(argument) == 0) {
+                exported = session.own(argument);
                 resultOptions = session.recordBoxes(argument, options);
             }
         }
         try {
             Object[] sent = arguments;
-            if (held != 0 && arguments.length == 1 && HotPublishers.isHot(arguments[0])) {
+            if (exported != 0 && arguments.length == 1 && HotPublishers.isHot(arguments[0])) {
                 sent = new Object[] {arguments[0], true};
             }
             return fit(sendCall(sent, Conversion.AUTO), resultOptions, method.getReturnType());
         } finally {
-            if (held != 0) {
-                session.disown(held);
+            if (exported != 0) {
+                session.disown(exported);
             }
         }
     }

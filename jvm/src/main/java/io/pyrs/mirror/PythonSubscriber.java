@@ -54,8 +54,8 @@ public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
             OutboundStream opened = session.openTo(reference, options);
             stream = opened;
             begin.accept(opened);
-        } catch (RuntimeException closed) {
-            Log.debug("a Publisher was subscribed after the end of the link", closed);
+        } catch (RuntimeException refused) {
+            Log.debug("a stream to a Subscriber in Python could not be opened", refused);
             cancel.run();
         }
     }

@@ -21,7 +21,7 @@ public final class ArrowBatch {
         this(stream.clone(), 0, stream.length);
     }
 
-    /** Uses the bytes without a copy. Nobody may change them. */
+    /** Creates a batch from bytes without a copy. They must not change afterwards. */
     ArrowBatch(byte[] content, int offset, int length) {
         this.content = content;
         this.offset = offset;

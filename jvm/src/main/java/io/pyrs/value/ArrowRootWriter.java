@@ -44,9 +44,9 @@ final class ArrowRootWriter {
 
     /** Returns the error of a root that Arrow rejects. */
     static ConversionException failure(Class<?> root, String verb, Throwable cause) {
-        // Arrow looks a dictionary up in a provider, which is null, because a root has none.
+        // A root has no dictionary provider, so Arrow gets null, and throws this exception if it needs a dictionary.
         String advice = cause instanceof NullPointerException
-                ? "; if it has dictionary-encoded vectors, decode them first, since it does not hold their dictionaries"
+                ? "; if it has dictionary-encoded vectors, decode them first, since it has no dictionaries"
                 : "";
         return new ConversionException("a " + root.getName() + " cannot be " + verb + ": " + cause + advice, cause);
     }

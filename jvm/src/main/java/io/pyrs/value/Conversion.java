@@ -101,7 +101,7 @@ public final class Conversion {
         }
         ValueWriter scalar = ScalarWriters.writerOf(type);
         if (scalar != null) {
-            return scalar; // in every mode
+            return scalar; // the mode does not matter
         }
         Mode chosen = modeFor(type);
         if (chosen == Mode.REFERENCES) {

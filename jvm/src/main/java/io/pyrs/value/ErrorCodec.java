@@ -33,7 +33,7 @@ public final class ErrorCodec {
 
     private final SentErrors originals;
 
-    /** Creates the error table of one bridge. */
+    /** Creates the codec of one bridge. */
     public ErrorCodec(SentErrors originals) {
         this.originals = originals;
     }
@@ -60,24 +60,24 @@ public final class ErrorCodec {
         Throwable cause = attempt(error::getCause);
         List<Object> wireCause =
                 cause == null || seen.size() >= MAX_CAUSES || seen.contains(cause) ? null : toWire(cause, seen, null);
-        long atHome =
+        long originalId =
                 error instanceof PythonError ? ((PythonError) error).details().idAt(originals) : 0;
         List<Object> wire = new ArrayList<>(8);
-        wire.add(atHome == 0 ? 0 : 1);
-        wire.add(atHome == 0 ? originals.keep(error) : atHome);
+        wire.add(originalId == 0 ? 0 : 1);
+        wire.add(originalId == 0 ? originals.keep(error) : originalId);
         wire.add(error.getClass().getName());
         wire.add(message(error));
         wire.add(frames(error));
         wire.add(wireCause);
-        wire.add(trace); // null for a cause, whose trace is part of the outermost one
+        wire.add(trace); // null for a cause, whose trace is part of the outermost trace
         wire.add(families(error));
         return wire;
     }
 
     /**
-     * Calls a method of a Throwable, which a subclass may override to throw anything; returns null then.
+     * Calls a method of a Throwable. Returns null if it throws, since a subclass may override the method.
      *
-     * <p>Each method of a Throwable that is not final is called through here or through {@link #message}.
+     * <p>Each method of a Throwable that is not final is called by this method or by {@link #message}.
      */
     private static <T> T attempt(Supplier<T> method) {
         try {
@@ -127,7 +127,7 @@ public final class ErrorCodec {
         });
     }
 
-    /** Escapes lone surrogates, and shortens text to 64 KiB by cutting its middle. */
+    /** Escapes lone surrogates, and shortens text to {@link #MAX_TEXT} characters by cutting its middle. */
     private static String clean(String text) {
         if (text == null) {
             return null;

@@ -5,7 +5,7 @@ import io.pyrs.value.ForeignWriters.ConverterFactory;
 import java.lang.invoke.MethodHandle;
 import java.util.Map;
 
-/** Converters of third-party buffers and byte strings to bytes. Reading does not change a position. */
+/** Converters of third-party buffers and byte strings to bytes. Reading does not change the position of a buffer. */
 final class ForeignBytes {
     private ForeignBytes() {}
 

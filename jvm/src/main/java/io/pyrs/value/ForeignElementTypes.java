@@ -167,10 +167,10 @@ final class ForeignElementTypes {
         MethodHandle create = generic(MethodHandles.publicLookup()
                 .unreflect(Class.forName(name, true, loader).getMethod("create", record, Object.class)));
         return type(name, loader, value -> {
-            Object made = records.create(value);
-            return made == null
+            Object message = records.create(value);
+            return message == null
                     ? null
-                    : (Object) create.invokeExact(made, (Object) ((Map<?, ?>) value).get("correlation"));
+                    : (Object) create.invokeExact(message, (Object) ((Map<?, ?>) value).get("correlation"));
         });
     }
 
@@ -209,12 +209,12 @@ final class ForeignElementTypes {
             if (dict == null) {
                 return null;
             }
-            Object made = (Object) start.invokeExact();
+            Object state = (Object) start.invokeExact();
             for (Map.Entry<?, ?> each : dict.entrySet()) {
-                made = (Object) setters.get(each.getKey())
-                        .invokeExact(made, types.get(each.getKey()).from(each.getValue()));
+                state = (Object) setters.get(each.getKey())
+                        .invokeExact(state, types.get(each.getKey()).from(each.getValue()));
             }
-            return (Object) build.invokeExact(made);
+            return (Object) build.invokeExact(state);
         });
     }
 
@@ -236,7 +236,7 @@ final class ForeignElementTypes {
     private static Object required(Map<?, ?> dict, String key) {
         Object value = dict.get(key);
         if (value == null) {
-            throw new ConversionException("the dict requires the key " + key + " and has " + dict.keySet());
+            throw new ConversionException("the dict requires the key " + key + ", but has the keys " + dict.keySet());
         }
         return value;
     }

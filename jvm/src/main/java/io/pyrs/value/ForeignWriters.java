@@ -53,7 +53,7 @@ final class ForeignWriters {
             Converter converter = converterOf(type);
             return converter == null ? null : writer(converter, release(type));
         } catch (ReflectiveOperationException | LinkageError otherVersion) {
-            return null; // the caller falls back to its getters
+            return null; // the caller uses the getters of the class instead
         }
     }
 

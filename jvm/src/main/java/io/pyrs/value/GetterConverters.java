@@ -13,7 +13,7 @@ import java.util.Map;
 final class GetterConverters {
     private GetterConverters() {}
 
-    /** Returns a handle of a public method with parameters and result of type Object; primitive parameters stay. */
+    /** Returns a handle of a public method with parameters and result of type Object, except primitive parameters. */
     static MethodHandle method(Class<?> owner, String name, Class<?>... parameters)
             throws ReflectiveOperationException {
         Method method = owner.getMethod(name, parameters);

@@ -8,13 +8,13 @@ import io.pyrs.ObjectKind;
  * <p>A kind code is that of an {@link ObjectKind}, possibly with flags.
  */
 public interface References {
-    /** Exports a local object: returns its handle and counts one more transfer. */
+    /** Exports a local object: returns its handle, and counts one more time that the handle is sent. */
     long own(Object value);
 
     /** Reverts one {@link #own} of a handle that was not sent. */
     default void disown(long handle) {}
 
-    /** Returns whether the peer runs in this process, and takes Arrow batches without a copy. */
+    /** Returns whether the peer runs in this process, and accepts Arrow batches without a copy. */
     default boolean sharesMemory() {
         return false;
     }

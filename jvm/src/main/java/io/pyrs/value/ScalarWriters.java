@@ -137,7 +137,7 @@ final class ScalarWriters {
         return null;
     }
 
-    /** Selects java.sql.Date and java.sql.Time by name, since the module java.sql is optional. They have no instant. */
+    /** Selects java.sql.Date and java.sql.Time, whose toInstant throws, by name: the module java.sql is optional. */
     @SuppressWarnings("deprecation")
     private static ValueWriter legacyDate(Class<?> type) {
         switch (type.getName()) {

@@ -5,7 +5,7 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The last 1,024 Throwables that a bridge sent, so that one that returns is the same object. */
+/** The last 1,024 Throwables that a bridge sent, to return the same object when Python sends one back. */
 public final class SentErrors {
     static final int CAPACITY = Limits.of("error.originals");
 
@@ -13,7 +13,7 @@ public final class SentErrors {
     private final Map<Throwable, Long> ids = new IdentityHashMap<>();
     private long last;
 
-    /** Returns the number of an error, which is kept until 1,024 others were sent after it. */
+    /** Keeps an error until 1,024 others were sent after it, and returns its number. */
     public synchronized long keep(Throwable original) {
         Long known = ids.remove(original);
         long id = known == null ? ++last : known;
@@ -27,7 +27,7 @@ public final class SentErrors {
         return id;
     }
 
-    /** Returns the error of a number, or null if it is no longer kept. */
+    /** Returns the error with this number, or null if it is no longer kept. */
     public synchronized Throwable find(long id) {
         return byId.get(id);
     }

@@ -166,7 +166,7 @@ public final class SharedBatch implements AutoCloseable {
         }
     }
 
-    /** One of the two classes of C structs. */
+    /** The class of a C struct: ArrowArray or ArrowSchema. */
     private static final class StructType {
         final Class<?> type;
         final Method allocate;

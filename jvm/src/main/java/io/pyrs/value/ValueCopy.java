@@ -9,7 +9,7 @@ public final class ValueCopy {
 
     /**
      * Converts an object to lists, maps, bytes, strings and numbers. An object that the conversion sends by reference
-     * stays.
+     * stays the same object.
      *
      * @throws ConversionException if it cannot be converted to a value
      */

@@ -33,7 +33,7 @@ public final class ValueDecoder {
     private byte[] body;
     private int offset;
     private int length;
-    private int end; // of the bytes given to the unpacker, relative to their start
+    private int end; // the end of the bytes given to the unpacker, relative to their start
     private int left;
     private int elementStart;
     private int receipts;
@@ -98,7 +98,7 @@ public final class ValueDecoder {
         try {
             return elementType.from(value);
         } catch (Throwable error) {
-            throw noForm(error);
+            throw conversionFailure(error);
         }
     }
 
@@ -150,8 +150,8 @@ public final class ValueDecoder {
     }
 
     /**
-     * Drops the rest of the batch: passes each handle of the peer in it that was not decoded to {@code release}, once
-     * for each occurrence. Directly after {@link #beginBatch} that drops the whole frame.
+     * Drops the rest of the batch: calls {@code release} with each handle of the peer that was not decoded, once for
+     * each occurrence. Called directly after {@link #beginBatch}, it drops the whole frame.
      */
     public void releaseRest(LongConsumer release) {
         if (left == 0) {
@@ -216,12 +216,12 @@ public final class ValueDecoder {
         } catch (IOException | MessagePackException e) {
             throw new MalformedValueException("the bytes are not a value: " + e, e);
         } catch (Throwable error) {
-            throw noForm(error);
+            throw conversionFailure(error);
         }
     }
 
-    /** Treats each error except malformed bytes as an error of the value, including those of hashCode and equals. */
-    private static RuntimeException noForm(Throwable error) {
+    /** Converts each error except malformed bytes to a ConversionException, including errors of hashCode and equals. */
+    private static RuntimeException conversionFailure(Throwable error) {
         return error instanceof MalformedValueException || error instanceof ConversionException
                 ? (RuntimeException) error
                 : new ConversionException("a value cannot be converted to Java: " + ErrorCodec.describe(error), error);
@@ -271,7 +271,7 @@ public final class ValueDecoder {
         if (type == ExtensionTypes.ARROW && header.getLength() > body.length / 2) {
             int size = count(header.getLength(), 1);
             int start = offset + position();
-            unpacker.readPayloadAsReference(size); // skips it
+            unpacker.readPayloadAsReference(size); // skips the payload
             return new ArrowBatch(body, start, size);
         }
         byte[] payload = payload(header.getLength());

@@ -75,7 +75,7 @@ public final class ValueEncoder {
             releaseAll(); // if this fails, the value is not written
             written = true;
         } catch (Throwable error) {
-            throw refusal(value, error);
+            throw conversionFailure(value, error);
         } finally {
             if (!written) {
                 out.truncate(mark);
@@ -87,8 +87,8 @@ public final class ValueEncoder {
         }
     }
 
-    /** Converts an error of a user's getter or iterator to an error of the value, except for a failure of the JVM. */
-    private static ConversionException refusal(Object value, Throwable error) {
+    /** Converts an error of a user's getter or iterator to a ConversionException, and throws an error of the JVM. */
+    private static ConversionException conversionFailure(Object value, Throwable error) {
         if (error instanceof ConversionException) {
             return (ConversionException) error;
         } else if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
@@ -98,7 +98,7 @@ public final class ValueEncoder {
                 "a " + value.getClass().getName() + " cannot be converted: " + ErrorCodec.describe(error), error);
     }
 
-    /** Drops an element. Encodes it to an unused buffer, which releases the values inside. */
+    /** Drops an element: encodes it to a buffer that is not used, which releases the values inside. */
     public void discard(Object value) {
         if (releases != null) {
             try {
@@ -217,7 +217,7 @@ public final class ValueEncoder {
         return references.peerHandle(value) != 0;
     }
 
-    /** Returns the depth of a container's content. Beyond the limit, which each cycle reaches, it is an error. */
+    /** Returns the depth of a container's content. Throws beyond the limit, which each cycle reaches. */
     int deeper(Object container, int depth) {
         // No container is entered after the first that is too deep: a list that contains itself twice has 2^512 paths.
         if (tooDeep || depth >= deepest) {

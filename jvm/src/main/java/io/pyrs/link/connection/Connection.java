@@ -37,7 +37,7 @@ public final class Connection {
     private static final long BURST_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
     private static final long GOAWAY_MILLIS = Limits.of("close.java_ms");
 
-    /** Open connections. With JPype the process outlives the JVM, so a shutdown hook closes their sockets. */
+    /** The open connections. With JPype the process outlives the JVM, so a shutdown hook closes their sockets. */
     private static final Set<Connection> OPEN = ConcurrentHashMap.newKeySet();
 
     static {
@@ -72,7 +72,7 @@ public final class Connection {
      * Opens a port on 127.0.0.1 for a connection that proves the token.
      *
      * @param mirrors creates the mirror of an object of the peer
-     * @param housekeeping runs about twice a second on the writer thread
+     * @param housekeeping runs on the writer thread after each round of writing, at least every release.interval_ms
      * @param ended runs once, at the end of the link
      */
     public Connection(
@@ -117,7 +117,7 @@ public final class Connection {
                 writer = thread(Connection.this::write, "writer");
                 writer.start();
                 thread(() -> read(in, decoder, early), "reader").start();
-            } catch (IOException | OutOfMemoryError broken) { // the latter if the system has no more threads
+            } catch (IOException | OutOfMemoryError broken) { // OutOfMemoryError: the system has no more threads
                 finish(new LinkBrokenException("the link to Python could not be opened: " + broken.getMessage()));
             }
         }
@@ -128,7 +128,7 @@ public final class Connection {
         }
     }
 
-    /** Writes to the socket. Bytes written before the connection is established are dropped: the peer has no handle. */
+    /** Writes to the socket. Bytes written before the connection exists are dropped: the peer has no handles yet. */
     private final class ToSocket implements Outbox.Sink {
         @Override
         public void write(byte[] bytes, int offset, int length) {
@@ -169,7 +169,8 @@ public final class Connection {
             }
             parked = false;
             if (outbox.isFilling()) {
-                // A frame of few elements costs as much as a full one. The emitting thread writes full frames itself.
+                // Wait for more elements, since a small frame costs as much as a full one. The emitting thread writes
+                // full frames itself.
                 LockSupport.parkNanos(this, BURST_NANOS);
             }
             try {
@@ -243,7 +244,7 @@ public final class Connection {
 
     // Termination.
 
-    /** Ends the link, since the peer sends frames that need answers and does not read these. */
+    /** Ends the link, since the peer sends frames that need answers, but does not read the answers. */
     private void overflowed(int most, String what, String limit) {
         goAwayMessage = String.format(
                 Locale.ROOT,

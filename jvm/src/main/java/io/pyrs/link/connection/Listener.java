@@ -110,7 +110,7 @@ final class Listener {
         close(oldest);
     }
 
-    /** Protects a connection that has proved the token from further ones. Returns whether it was not closed for them. */
+    /** Protects a connection that proved the token from later ones. Returns false if it is closed already. */
     private synchronized boolean keep(Socket socket) {
         return unproven.remove(socket);
     }

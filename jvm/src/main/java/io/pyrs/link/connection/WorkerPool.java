@@ -59,7 +59,7 @@ public final class WorkerPool implements Executor {
         lock.lock();
         try {
             tasks.add(task);
-            // A signalled thread counts as idle until it wakes, and its task as waiting, so both sides agree.
+            // A signalled thread counts as idle until it wakes, and its task as waiting, so the numbers correspond.
             if (tasks.size() <= idle) {
                 work.signal();
             } else if (threads < core) {
@@ -71,7 +71,7 @@ public final class WorkerPool implements Executor {
         } finally {
             lock.unlock();
         }
-        // Outside the lock, since the start of a thread may fail.
+        // The thread is started outside the lock: if the start fails, tasks may run here.
         if (worker != null) {
             start(worker);
         } else if (startsMonitor) {
@@ -104,7 +104,7 @@ public final class WorkerPool implements Executor {
         return thread(this::serve, "pyrs-" + name + "-worker-" + ++created);
     }
 
-    /** Starts a worker. If the system has no more threads, tasks wait for another worker, or run here without any. */
+    /** Starts a worker. If the system has no more threads, tasks wait for a worker, or run here if there is none. */
     private void start(Thread worker) {
         try {
             starter.accept(worker);
@@ -207,7 +207,7 @@ public final class WorkerPool implements Executor {
         }
     }
 
-    /** Waits for 10 ms. Returns the workers to start, none while tasks are taken, or null for the end of the monitor. */
+    /** Waits for 10 ms and returns the workers to start: none if a task was taken, or null if the monitor ends. */
     private List<Thread> workersForStuckTasks(int most) throws InterruptedException {
         lock.lock();
         boolean continues = false;

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Decodes the bytes of a connection to complete messages, independent of the boundaries between reads.
+ * Decodes the bytes of a connection into complete messages, independent of the boundaries between reads.
  *
  * <p>Lengths are checked before memory is allocated. Memory is bounded by one frame, and by the limits
  * message.unfinished and message.unfinished_mib for fragments. Not thread-safe: only the reader uses it.
@@ -20,7 +20,7 @@ public final class FrameDecoder {
     private static final String ADVICE =
             " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time";
 
-    /** The memory of a fragment in addition to its bytes. It counts, since a peer may send fragments of one byte. */
+    /** The memory of a fragment in addition to its bytes, which counts because a fragment may have one byte only. */
     static final long FRAGMENT_BYTES = 32;
 
     /** The largest array that is allocated before its bytes arrive. */
@@ -113,7 +113,7 @@ public final class FrameDecoder {
     }
 
     /**
-     * Appends the bytes of one read, at least 1 and at most about {@code most}.
+     * Reads once from a stream: at least 1 byte, and at most about {@code most} bytes.
      *
      * @return the number of bytes, or -1 at the end of the stream
      */
@@ -154,7 +154,7 @@ public final class FrameDecoder {
         return messages;
     }
 
-    /** The bytes to receive in place: the rest of the frame, and the header of the next, which its body overwrites. */
+    /** Returns the number of bytes to receive in place: the rest of the frame, and the header of the next fragment. */
     private int inPlaceSpace() {
         int size = inPlaceMissing + (inPlaceMore ? Frames.HEADER : 0);
         return (int) Math.min(size, inPlace.announced.length - inPlace.size);
@@ -173,7 +173,7 @@ public final class FrameDecoder {
         if (!inPlaceMore) {
             completed = finish(message);
         }
-        // The buffer is empty while a message is received in place.
+        // The buffer is empty while a message is received in place. The next fragment's body overwrites its header.
         System.arraycopy(message.announced, (int) message.size, buffer, 0, size - arrived);
         start = 0;
         end = size - arrived;

@@ -1,6 +1,6 @@
 package io.pyrs.link.protocol;
 
-/** The types of frames, with their numbers in docs/protocol.md. */
+/** The types of frames, whose numbers docs/protocol.md lists. */
 public enum FrameType {
     HELLO(1),
     PROOF(2),
@@ -26,7 +26,7 @@ public enum FrameType {
         this.code = code;
     }
 
-    /** Returns the type of a code, or null if it is unknown. */
+    /** Returns the type that has this code, or null for an unknown code. */
     public static FrameType ofCode(int code) {
         return code >= 1 && code <= TYPES.length ? TYPES[code - 1] : null;
     }

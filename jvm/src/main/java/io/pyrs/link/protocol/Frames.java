@@ -3,7 +3,7 @@ package io.pyrs.link.protocol;
 import io.pyrs.Limits;
 import java.nio.ByteBuffer;
 
-/** Encodes frames as docs/protocol.md specifies; tests/vectors/frames.json holds the same bytes for both languages. */
+/** Encodes frames as docs/protocol.md specifies; tests/vectors/frames.json contains examples for both languages. */
 public final class Frames {
     public static final int VERSION = 1;
     public static final int MORE = 0x80;
@@ -15,7 +15,7 @@ public final class Frames {
     public static final int MAX_LENGTH = Limits.of("frame.length");
     public static final int UNPROVEN_MAX_LENGTH = Limits.of("frame.unproven_length");
     public static final int MAX_BODY = Limits.of("frame.body");
-    /** The body of a fragment in a message of several buffers. The frame with its length field has 128 KiB. */
+    /** The maximum body of a fragment if a message has several buffers: with its header, such a frame has 128 KiB. */
     public static final int MAX_FRAGMENT = MAX_LENGTH - HEADER;
 
     public static final int MAX_MESSAGE = Limits.of("message.bytes");

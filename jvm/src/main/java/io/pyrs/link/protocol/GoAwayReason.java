@@ -1,6 +1,6 @@
 package io.pyrs.link.protocol;
 
-/** The reasons for a GOAWAY, with their codes in docs/protocol.md. */
+/** The reasons for a GOAWAY, whose codes docs/protocol.md lists. */
 public enum GoAwayReason {
     CLOSING,
     INTERNAL_ERROR,

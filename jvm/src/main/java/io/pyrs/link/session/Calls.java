@@ -38,8 +38,8 @@ final class Calls {
     /**
      * Calls an object of the peer and waits for the result.
      *
-     * @throws Throwable the exception raised in Python, a TimeoutException after the deadline, or the reason of the
-     *     link's end
+     * @throws Throwable the exception raised in Python, a TimeoutException after the deadline, or the reason why
+     *     the link ended
      */
     Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
         session.ensureOpen();
@@ -49,7 +49,7 @@ final class Calls {
         try {
             session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
             session.outbox().flush();
-            session.ensureOpen(); // the session may have ended before it saw this call
+            session.ensureOpen(); // the session may have ended before the call was added to the waiting calls
             return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
         } catch (TimeoutException late) {
             throw new TimeoutException("Python did not answer a call within " + deadlineMillis + " milliseconds");
@@ -60,7 +60,7 @@ final class Calls {
         }
     }
 
-    /** Processes RETURN. Decodes it before a RELEASE that may follow; drops a late one. */
+    /** Processes RETURN. Decodes it at once, since a RELEASE may follow. Drops it if the call has timed out. */
     void receiveReturn(Frame message) {
         CompletableFuture<Codec.Entries> answer = waiting.remove(message.id);
         if (answer == null) {
@@ -78,8 +78,8 @@ final class Calls {
     /** Processes CALL. */
     void receiveCall(Frame message) {
         Codec.Entries body = session.codec().decodeEntries(message, 2);
-        RuntimeException noForm = body.failure();
-        if (!(body.get(0) instanceof Long) || noForm == null && !(body.get(1) instanceof List)) {
+        RuntimeException unconvertible = body.failure();
+        if (!(body.get(0) instanceof Long) || unconvertible == null && !(body.get(1) instanceof List)) {
             throw new ProtocolException("malformed CALL: its body is not a handle and arguments");
         }
         int size = message.body.length;
@@ -91,13 +91,13 @@ final class Calls {
         }
         pending.incrementAndGet();
         pendingBytes.addAndGet(size);
-        if (noForm != null) {
-            session.executor().execute(() -> reply(session.codec().failure(message.id, noForm), size));
+        if (unconvertible != null) {
+            session.executor().execute(() -> reply(session.codec().failure(message.id, unconvertible), size));
             return;
         }
         long handle = (Long) body.get(0);
         List<?> arguments = (List<?>) body.get(1);
-        // Looked up before the task runs, since RELEASE may be the next frame.
+        // The target is looked up before the task runs, since RELEASE may be the next frame.
         Object target = handle == BARRIER ? null : session.handles().find(handle);
         session.executor().execute(() -> reply(answer(message.id, handle, target, arguments), size));
     }

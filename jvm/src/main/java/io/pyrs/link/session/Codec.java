@@ -79,12 +79,12 @@ public final class Codec {
         return bytes;
     }
 
-    /** Converts an error to a value. */
+    /** Converts an error to a value that can be encoded. */
     Object wireError(Throwable error) {
         return errors.toWire(error);
     }
 
-    /** Returns an error that was sent to Python, null if it is no longer kept. */
+    /** Returns the error that was sent to Python with this number, or null if it is no longer kept. */
     Throwable original(long number) {
         return originals.find(number);
     }
@@ -99,8 +99,8 @@ public final class Codec {
             return errors.decode(message.body, 0, message.body.length);
         } catch (MalformedValueException malformed) {
             throw new ProtocolException("malformed ERROR: " + malformed.getMessage(), malformed);
-        } catch (RuntimeException noForm) {
-            return noForm;
+        } catch (RuntimeException unconvertible) {
+            return unconvertible;
         }
     }
 
@@ -112,8 +112,7 @@ public final class Codec {
      * The entries in the body of a control frame.
      *
      * <p>An entry that cannot be converted to Java is an error of the user, not of the peer, so it fails one call or
-     * stream.
-     * {@link #failure} returns its exception; that entry and the entries after it are missing.
+     * stream. {@link #failure} returns its exception; that entry and the entries after it are missing.
      */
     public static final class Entries {
         private final List<Object> values = new ArrayList<>();
@@ -147,8 +146,8 @@ public final class Codec {
                 while (entries.values.size() < count) {
                     entries.values.add(decoder.next());
                 }
-            } catch (ConversionException noForm) {
-                entries.failure = noForm;
+            } catch (ConversionException unconvertible) {
+                entries.failure = unconvertible;
                 decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
             }
         } catch (MalformedValueException error) {

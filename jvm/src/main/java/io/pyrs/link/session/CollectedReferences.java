@@ -2,12 +2,12 @@ package io.pyrs.link.session;
 
 import java.util.List;
 
-/** The references in one batch or message, until it is written. */
+/** The references in one batch or message, kept until it is written. */
 final class CollectedReferences {
     static final CollectedReferences NONE = new CollectedReferences(new long[0], List.of());
 
     private final long[] owned;
-    /** Mirrors that are sent home. This reference keeps them reachable until the bytes are written. */
+    /** Mirrors that are sent back to the peer. This list keeps them reachable until the bytes are written. */
     private final List<Object> mirrors;
 
     CollectedReferences(long[] owned, List<Object> mirrors) {
@@ -15,8 +15,8 @@ final class CollectedReferences {
         this.mirrors = mirrors;
     }
 
-    /** Returns whether there are objects of the peer among them. */
-    boolean holdsHome() {
+    /** Returns whether objects of the peer are among the references. */
+    boolean containsPeerObjects() {
         return !mirrors.isEmpty();
     }
 

@@ -69,10 +69,10 @@ public final class Commands {
     /** Executes a command. The answer contains the result or the error. */
     public Answer run(byte[] command) {
         try {
-            List<Object> words = read(command);
-            Operation operation = Operation.ofCode((Long) words.get(0));
-            Object[] arguments = words.subList(3, words.size()).toArray();
-            Object result = run(operation, words.get(1), (String) words.get(2), arguments);
+            List<Object> entries = read(command);
+            Operation operation = Operation.ofCode((Long) entries.get(0));
+            Object[] arguments = entries.subList(3, entries.size()).toArray();
+            Object result = run(operation, entries.get(1), (String) entries.get(2), arguments);
             // A constructor returns a reference, even to a String.
             return answer(true, result, conversion(operation, arguments), operation == Operation.CONSTRUCTOR);
         } catch (Throwable error) {
@@ -115,11 +115,11 @@ public final class Commands {
     private List<Object> read(byte[] command) {
         ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
         try {
-            List<Object> words = new ArrayList<>();
+            List<Object> entries = new ArrayList<>();
             for (int left = decoder.beginBatch(command, 0, command.length); left > 0; left--) {
-                words.add(decoder.next());
+                entries.add(decoder.next());
             }
-            return words;
+            return entries;
         } catch (RuntimeException error) {
             decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
             throw error;

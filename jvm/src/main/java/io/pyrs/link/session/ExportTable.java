@@ -141,7 +141,7 @@ final class ExportTable {
         return size;
     }
 
-    /** Removes all entries that no received batch holds. */
+    /** Removes all entries except those of objects in received batches. */
     void clear() {
         Owned[] before = byHandle;
         byHandle = new Owned[SMALLEST];

@@ -8,8 +8,8 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * Adapts objects of java.util.concurrent.Flow to org.reactivestreams, which the streams use, and back. Some
- * reactive-streams jars lack FlowAdapters.
+ * Adapts objects of java.util.concurrent.Flow to org.reactivestreams, which the streams use, and back. Does
+ * not use FlowAdapters, which some reactive-streams jars lack.
  */
 public final class Families {
     private Families() {}

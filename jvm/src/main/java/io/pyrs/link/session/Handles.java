@@ -85,7 +85,7 @@ public final class Handles implements References {
         }
         Owned owned = table.findOrAdd(value);
         if (table.size() > maxHandles) {
-            table.remove(owned); // it is the new one
+            table.remove(owned); // the new entry
             throw new ConversionException("Python refers to " + maxHandles + " objects of the JVM, the limit of a link"
                     + " (link.handles): release some of them in Python, or convert to values instead of references");
         }
@@ -113,7 +113,7 @@ public final class Handles implements References {
     /**
      * Permits record batches to share memory with Python.
      *
-     * @throws IllegalArgumentException if Python is another process than {@code pid}, this one
+     * @throws IllegalArgumentException if {@code pid}, the process of Python, is not the process of this JVM
      */
     public void shareMemory(long pid) {
         if (pid != ProcessHandle.current().pid()) {
@@ -147,12 +147,12 @@ public final class Handles implements References {
     }
 
     static IllegalStateException missing(long handle) {
-        return new IllegalStateException("handle " + handle + " is not there: it was never sent, or it was released");
+        return new IllegalStateException("handle " + handle + " is unknown: it was never sent, or it was released");
     }
 
     /**
-     * Keeps local objects in a received batch until it is decoded, since a RELEASE may be processed or the link may end
-     * before.
+     * Keeps the local objects of a received batch in the table until the batch is decoded. Before that, a RELEASE may
+     * be processed, or the link may end.
      */
     synchronized void pin(long[] handles) {
         for (long handle : handles) {
@@ -210,9 +210,9 @@ public final class Handles implements References {
         return owned.boxes;
     }
 
-    /** Subtracts {@code count} from the times that a handle was sent. Ignores unknown handles. */
+    /** Subtracts {@code count} from the number of times that a handle was sent. Ignores unknown handles. */
     void receiveRelease(long handle, long count) {
-        // Outside the lock: Arrow notifies listeners of the user when it releases memory.
+        // The batch is closed outside the lock, since Arrow notifies listeners of the user when it releases memory.
         SharedBatch.closeIfBatch(subtract(handle, count));
     }
 

@@ -15,8 +15,8 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * The consumer side of a stream: signals from the peer, delivered to a Java Subscriber on demand. It is the
- * Subscription of both families.
+ * The consumer side of a stream: delivers signals from the peer to a Java Subscriber on demand. It is a Subscription
+ * of both families.
  *
  * <p>The reader adds batches and user threads add demand. The drain loop decodes and delivers elements, refills the
  * window and ends the stream.
@@ -125,9 +125,9 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         }
     }
 
-    // Called by the reader, which only records.
+    // Called by the reader, which only records signals.
 
-    /** Processes NEXT or NEXT_HOME. */
+    /** Processes NEXT, or NEXT_HOME if {@code home} is set: the batch may then contain local objects. */
     void receiveBatch(byte[] body, boolean home) {
         int elements = Frames.batchSize(body);
         if (terminal.get() != null || cancelled) {
@@ -146,7 +146,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             sendCancel();
             session.outbox().nudge();
             receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received
-                    + " elements where " + window.granted() + " were granted"));
+                    + " elements, but " + window.granted() + " were granted"));
             return;
         }
         queueBatch(body, home);
@@ -175,7 +175,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         receiveTerminal(error);
     }
 
-    /** Ends the stream with the link: elements with demand are delivered, the others are dropped. */
+    /** Ends the stream because the link ended: delivers buffered elements up to the demand, and drops the others. */
     void linkLost(Throwable error) {
         lost = error;
         schedule();
@@ -224,7 +224,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     }
 
     private void endOrRefill(boolean delivered) {
-        Throwable over = lost; // read before the terminal signal, which has precedence if it was received first
+        Throwable linkError = lost; // read before the terminal signal, which has precedence if it was received first
         Object last = terminal.get();
         if (last != null) {
             // All batches received before the terminal signal are in the queue now.
@@ -233,15 +233,15 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             } else {
                 schedule();
             }
-        } else if (over != null) {
-            finish(over);
+        } else if (linkError != null) {
+            finish(linkError);
         } else if (delivered) {
             window.ranEmpty();
             refill();
         }
     }
 
-    /** Delivers elements while there is demand, and refills the window. */
+    /** Delivers elements while there is demand, and refills the window. Returns whether an element was delivered. */
     private boolean deliver() {
         Subscriber<Object> subscriber = downstream;
         boolean delivered = false;
@@ -394,7 +394,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         return count;
     }
 
-    /** Returns whether elements may still arrive for a function for discarded elements. */
+    /** Returns whether elements may still arrive that the functions for dropped elements must receive. */
     boolean discardsLate() {
         return cancelled && discards != null && received < window.granted();
     }
@@ -421,7 +421,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         return ended ? 0 : window.granted() - window.delivered();
     }
 
-    /** Returns the demand of the user that is not fulfilled. */
+    /** Returns the unfulfilled demand of the user. */
     long demand() {
         return ended ? 0 : Math.max(0, window.requested() - window.delivered());
     }

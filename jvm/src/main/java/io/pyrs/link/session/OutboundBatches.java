@@ -15,13 +15,13 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /**
  * Buffers the encoded elements of an outbound stream, from the emitting thread to the writer.
  *
- * <p>A gate separates both, and neither blocks at it. The emitter holds the gate while it encodes, which may run a
- * getter of the user. A writer that finds the gate held continues with other streams, and the emitter notifies it on
- * leaving. An emitter that finds the gate held by another emitter has detected concurrent signals (rule 1.3).
+ * <p>A gate separates the two threads, and neither blocks at it. The emitter occupies the gate while it encodes, which
+ * may run a getter of the user. A writer that finds the gate occupied continues with other streams, and the emitter
+ * notifies it on leaving. An emitter that finds another emitter inside has detected concurrent signals (rule 1.3).
  */
 final class OutboundBatches extends Outbox.Source {
     static final int MAX_ELEMENTS = Limits.of("next.elements");
-    /** The elements in a batch of a Publisher that emits much faster than frames are written. */
+    /** The number of elements in a batch from which a Publisher counts as emitting faster than frames are written. */
     private static final int BURST = 8;
 
     private static final int FREE = 0;
@@ -60,11 +60,11 @@ final class OutboundBatches extends Outbox.Source {
     private int gate;
     private volatile boolean writerWaits;
     private int count;
-    /** The elements of the last batch. */
+    /** The number of elements in the last batch. */
     private int previous;
 
     private OutgoingMessage unfinished;
-    /** Used by the writer only: an emitter held the gate at the last attempt. */
+    /** Used by the writer only: an emitter occupied the gate at the last attempt. */
     private boolean blocked;
 
     OutboundBatches(OutboundStream stream, Session session, Conversion conversion) {
@@ -94,7 +94,7 @@ final class OutboundBatches extends Outbox.Source {
         }
     }
 
-    /** Leaves the gate; returns whether a writer found it held and must be notified. */
+    /** Leaves the gate; returns whether a writer found it occupied and must be notified. */
     boolean leave() {
         GATE.setVolatile(this, FREE);
         if (writerWaits) {
@@ -104,7 +104,7 @@ final class OutboundBatches extends Outbox.Source {
         return false;
     }
 
-    /** Drops an element, and releases it if its receiver must. */
+    /** Drops an element, and releases it if the receiver of such an element must. */
     void discard(Object element) {
         encoder.discard(element);
     }
@@ -147,7 +147,7 @@ final class OutboundBatches extends Outbox.Source {
         Batch batch = nextBatch();
         if (batch != null) {
             session.countOut(batch.elements);
-            FrameType type = batch.references.holdsHome() ? FrameType.NEXT_HOME : FrameType.NEXT;
+            FrameType type = batch.references.containsPeerObjects() ? FrameType.NEXT_HOME : FrameType.NEXT;
             write(outbox, new OutgoingMessage(type, stream.id(), batch.bytes, batch.tail, batch.references));
             return true;
         }

@@ -12,11 +12,11 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * The publisher side of a stream: the signals of a Java Publisher of either family, sent to the peer.
+ * The publisher side of a stream: sends the signals of a Java Publisher of either family to the peer.
  *
  * <p>Each element is encoded inside {@code onNext}; nothing mutable is read afterwards. The drain loop calls the
- * upstream Subscription. A source that emits inside {@code request} gets new credit, and a cancel, from inside {@code
- * onNext}.
+ * upstream Subscription. A source that emits inside {@code request} receives further credit, or a cancel, while it
+ * calls {@code onNext}.
  *
  * <p>A third-party Publisher may break the rules, so 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here. A violation
  * ends only this stream.
@@ -54,10 +54,11 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     /** Accessed inside the gate. */
     private long emitted;
     /**
-     * The Publisher has signalled its end, which is legal after this side failed (rule 2.8). Accessed inside the gate.
+     * The Publisher has sent its terminal signal, which is legal after this side failed (rule 2.8). Accessed inside the
+     * gate.
      */
     private boolean ended;
-    /** Not volatile: each thread compares it with itself, and sees its own writes. */
+    /** The thread inside request of the upstream. Not volatile: a thread only compares it with itself. */
     private Thread requesting;
 
     private boolean terminalSent;
@@ -124,7 +125,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         }
         if (failure != null) {
             fail(failure);
-            // An error of the caller (rule 2.13) and a failure of the JVM are thrown as well.
+            // An error of the caller (rule 2.13) or of the JVM is thrown as well.
             if (element == null) {
                 throw (NullPointerException) failure;
             } else if (failure instanceof VirtualMachineError) {
@@ -202,7 +203,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         return upstream == null && granted == 0
                 ? new IllegalStateException("rules 1.1 and 1.9: onNext before onSubscribe, and without demand")
                 : new IllegalStateException(
-                        "rule 1.1: onNext number " + (emitted + 1) + " where " + granted + " elements were requested");
+                        "rule 1.1: onNext number " + (emitted + 1) + ", but " + granted + " elements were requested");
     }
 
     private static IllegalStateException concurrent(String signal) {
@@ -251,7 +252,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         return n;
     }
 
-    // Called by the reader, which only records.
+    // Called by the reader, which only records signals.
 
     /** Processes REQUEST. */
     void receiveRequest(long n) {

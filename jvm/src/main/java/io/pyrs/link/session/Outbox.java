@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * The queue of frames to be written, and the election of the thread that writes them.
  *
  * <p>One thread at a time has the role of the writer: a thread that finds it free writes the queued frames, the others
- * leave theirs in the queue. Control frames go first and in order, then each ready source writes one frame in turn. The
- * credit of its stream bounds a source; link.unsent bounds the control frames, which answer a peer that may not read.
+ * leave theirs in the queue. Control frames are written first and in order, then each ready source writes one frame in
+ * turn. The credit of its stream limits a source; link.unsent limits the control frames, since the peer may not read.
  */
 public final class Outbox {
     private static final int WRITE_AT_ONCE = 4 * Frames.MAX_BODY;

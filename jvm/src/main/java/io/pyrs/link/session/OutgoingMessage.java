@@ -35,7 +35,7 @@ final class OutgoingMessage extends Outbox.Source {
         this.references = references;
     }
 
-    /** Sets what the writer runs after the last fragment. */
+    /** Sets the action that the writer runs after the last fragment. */
     OutgoingMessage whenWritten(Runnable action) {
         written = action;
         return this;

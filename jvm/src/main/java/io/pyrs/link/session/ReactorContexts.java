@@ -67,7 +67,7 @@ final class ReactorContexts {
         }
     }
 
-    /** Returns a Reactor Publisher with the entries that are strings in its Context; any other Publisher unchanged. */
+    /** Adds the string entries of the option to the Context of a Reactor Publisher; returns any other one unchanged. */
     static Object with(Object publisher, Object option) {
         Map<String, String> entries = new LinkedHashMap<>();
         if (option instanceof Map) {
@@ -88,9 +88,9 @@ final class ReactorContexts {
             Class<?> context = Class.forName("reactor.util.context.Context", false, loader);
             Class<?> view = Class.forName("reactor.util.context.ContextView", false, loader);
             Class<?> flux = Class.forName("reactor.core.publisher.Flux", false, loader);
-            Object made = context.getMethod("of", Map.class).invoke(null, entries);
+            Object newContext = context.getMethod("of", Map.class).invoke(null, entries);
             Object source = flux.getMethod("from", Publisher.class).invoke(null, publisher);
-            return flux.getMethod("contextWrite", view).invoke(source, made);
+            return flux.getMethod("contextWrite", view).invoke(source, newContext);
         } catch (ReflectiveOperationException | LinkageError | RuntimeException olderReactor) {
             return publisher;
         }

@@ -39,7 +39,7 @@ final class ReactorDiscards {
     private static void pass(Method discard, Object element, Object context) {
         try {
             discard.invoke(null, element, context);
-        } catch (IllegalAccessException | InvocationTargetException broken) { // for example by a third-party Context
+        } catch (IllegalAccessException | InvocationTargetException broken) { // for example in a third-party Context
             Log.warning("a function for discarded elements could not be called", broken);
         }
     }

@@ -26,7 +26,7 @@ import java.util.function.Function;
 
 /**
  * The state of one link: the stream table, handles and calls. It performs no I/O and starts no thread, so that tests
- * replay conversations on it with a direct executor.
+ * can replay conversations on it with a direct executor.
  */
 public final class Session {
     private static final int MAX_STREAMS = Limits.of("link.streams");
@@ -40,7 +40,7 @@ public final class Session {
     private final ClassLoader loader;
     private final int maxPrefetch;
     private final Map<Long, DrainLoop> streams = new ConcurrentHashMap<>();
-    /** The last cancelled streams with functions for discarded elements, since elements in flight may arrive. */
+    /** The last cancelled streams with functions for dropped elements, since elements in flight may still arrive. */
     private final Map<Long, InboundStream> lateStreams = Collections.synchronizedMap(new LinkedHashMap<>() {
         @Override
         protected boolean removeEldestEntry(Map.Entry<Long, InboundStream> eldest) {
@@ -90,8 +90,8 @@ public final class Session {
     // Called by mirrors.
 
     /**
-     * Subscribes a Subscriber of either family to a Publisher of the peer. It calls onSubscribe before it returns
-     * (rule 1.9); after the end of the link, the Subscriber receives the error next.
+     * Subscribes a Subscriber of either family to a Publisher of the peer. Calls onSubscribe before it returns (rule
+     * 1.9). If the link has ended, the Subscriber receives the error after onSubscribe.
      */
     public void subscribe(PeerReference publisher, Object subscriber, StreamOptions options) {
         InboundStream stream = new InboundStream(this, nextStream(), Families.subscriber(subscriber), options);
@@ -107,8 +107,8 @@ public final class Session {
                 }
                 List<Object> body = List.of(publisher.handle(), wire);
                 outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
-            } catch (ConversionException noForm) {
-                stream.receiveTerminal(noForm); // rule 1.9: subscribe returns normally
+            } catch (ConversionException unconvertible) {
+                stream.receiveTerminal(unconvertible); // rule 1.9: subscribe returns normally
             }
         }
         stream.start();
@@ -136,7 +136,7 @@ public final class Session {
         return calls.call(target.handle(), arguments, conversion);
     }
 
-    /** Returns the executor of commands from Python. */
+    /** Returns the object that executes commands from Python. */
     public Commands commands() {
         return commands;
     }
@@ -149,7 +149,7 @@ public final class Session {
         return options.with(handles.recordBoxes(publisher));
     }
 
-    /** Exports a local object: returns its handle and counts one more transfer. */
+    /** Exports a local object: returns its handle, and counts one more time that the handle is sent. */
     public long own(Object value) {
         return handles.own(value);
     }
@@ -268,7 +268,7 @@ public final class Session {
         streams.put(id, stream);
         RuntimeException reason = closeReason;
         if (reason != null) {
-            end(stream, reason); // lost() may have read the table before
+            end(stream, reason); // lost() may have read the table before the stream was in it
         }
     }
 
@@ -350,8 +350,8 @@ public final class Session {
     /**
      * Returns false for a frame of a finished stream, which is dropped. A wrong frame for a live stream is malformed.
      */
-    private static boolean is(Class<? extends DrainLoop> end, DrainLoop stream, Frame message) {
-        if (stream != null && !end.isInstance(stream)) {
+    private static boolean is(Class<? extends DrainLoop> side, DrainLoop stream, Frame message) {
+        if (stream != null && !side.isInstance(stream)) {
             throw new ProtocolException("malformed frame: " + message + ", but the stream has the opposite direction");
         }
         return stream != null;
@@ -388,7 +388,7 @@ public final class Session {
                 + " cancel some of them, merge streams before they cross, or open another bridge");
     }
 
-    private void subscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
+    private void subscribed(long id, long handle, Map<?, ?> options, RuntimeException failure) {
         if (streams.size() >= MAX_STREAMS) {
             byte[] error = codec.encodeError(tooManyStreams());
             Frames.writeHeader(error, 0, FrameType.ERROR, false, id, error.length - Frames.HEADER);
@@ -397,15 +397,15 @@ public final class Session {
             return;
         }
         Conversion conversion = Conversion.AUTO;
-        Throwable unknown = noForm;
+        Throwable invalid = failure;
         try {
             conversion = Conversion.of(options.get("convert"));
         } catch (Throwable error) { // toString of a user object may throw anything
-            unknown = error;
+            invalid = error;
         }
-        // Looked up before the task runs, since RELEASE may be the next frame.
+        // The target is looked up before the task runs, since RELEASE may be the next frame.
         Object target = handles.find(handle);
-        Throwable refusal = target == null ? Handles.missing(handle) : unknown;
+        Throwable refusal = target == null ? Handles.missing(handle) : invalid;
         boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
         OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
         register(id, stream);
@@ -426,8 +426,8 @@ public final class Session {
         });
     }
 
-    private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
-        // A refused Subscriber stays free for another attempt.
+    private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException failure) {
+        // If the link has too many streams, the Subscriber is not claimed, so that a later attempt may use it.
         Object subscriber = streams.size() >= MAX_STREAMS ? null : handles.claimSubscriber(handle);
         if (subscriber == null) {
             outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
@@ -435,16 +435,16 @@ public final class Session {
             return;
         }
         StreamOptions chosen = StreamOptions.DEFAULT;
-        Throwable unknown = noForm;
+        Throwable invalid = failure;
         try {
             chosen = StreamOptions.of(options, loader);
         } catch (Throwable error) {
-            unknown = error;
+            invalid = error;
         }
         InboundStream stream = new InboundStream(this, id, Families.subscriber(subscriber), chosen);
         register(id, stream);
-        if (unknown != null) {
-            stream.reject(unknown);
+        if (invalid != null) {
+            stream.reject(invalid);
         }
         executor.execute(stream::start);
     }

@@ -98,7 +98,7 @@ final class Window {
         return granted - delivered <= lowWaterMark();
     }
 
-    /** Returns a quarter of the window, or one element of a window of two or three. */
+    /** Returns a quarter of the window, but 1 for a window of two or three elements. */
     private long lowWaterMark() {
         return limit < 4 ? limit >> 1 : limit >> 2;
     }
