@@ -7,8 +7,8 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
 /**
- * The interfaces that a subject has for the kit: org.reactivestreams, or java.util.concurrent.Flow behind the official
- * adapters. A subject is a {@link PythonObject}, which gets its proxy here, or a Java object of the family.
+ * The interfaces that a subject implements for the kit: org.reactivestreams, or java.util.concurrent.Flow behind the
+ * official adapters. A subject is a {@link PythonObject}, which gets its proxy here, or a Java object of the family.
  */
 enum Family {
     REACTIVE_STREAMS("reactive-streams") {
@@ -90,7 +90,7 @@ enum Family {
 
     abstract Processor<Object, Object> processor(Object subject);
 
-    /** Reverses {@link #subscriber}. */
+    /** Returns the subject of a Subscriber that {@link #subscriber} created. */
     abstract Object subject(Subscriber<? super Object> subscriber);
 
     @SuppressWarnings("unchecked")

@@ -5,7 +5,7 @@ import java.util.concurrent.Flow;
 /**
  * Python objects as java.util.concurrent.Flow objects.
  *
- * <p>Each method is one call to Python, without check, buffer or state. A null arrives as None; a raised exception is
+ * <p>Each method is one call to Python, without checks, buffers or state. A null arrives as None; a raised exception is
  * thrown.
  */
 final class FlowProxies {

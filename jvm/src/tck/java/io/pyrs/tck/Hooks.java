@@ -39,7 +39,7 @@ final class Hooks {
         return family.publisher(subject("create_publisher", elements));
     }
 
-    /** Returns null if the user has no failed Publisher: the kit skips the test then. */
+    /** Returns the user's failed Publisher, or null if there is none: the kit then skips the test. */
     Publisher<Object> failedPublisher() {
         var subject = subject("create_failed_publisher");
         return subject == null ? null : family.publisher(subject);

@@ -22,7 +22,7 @@ final class JavaCalls {
     }
 
     static Object call(Object subject, String method, Object[] arguments) {
-        if (subject == null) return null; // the test is over
+        if (subject == null) return null; // the test has ended
         if (method.equals("text")) return String.valueOf(subject);
         if (subject instanceof Subscriber) return subscriber(cast(subject), method, arguments);
         if (subject instanceof Flow.Subscriber) return flowSubscriber(cast(subject), method, arguments);

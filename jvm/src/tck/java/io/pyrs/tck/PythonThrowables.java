@@ -7,7 +7,8 @@ final class PythonThrowables {
     private PythonThrowables() {}
 
     /**
-     * Creates the Throwable of a Python exception. Its message is "Type: message"; its stack is that of the receiver.
+     * Creates the Throwable of a Python exception. Its message is "Type: message"; its stack is that of the receiving
+     * thread.
      */
     static Throwable of(long id, char kind, String text) {
         switch (kind) {

@@ -8,7 +8,7 @@ import org.reactivestreams.Subscription;
 /**
  * Python objects as org.reactivestreams objects.
  *
- * <p>Each method is one call to Python, without check, buffer or state. A null arrives as None; a raised exception is
+ * <p>Each method is one call to Python, without checks, buffers or state. A null arrives as None; a raised exception is
  * thrown.
  */
 final class ReactiveProxies {

@@ -46,7 +46,7 @@ final class TestRunner {
                 scope.release((Long) arguments[0], (Long) arguments[1]);
                 return null;
             case "collect":
-                // The kit collects once and waits 100 ms, which is too short on a busy machine.
+                // The kit collects garbage once and waits 100 ms, which is too short on a busy machine.
                 System.gc();
                 return null;
             case "close":
@@ -144,7 +144,7 @@ final class TestRunner {
             if (results.size() != 1) return failed("TestNG ran " + results.size() + " tests instead of one", null);
             var result = results.get(0);
             var error = result.getThrowable();
-            // The exception decides: TestNG reports some skipped tests as failures.
+            // The exception determines the result, since TestNG reports some skipped tests as failures.
             if (error instanceof SkipException) return result("skipped", String.valueOf(error.getMessage()), error);
             if (result.getStatus() == ITestResult.SUCCESS && error == null) return result("passed", "", null);
             if (error == null) return failed("TestNG skipped the test without a reason", null);

@@ -12,9 +12,9 @@ import java.nio.charset.StandardCharsets;
 /**
  * A connection between one Java thread and one Python thread.
  *
- * <p>A call waits for its result and executes the calls that arrive before it. Nested calls between the two languages
- * therefore share one stack on each side, so that the kit's checks of threads and stacks (rules 1.3, 2.3, 3.3) measure
- * the behaviour of the Python code.
+ * <p>While a call waits for its result, its thread executes the calls that arrive. Nested calls between the two
+ * languages therefore share one stack on each side, so that the kit's checks of threads and stacks (rules 1.3, 2.3,
+ * 3.3) measure the behaviour of the Python code.
  */
 final class ThreadConnection {
     private static final int CALL = 'C';
@@ -110,7 +110,7 @@ final class ThreadConnection {
             value = target == 0
                     ? TestRunner.serve(scope, method, arguments)
                     : JavaCalls.call(scope.object(target), method, arguments);
-        } catch (Throwable error) { // Python gets every error
+        } catch (Throwable error) { // every error is sent to Python
             value = error;
             kind = RAISE;
         }

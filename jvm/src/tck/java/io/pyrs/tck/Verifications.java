@@ -15,7 +15,8 @@ import org.testng.annotations.BeforeClass;
 /**
  * The official verifications with their hooks implemented in Python.
  *
- * <p>The kit's Flow verifications only adapt the subjects, so {@link Family} does the same and one set serves both.
+ * <p>The kit's Flow verifications only adapt the subjects, so {@link Family} does the same, and one set of
+ * classes serves both families.
  */
 final class Verifications {
     private Verifications() {}
