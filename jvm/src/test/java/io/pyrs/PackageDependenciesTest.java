@@ -29,7 +29,7 @@ public class PackageDependenciesTest {
     private static final Pattern IMPORT = Pattern.compile("^import (io\\.pyrs[a-z.]*)\\.[A-Z].*;", Pattern.MULTILINE);
 
     @Test
-    public void packagesImportOnlyTheirFollowers() throws IOException {
+    public void packagesImportOnlyLaterPackages() throws IOException {
         Path root = Paths.get("src/main/java");
         List<String> violations = new ArrayList<>();
         List<Path> sources;

@@ -8,7 +8,7 @@ import io.pyrs.LinkClosedException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.testng.annotations.Test;
 
-/** Tests that a control call runs once, and that no answer outlives its bridge. */
+/** Tests that a control call runs once, and that a closed bridge keeps no answer. */
 public class IdempotentCallsTest {
     private final IdempotentCalls calls = new IdempotentCalls(getClass().getClassLoader());
 

@@ -52,7 +52,7 @@ public class MirrorsTest {
         return new RangePublisher(count, number -> (int) number);
     }
 
-    /** Requests and collects all elements in batches. */
+    /** Collects all elements, and requests them in batches. */
     private static final class Collector implements Subscriber<Object>, Flow.Subscriber<Object> {
         final List<Object> elements = new ArrayList<>();
         final CompletableFuture<List<Object>> result = new CompletableFuture<>();
@@ -101,7 +101,7 @@ public class MirrorsTest {
     private void await(BooleanSupplier condition) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, "not in time");
+            assertTrue(System.nanoTime() < deadline, "the condition is not true in time");
             System.gc();
             pair.release();
         }
@@ -198,20 +198,20 @@ public class MirrorsTest {
         Collector fits = new Collector(5);
         ((PythonPublisher) pair.mirror(numbers(5), integers)).subscribe((Subscriber<Object>) fits);
         assertEquals(fits.get(), List.of(0, 1, 2, 3, 4));
-        Collector not = new Collector(5);
+        Collector mismatch = new Collector(5);
         ((PythonPublisher) pair.mirror(new RangePublisher(2, number -> number == 0 ? 1L : 1L << 40), integers))
-                .subscribe((Subscriber<Object>) not);
-        Throwable error = expectThrows(ExecutionException.class, not::get).getCause();
+                .subscribe((Subscriber<Object>) mismatch);
+        Throwable error = expectThrows(ExecutionException.class, mismatch::get).getCause();
         assertTrue(error.getMessage().contains("java.lang.Integer"), error.getMessage());
-        assertEquals(not.elements, List.of(1));
+        assertEquals(mismatch.elements, List.of(1));
     }
 
     @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
     public void stageKeepsIntegerBoxesAndIdentity() throws Exception {
-        Function<Object, Object> times = upstream -> upstream;
+        Function<Object, Object> identity = upstream -> upstream;
         Function<Object, Object> stage = (Function<Object, Object>)
-                PythonStage.create(pair.near, pair.receipt(times), Function.class, StreamOptions.DEFAULT, LOADER);
+                PythonStage.create(pair.near, pair.receipt(identity), Function.class, StreamOptions.DEFAULT, LOADER);
         Publisher<Object> source = numbers(3);
         assertSame(stage.apply(source), source);
 
@@ -223,13 +223,13 @@ public class MirrorsTest {
         assertEquals(collector.get(), List.of(0, 1, 2));
         assertSame(collector.elements.get(0).getClass(), Integer.class);
 
-        Function<Object, Object> nothing = upstream -> "no publisher";
+        Function<Object, Object> returnsText = upstream -> "no publisher";
         Function<Object, Object> wrong = (Function<Object, Object>)
-                PythonStage.create(pair.near, pair.receipt(nothing), Function.class, StreamOptions.DEFAULT, LOADER);
+                PythonStage.create(pair.near, pair.receipt(returnsText), Function.class, StreamOptions.DEFAULT, LOADER);
         assertThrows(IllegalStateException.class, () -> wrong.apply(source));
     }
 
-    /** An interface of the shape of RxJava's FlowableTransformer. */
+    /** An interface like RxJava's FlowableTransformer. */
     public interface Transformer {
         /** Transforms a source to a Publisher. */
         Publisher<Object> apply(ColdSource source);
@@ -244,7 +244,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void stageImplementsAnyInterfaceOfItsShape() throws Exception {
+    public void stageImplementsAnyInterfaceFromPublisherToPublisher() throws Exception {
         Function<Object, Object> identity = upstream -> upstream;
         Transformer stage = (Transformer)
                 PythonStage.create(pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
@@ -273,14 +273,14 @@ public class MirrorsTest {
         ToIntFunction<Object> small = (ToIntFunction<Object>)
                 PythonCallable.create(pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER);
         assertEquals(small.applyAsInt(21), 42);
-        Exception home = new IllegalArgumentException("as it was");
+        Exception cause = new IllegalArgumentException("the cause");
         Function<Object, Object> failing = a -> {
-            throw new IllegalStateException("far away", home);
+            throw new IllegalStateException("failed in Python", cause);
         };
         Function<Object, Object> failed = (Function<Object, Object>)
                 PythonCallable.create(pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER);
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
-        assertTrue(error.getMessage().contains("far away"));
+        assertTrue(error.getMessage().contains("failed in Python"));
         assertNotNull(error.getCause());
         assertTrue(pair.near.peerHandle(add) > 0);
         assertEquals(pair.far.peerHandle(add), 0);
@@ -300,15 +300,15 @@ public class MirrorsTest {
             seenFar.add(a);
             return a;
         };
-        Function<Object, Object> there = (Function<Object, Object>)
+        Function<Object, Object> remoteEcho = (Function<Object, Object>)
                 PythonCallable.create(pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER);
-        assertSame(there.apply(local), local);
-        assertSame(there.apply(local), local);
+        assertSame(remoteEcho.apply(local), local);
+        assertSame(remoteEcho.apply(local), local);
         assertSame(seenFar.get(0), seenFar.get(1));
         assertNotSame(seenFar.get(0), local);
         seenFar.clear();
         await(() -> pair.owned() == 1); // the function itself
-        assertNull(there.apply(null));
+        assertNull(remoteEcho.apply(null));
     }
 
     @Test(timeOut = 120_000)

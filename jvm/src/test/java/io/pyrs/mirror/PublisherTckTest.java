@@ -25,7 +25,7 @@ public class PublisherTckTest extends PublisherVerification<Object> {
 
     @Factory(dataProvider = "modes")
     public PublisherTckTest(boolean exact) {
-        // The TCK waits once: 3 s for the errors of rule 3.9 (third timeout) and 3 s for dropped references (last one).
+        // The TCK waits once for the errors of rule 3.9 (third timeout) and once for dropped references (last one).
         super(new TestEnvironment(10_000, 100, 3_000), 3_000L);
         options = StreamOptions.of(Map.of("exact", exact), null);
     }

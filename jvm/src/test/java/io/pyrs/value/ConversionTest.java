@@ -27,7 +27,7 @@ import javax.tools.ToolProvider;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
 
-/** Tests which classes are values and references, and the state after an element that fails. */
+/** Tests which classes are sent as values and which as references, and the state after an element that fails. */
 public class ConversionTest {
     /** A bean with two properties. */
     public static class Bean {
@@ -63,7 +63,7 @@ public class ConversionTest {
         return roundTrip(value, convert) instanceof RecordingReferences.Mirror;
     }
 
-    private String refusal(Object value, Object convert) {
+    private String conversionError(Object value, Object convert) {
         return expectThrows(ConversionException.class, () -> roundTrip(value, convert))
                 .getMessage();
     }
@@ -91,9 +91,9 @@ public class ConversionTest {
     public void valuesModeReadsGettersOrNamesTheClass() {
         assertEquals(roundTrip(new Bean(), "values"), Map.of("name", "n", "ready", true));
         assertEquals(roundTrip(List.of(new Bean()), "values"), List.of(Map.of("name", "n", "ready", true)));
-        assertTrue(refusal(new Object(), "values").contains("java.lang.Object"));
-        assertTrue(refusal(new SubmissionPublisher<>(), "values").contains("SubmissionPublisher"));
-        String broken = refusal(new Broken(), "values");
+        assertTrue(conversionError(new Object(), "values").contains("java.lang.Object"));
+        assertTrue(conversionError(new SubmissionPublisher<>(), "values").contains("SubmissionPublisher"));
+        String broken = conversionError(new Broken(), "values");
         assertTrue(broken.contains("Broken") && broken.contains("getName"), broken);
         assertEquals(roundTrip(new RecordingReferences.OfPeer(), "values"), new RecordingReferences.Mirror("local 9"));
     }
@@ -158,8 +158,8 @@ public class ConversionTest {
 
     @Test
     public void emptyOptionalIsRejectedAsElementButAllowedInside() {
-        assertTrue(refusal(Optional.empty(), "auto").contains("java.util.Optional"));
-        assertTrue(refusal(OptionalInt.empty(), "auto").contains("java.util.OptionalInt"));
+        assertTrue(conversionError(Optional.empty(), "auto").contains("java.util.Optional"));
+        assertTrue(conversionError(OptionalInt.empty(), "auto").contains("java.util.OptionalInt"));
         assertEquals(roundTrip(Optional.of(5), "auto"), 5L);
         assertEquals(roundTrip(OptionalInt.of(5), "auto"), 5L);
         assertEquals(roundTrip(List.of(Optional.empty()), "auto"), ValueRows.list((Object) null));
@@ -168,9 +168,9 @@ public class ConversionTest {
     @Test
     public void loneSurrogatesAreRejected() {
         for (String text : List.of("\ud800", "a\udc00", "\ud800a", "\ud800\ud800\udc00")) {
-            assertTrue(refusal(text, "auto").contains("lone surrogate"));
+            assertTrue(conversionError(text, "auto").contains("lone surrogate"));
         }
-        assertTrue(refusal('\ud800', "auto").contains("lone surrogate"));
+        assertTrue(conversionError('\ud800', "auto").contains("lone surrogate"));
         assertEquals(roundTrip("\ud800\udc00", "auto"), "\ud800\udc00");
     }
 
@@ -183,7 +183,7 @@ public class ConversionTest {
         Object[] array = new Object[2];
         array[0] = array;
         for (Object cyclic : new Object[] {list, map, array}) {
-            String text = refusal(cyclic, "auto");
+            String text = conversionError(cyclic, "auto");
             assertTrue(
                     text.contains("contains itself")
                             && text.contains(cyclic.getClass().getName()),
@@ -199,7 +199,7 @@ public class ConversionTest {
         }
         assertEquals(roundTrip(deep, "auto"), deep);
         Object deeper = ValueRows.list(deep);
-        refusal(deeper, "auto");
+        conversionError(deeper, "auto");
         byte[] bytes = new byte[514];
         java.util.Arrays.fill(bytes, (byte) 0x91);
         bytes[513] = 1;
@@ -210,7 +210,7 @@ public class ConversionTest {
     public void containerAsDictKeyIsRejected() {
         Map<Object, Object> map = new HashMap<>();
         map.put(List.of(1), 1);
-        assertTrue(refusal(map, "auto").contains("key of a dict"));
+        assertTrue(conversionError(map, "auto").contains("key of a dict"));
     }
 
     @Test

@@ -37,7 +37,7 @@ public class ErrorCodecTest {
             {"null_signal", PythonNullPointerException.class, NullPointerException.class},
             {"illegal_state", PythonIllegalStateException.class, IllegalStateException.class},
             {"cancelled", PythonCancellationException.class, CancellationException.class},
-            {"something new", PythonException.class, RuntimeException.class},
+            {"an unknown family", PythonException.class, RuntimeException.class},
         };
     }
 
@@ -63,7 +63,7 @@ public class ErrorCodecTest {
         assertEquals(originals.size(), kept);
         assertEquals(errors.toWire(new RuntimeException(error)).get(5) instanceof List, true);
         assertEquals(((List<?>) errors.toWire(new RuntimeException(error)).get(5)).subList(0, 2), List.of(1, 5L));
-        // For another bridge the error is not an original of its peer.
+        // The peer of another bridge does not have the original.
         assertEquals(new ErrorCodec(new SentErrors()).toWire(error).get(0), 0);
     }
 
@@ -76,7 +76,7 @@ public class ErrorCodecTest {
         assertEquals(wire.get(0), 0L);
         wire.set(0, 1L);
         assertSame(errors.fromWire(wire), original);
-        wire.set(1, 999L); // no longer kept, so it is built from the data
+        wire.set(1, 999L); // no longer kept, so a new error is created from the data
         assertEquals(((PythonError) errors.fromWire(wire)).pythonType(), "java.lang.IllegalStateException");
     }
 

@@ -32,7 +32,7 @@ import reactor.rabbitmq.OutboundMessage;
 import software.amazon.awssdk.core.SdkField;
 import software.amazon.awssdk.core.SdkPojo;
 
-/** Tests values of third-party classes, here test doubles with their names: conversion, release and element types. */
+/** Tests conversion, release and element types of third-party classes, with test doubles of the same names. */
 public class ForeignValuesTest {
     private static final class Text extends ByteBuf {
         @Override
@@ -237,7 +237,7 @@ public class ForeignValuesTest {
         new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true).discard(pooled);
         assertEquals(pooled.released, 1);
         new ValueEncoder(new RecordingReferences(), Conversion.AUTO, true)
-                .discard(pooled); // a reference, which Python owns
+                .discard(pooled); // sent as a reference, so it is not released
         new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true).discard("text");
         assertEquals(pooled.released, 1);
     }
@@ -335,7 +335,7 @@ public class ForeignValuesTest {
         assertEquals(value(row(columns(reads, "other"), 5)), Map.of("other", 5L));
     }
 
-    /** A separate conversion, since each caches its writers. */
+    /** Creates a separate conversion, since each caches its writers. */
     private static final class RowConversion {
         final Conversion conversion = Conversion.of(Map.of("io.r2dbc.spi.Row", "values"));
     }
@@ -393,9 +393,9 @@ public class ForeignValuesTest {
     public void bytesAreConvertedToForeignElementType() {
         ElementType buffers =
                 ElementType.of("io.vertx.core.buffer.Buffer", getClass().getClassLoader());
-        Object made = buffers.from("abc".getBytes());
-        assertEquals(((Buffer) made).getBytes(), "abc".getBytes());
-        assertSame(buffers.from(made), made);
+        Object buffer = buffers.from("abc".getBytes());
+        assertEquals(((Buffer) buffer).getBytes(), "abc".getBytes());
+        assertSame(buffers.from(buffer), buffer);
         ConversionException error = expectThrows(ConversionException.class, () -> buffers.from("text"));
         assertTrue(
                 error.getMessage().contains("str") && error.getMessage().contains("io.vertx.core.buffer.Buffer"),
@@ -421,10 +421,10 @@ public class ForeignValuesTest {
         properties.put("delivery_mode", 2L);
         properties.put("headers", Map.of("tries", 3L));
         properties.put("timestamp", Instant.ofEpochMilli(5));
-        OutboundMessage made = message(properties);
-        assertEquals(List.of(made.exchange, made.routingKey), List.of("", "orders"));
-        assertEquals(made.properties.text, "contentType=text/plain deliveryMode=2 headers={tries=3} timestamp=5");
-        assertSame(message(made.properties).properties, made.properties);
+        OutboundMessage message = message(properties);
+        assertEquals(List.of(message.exchange, message.routingKey), List.of("", "orders"));
+        assertEquals(message.properties.text, "contentType=text/plain deliveryMode=2 headers={tries=3} timestamp=5");
+        assertSame(message(message.properties).properties, message.properties);
         assertSame(message(null).properties, null);
     }
 

@@ -226,7 +226,7 @@ final class ValueRows {
 
     private static void references() {
         row("reference", new Object());
-        row("reference that goes home", new RecordingReferences.OfPeer());
+        row("reference that is sent back", new RecordingReferences.OfPeer());
         row("reference inside", list(new Object()));
     }
 

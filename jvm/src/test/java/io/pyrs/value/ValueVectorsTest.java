@@ -17,7 +17,7 @@ import java.util.Set;
 import org.testng.annotations.DataProvider;
 import org.testng.annotations.Test;
 
-/** Replays the value vectors, which the Python half replays as well. */
+/** Replays the value vectors, which the Python tests replay as well. */
 public class ValueVectorsTest {
     private static Object[][] rows(String key) throws IOException {
         List<Object[]> rows = new ArrayList<>();
@@ -41,7 +41,7 @@ public class ValueVectorsTest {
     }
 
     @DataProvider
-    public Object[][] formless() throws IOException {
+    public Object[][] unconvertible() throws IOException {
         return rows("unconvertible_in");
     }
 
@@ -65,7 +65,7 @@ public class ValueVectorsTest {
     public void vectorsBytesAreDecodedToTheValue(String name, Map<String, Object> row) {
         Object expected = ValueRows.values().get(name);
         if (name.startsWith("reference")) {
-            String text = name.endsWith("home") ? "local 9" : "remote 0 7";
+            String text = name.endsWith("back") ? "local 9" : "remote 0 7";
             expected = new RecordingReferences.Mirror(text);
             expected = name.endsWith("inside") ? ValueRows.list(expected) : expected;
         }
@@ -87,8 +87,8 @@ public class ValueVectorsTest {
         assertEquals(encode(name), row.get("hex"));
     }
 
-    @Test(dataProvider = "formless")
-    public void bytesWithoutAFormAreRejected(String name, Map<String, Object> row) {
+    @Test(dataProvider = "unconvertible")
+    public void unconvertibleBytesAreRejected(String name, Map<String, Object> row) {
         ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), null);
         if (row.get("unconvertible_in").equals("python")) {
             decoder.decode(Vectors.bytes(row.get("hex")));

@@ -34,7 +34,7 @@ import org.testng.annotations.AfterMethod;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
-/** Tests the whole Java half of a link over its socket, against a test double of Python. */
+/** Tests the whole Java side of a link over its socket, against a test double of Python. */
 public class ConnectionTest {
     private static final byte[] TOKEN = "a token that has thirty-two bytes".getBytes();
     private Connection connection;
@@ -271,16 +271,16 @@ public class ConnectionTest {
         assertEquals(free.next(2), List.of(List.of("on_subscribe"), List.of("on_next", "flows")));
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (blocked.get() < 64) {
-            assertTrue(System.nanoTime() < deadline, blocked.get() + " of 64 have their element");
+            assertTrue(System.nanoTime() < deadline, blocked.get() + " of 64 Subscribers received their element");
             Thread.onSpinWait();
         }
         release.countDown();
     }
 
-    /** The bridge drops the results of control calls then, whose mirrors would keep it reachable. */
+    /** The bridge then drops the results of control calls, since mirrors among them would keep it reachable. */
     @Test(timeOut = 120_000)
     public void endOfLinkIsNotifiedOnce() throws Exception {
-        for (String who : List.of("python", "java")) {
+        for (String closingSide : List.of("python", "java")) {
             AtomicInteger ends = new AtomicInteger();
             Connection each = new Connection(
                     "ends",
@@ -295,7 +295,7 @@ public class ConnectionTest {
             each.start();
             try (FakePython peer = new FakePython(each.port(), TOKEN)) {
                 assertTrue(peer.isProven());
-                if (who.equals("java")) {
+                if (closingSide.equals("java")) {
                     each.close();
                 }
             }
@@ -304,7 +304,7 @@ public class ConnectionTest {
                 Thread.yield();
             }
             each.close();
-            assertEquals(ends.get(), 1, who);
+            assertEquals(ends.get(), 1, closingSide);
         }
     }
 

@@ -111,8 +111,8 @@ public class UnconvertibleValuesTest {
                 extension(3, ByteBuffer.allocate(8).putLong(Long.MAX_VALUE).array())
             },
             {"a dict with a tuple as a key", bytes(0x81, 0x92, 1, 2, 3)},
-            {"lists nested too deep", nested(513)},
-            {"a set that holds such a dict", extension(9, bytes(0x91, 0x81, 0x91, 1, 2))},
+            {"lists nested too deeply", nested(513)},
+            {"a set that contains a dict with a list as a key", extension(9, bytes(0x91, 0x81, 0x91, 1, 2))},
         };
     }
 
@@ -149,7 +149,7 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(timeOut = 120_000)
-    public void optionWithoutFormFailsItsSubscription() throws Exception {
+    public void unconvertibleOptionFailsItsSubscription() throws Exception {
         StreamOptions options = StreamOptions.of(
                 Map.of("convert", Map.of("\ud800", "values")), getClass().getClassLoader());
         RecordingSubscriber subscriber = new RecordingSubscriber();
@@ -181,7 +181,7 @@ public class UnconvertibleValuesTest {
         assertOtherStreamsLive();
     }
 
-    /** A set hashes a local object in it, which calls a method of the user. */
+    /** Decoding a set calls hashCode of a local object in it. */
     @Test(timeOut = 120_000)
     public void unhashableObjectFailsItsCall() throws Exception {
         Object hostile = new Object() {
@@ -190,12 +190,12 @@ public class UnconvertibleValuesTest {
                 throw new AssertionError("hashed");
             }
         };
-        byte[] home = ByteBuffer.allocate(9)
+        byte[] local = ByteBuffer.allocate(9)
                 .put((byte) 0)
                 .putLong(session().own(hostile))
                 .array();
         python.send(
-                Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, extension(9, bytes(0x91, extension(17, home))))));
+                Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, extension(9, bytes(0x91, extension(17, local))))));
         assertEquals(((List<?>) python.decode(python.next(FrameType.RETURN).body)).get(0), false);
         assertOtherStreamsLive();
     }
@@ -220,9 +220,9 @@ public class UnconvertibleValuesTest {
     /** Handles of the peer after the bad value are released without a mirror. */
     @Test(timeOut = 120_000)
     public void handlesAfterBadValueAreReleased() throws Exception {
-        byte[] theirs = ByteBuffer.allocate(9).put((byte) 0).putLong(77).array();
+        byte[] peerObject = ByteBuffer.allocate(9).put((byte) 0).putLong(77).array();
         byte[] bad = bytes(0x81, 0x92, 1, 2, 3);
-        python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x92, bad, extension(16, theirs))));
+        python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x92, bad, extension(16, peerObject))));
         python.next(FrameType.RETURN);
         assertEquals(
                 python.next(FrameType.RELEASE).body,

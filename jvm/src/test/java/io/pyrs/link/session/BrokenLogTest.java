@@ -15,7 +15,7 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 import org.testng.annotations.Test;
 
-/** A handler of the application's log that throws. */
+/** Tests that a stream ends although a log handler of the application throws. */
 public class BrokenLogTest {
     private static final Logger LOGGER = Logger.getLogger("io.pyrs");
 

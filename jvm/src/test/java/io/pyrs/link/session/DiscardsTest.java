@@ -13,9 +13,9 @@ import org.testng.annotations.Test;
 import reactor.core.CoreSubscriber;
 import reactor.util.context.Context;
 
-/** The function of a Reactor Subscriber for dropped elements. */
+/** Tests the functions for dropped elements in the Context of a Reactor Subscriber. */
 public class DiscardsTest {
-    /** Its Context has a function for dropped elements, and throws when it is read. */
+    /** A Subscriber whose Context has a function for dropped elements, but throws when it is read. */
     private static final class BrokenContext implements CoreSubscriber<Object> {
         final RecordingSubscriber recorder = new RecordingSubscriber();
 

@@ -90,7 +90,7 @@ public class MemoryBoundsTest {
         for (long id = 1; id <= limit + 1; id++) {
             receive(FrameType.CALL, id, List.of(0L, List.of(id)));
         }
-        outbox.open(); // until here the peer does not read
+        outbox.open(); // until here, the peer did not read
         outbox.write();
         Frame refused = sent.poll();
         assertEquals(refused.id, limit + 1);

@@ -83,12 +83,12 @@ public class PublisherFaultsTest {
                 });
         StreamOptions values =
                 StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
-        OutboundStream wanted =
+        OutboundStream valueStream =
                 inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
-        wanted.onSubscribe(new RecordingSubscription());
-        wanted.receiveRequest(5);
-        wanted.receiveCancel();
-        wanted.onNext(buffer);
+        valueStream.onSubscribe(new RecordingSubscription());
+        valueStream.receiveRequest(5);
+        valueStream.receiveCancel();
+        valueStream.onNext(buffer);
         assertEquals(released.get(), 1);
     }
 
@@ -188,7 +188,7 @@ public class PublisherFaultsTest {
     }
 
     @Test
-    public void valueWithoutFormEndsTheStreamAndNamesTheType() {
+    public void unconvertibleValueEndsTheStreamAndNamesTheType() {
         RecordingSubscription upstream = new RecordingSubscription();
         stream.onSubscribe(upstream);
         stream.receiveRequest(5);

@@ -28,7 +28,7 @@ public class SessionEndTest {
         session = new DirectSession(16).session;
     }
 
-    /** Ends the session. It receives the frame after it has read the table of streams. */
+    /** Ends the session, which receives a frame after it has read the table of streams. */
     private void endAndReceive(FrameType type, Object exported) {
         byte[] bytes = session.codec().frame(type, 5, List.of(session.own(exported), Map.of()));
         RecordingSubscriber live = new RecordingSubscriber(() ->
@@ -68,9 +68,9 @@ public class SessionEndTest {
     }
 
     @Test
-    public void objectThatCameHomeBeforeTheEndIsDelivered() {
+    public void objectSentBackBeforeTheEndIsDelivered() {
         Object exported = new Object();
-        byte[] home = ByteBuffer.allocate(13)
+        byte[] batch = ByteBuffer.allocate(13)
                 .put(new byte[] {(byte) 0x91, (byte) 0xc7, 9, 17, 0})
                 .putLong(session.own(exported))
                 .array();
@@ -85,7 +85,7 @@ public class SessionEndTest {
             public void onNext(Object element) {
                 signals.add(element);
                 if (element.equals(1L)) {
-                    receive(FrameType.NEXT_HOME, home);
+                    receive(FrameType.NEXT_HOME, batch);
                     session.lost(new LinkClosedException("closed"));
                 }
             }

@@ -121,7 +121,7 @@ public final class SessionPair implements AutoCloseable {
         return near.receipt(ObjectKind.OBJECT, far.own(farObject));
     }
 
-    /** Makes both sides release their unreachable mirrors. */
+    /** Sends the RELEASE frames of both sides for their unreachable mirrors. */
     public void release() {
         for (Session session : new Session[] {near, far}) {
             session.handles().releaseFrames().forEach(session.outbox()::control);

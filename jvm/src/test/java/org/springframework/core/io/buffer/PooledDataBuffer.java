@@ -1,6 +1,6 @@
 package org.springframework.core.io.buffer;
 
-/** Stands in for the Spring interface of this name: a buffer that its receiver must release. */
+/** Test double of the Spring interface of this name: a buffer that its receiver must release. */
 public interface PooledDataBuffer extends DataBuffer {
     boolean release();
 }
