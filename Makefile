@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 JAR := pyrs/jvm/jars/pyrs.jar
 GRADLE := gradle --console=plain --no-daemon -q
 LIBRARIES := tests/interop/jars
-# The jar contains the version of the package, so that file is one of its sources.
+# The jar contains the version of the package, so pyrs/__init__.py is one of its sources.
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
 
@@ -90,7 +90,7 @@ wheel: setup ## build a wheel with the jar into dist/
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
 	@ls dist/*.whl
 
-test-clean: wheel ## paste the examples of README, quick start and recipes on a clean Debian with the wheel; as root
+test-clean: wheel ## run the examples of README, quick start and recipes on a clean Debian with the wheel; as root
 	@$(BIN)/python -m tests.project.clean_debian dist/*.whl
 
 # `make release-check` verifies that the commit may be released.
@@ -99,7 +99,7 @@ build/release.stamp: pyproject.toml | $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[release]'
 	@touch $@
 
-release: setup build/release.stamp ## build sdist, wheel, SBOM and checksums into dist/; DRAFT=1 in spite of open points
+release: setup build/release.stamp ## build sdist, wheel, SBOM and checksums into dist/; DRAFT=1 builds in spite of open points
 	@$(BIN)/python .ci/release.py $(if $(DRAFT),--draft)
 
 # aioreactive requires an older RxPY than the benchmarks use; it works with both. matplotlib draws the plots.
@@ -109,12 +109,12 @@ build/rivals.stamp: Makefile | $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.9'
 	@touch $@
 
-conformance: setup build/interop.stamp build/rivals.stamp ## run the Python TCK and the official TCK on every row of docs/conformance.md; about half an hour
+conformance: setup build/interop.stamp build/rivals.stamp ## run the Python TCK and the official TCK on every row of docs/conformance.md; takes about half an hour
 	@$(BIN)/python -m tests.conformance
 
 # `tests.conformance` keeps its results for the same code, so a second run after the page has been committed takes
 # seconds.
-release-check: setup build/interop.stamp build/rivals.stamp ## gate a release: conformance, every server system, fault campaigns, versions; hours
+release-check: setup build/interop.stamp build/rivals.stamp ## gate a release: conformance, every server system, fault campaigns, versions; takes hours
 	@test -z "$$(git status --porcelain)" || { echo "pyrs: commit or stash all changes first" >&2; exit 1; }
 	@$(BIN)/python -m tests.conformance
 	@git diff --quiet -- docs/conformance.md || { echo "pyrs: commit docs/conformance.md, then run make release-check again" >&2; exit 1; }
@@ -138,10 +138,10 @@ CAMPAIGN := $(BIN)/python -m tests.campaigns
 soak fuzz chaos races: setup
 	@$(CAMPAIGN) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(FRAMES),--frames $(FRAMES))
 
-soak: ## run all shapes of streams on 32 threads over both gateways, and compare the held objects before and after
-fuzz: ## send mutated and random frames to both halves of the link, guided by coverage with Jazzer and atheris
+soak: ## run all shapes of streams on 32 threads over both gateways, and compare the objects in memory before and after
+fuzz: ## send mutated and random frames to both sides of the link, guided by coverage with Jazzer and atheris
 chaos: ## kill, stop, cut, fork and interrupt both sides of bridges with live streams
-races: ## run jcstress on the drain loop, the outbox, the handles and the window of the Java half
+races: ## run jcstress on the drain loop, the outbox, the handles and the window of the Java side
 
 versions: setup build/interop.stamp ## test the core, the bridge, the TCKs and Spark on every installed Python from 3.10; SMOKE=1, PYTHONS=3.13
 	@.ci/versions $(if $(SMOKE),--smoke) $(PYTHONS)

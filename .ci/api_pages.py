@@ -72,7 +72,7 @@ def directive(name: str, level: int, options: str = "", **more: str) -> str:
 
 
 def row(path: str) -> Row:
-    """Return the row of a name."""
+    """Return the row of a name for a table of the index."""
     docstring = package()[path].docstring
     summary = docstring.value.splitlines()[0] if docstring else ""
     return Row(path.rpartition(".")[2], path, summary.replace("|", "\\|"))

@@ -33,7 +33,7 @@ def ensure_jar(root: Path, version: str) -> None:
     """Build the jar if it is missing or has another version.
 
     Raises:
-        RuntimeError: it cannot be built; the message says what to install.
+        RuntimeError: The jar cannot be built; the message says what to install.
     """
     found = jar_version(root / JAR)
     if found == version:
@@ -50,7 +50,7 @@ def ensure_jar(root: Path, version: str) -> None:
 def long_description(readme: str, base: str) -> str:
     """Return README.md with absolute links below ``base``, the address of a version's files at GitHub.
 
-    Without a base, relative links become plain text, and pictures are removed.
+    Without a base, relative links become plain text, and images are removed.
     """
     raw = base.replace("/blob/", "/raw/")
     readme = PICTURE.sub(lambda found: f"![{found[1]}]({raw}/{found[2]}){found[3]}" if base else "", readme)
@@ -58,7 +58,7 @@ def long_description(readme: str, base: str) -> str:
 
 
 class JarHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Refuse to build a wheel without the jar of the same version."""
+    """Build the jar before a wheel, if it is missing or has another version."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version != "editable":  # `make setup` installs the checkout first, and builds the jar afterwards
@@ -66,7 +66,7 @@ class JarHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 class DescriptionHook(MetadataHookInterface):
-    """Set ``readme`` and ``urls``. A package index resolves no relative links."""
+    """Set ``readme`` and ``urls``. A package index does not resolve relative links."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         repository = str(self.config.get("repository", "")).rstrip("/")

@@ -1,7 +1,7 @@
 """Draw the text marble diagrams of the docstrings as SVG, on the operator pages and in the API reference.
 
-MkDocs loads this file as a hook. ``python .ci/marbles.py NAME`` prints the SVG of one operator. A diagram follows the
-colours of the page, so it suits the light and the dark theme.
+MkDocs loads this file as a hook. ``python .ci/marbles.py NAME`` prints the SVG of one operator. A diagram uses the
+colours of the page, so that it fits the light and the dark theme.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WIDTH, LETTER, ROW, MIDDLE, RADIUS, BASELINE = 12, 8.6, 32, 16, 11, 21
 COLOURS = 6
 OPENING, CLOSING = "([{", ")]}"
 LITERAL_BLOCK = re.compile(r"(?<=\n\n)((?:    .*\n)+)(?=\n|\Z)")
-# An indented block; signatures and fenced blocks are highlighted: `<pre><span></span><code>`.
+# Matches an indented block only: signatures and fenced blocks begin with `<pre><span></span><code>`.
 BLOCK = re.compile(r"<pre><code>(.*?)</code></pre>", re.DOTALL)
 NAME = re.compile(r"^(?:\| )?((?:`(?:pyrs\.)?\w+\([^`]*\)`(?:, )?)+)(?: \||(?= returns))", re.MULTILINE)
 CALL = re.compile(r"`(?:pyrs\.)?(\w+)\([^`]*\)`")
@@ -63,7 +63,7 @@ def is_marble(text: str) -> bool:
 
 
 def signals_of(timeline: str) -> Iterator[Token]:
-    """Yield the signals of a timeline; dashes and dots are time."""
+    """Yield the signals of a timeline; dashes and dots represent time."""
     depth, start = 0, None
     for column, character in enumerate([*timeline, "-"]):
         depth += (character in OPENING) - (character in CLOSING)
@@ -140,7 +140,7 @@ def _right(line: str) -> float:
 
 
 def svg(text: str) -> str:
-    """Return a marble diagram as an inline SVG, with its text as the alternative."""
+    """Return a marble diagram as an inline SVG, with its text as the alternative text."""
     lines = inspect.cleandoc("\n" + text).splitlines() if text.startswith(" ") else text.rstrip().splitlines()
     timelines = [token for line in lines for token in tokens_of(line) if token.is_timeline]
     columns = max(token.column + len(token.text) for token in timelines) + 1
@@ -180,7 +180,7 @@ def with_diagrams(markdown: str, known: dict[str, list[str]]) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Take the address of the repository from pyproject.toml; it enables the edit links."""
+    """Read the address of the repository from pyproject.toml, which enables the edit links."""
     found = re.search(r'^repository = "(https://.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     if found:
         config.repo_url = found[1]
@@ -194,7 +194,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
-    """Replace the text diagrams in rendered docstrings, which are on the pages of names only."""
+    """Replace the text diagrams in rendered docstrings, on the API pages and the operator pages."""
 
     def drawn(block: re.Match[str]) -> str:
         text = html.unescape(re.sub(r"<[^>]+>", "", block[1]))

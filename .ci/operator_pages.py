@@ -1,4 +1,4 @@
-"""Generate a page for each operator and source of the site: a hook of MkDocs, after ``api_pages``.
+"""Generate a page for each operator and source of the site: a hook of MkDocs that runs after ``api_pages``.
 
 A page has the docstring of its function, whose marble diagram ``marbles`` draws. A name that is both a method of Stream
 and a function, such as ``merge``, has one page. The tables in docs/operators link each name to its page.
@@ -47,7 +47,7 @@ def methods() -> Iterator[str]:
 
 
 def sources() -> Iterator[str]:
-    """Yield the paths of the public functions that make a Stream."""
+    """Yield the paths of the public functions that create a Stream."""
     exported = ast.parse((ROOT / "pyrs" / "__init__.py").read_text(encoding="utf-8"))
     names = {each.value for each in ast.walk(exported) if isinstance(each, ast.Constant)} | {
         alias.name for each in ast.walk(exported) if isinstance(each, ast.ImportFrom) for alias in each.names

@@ -89,7 +89,7 @@ def faults(line: int, text: str, sentences: bool = True) -> Iterator[tuple[int, 
 
 
 def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line, text, whether it is made of sentences): docstrings, messages, names of tests, blocks of comments."""
+    """Yield (line, text, whether it has sentences): docstrings, messages, names of tests, blocks of comments."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value, True
@@ -112,7 +112,7 @@ def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
 def prose_of(file: Path) -> Iterator[tuple[int, str, bool]]:
     """Yield the prose of one file, as ``python_prose`` does."""
     if file.suffix not in WITH_PROSE and file.name != "Makefile":
-        return  # it may be binary
+        return  # the file may be binary
     source = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
         yield from python_prose(source)

@@ -63,7 +63,7 @@ def open_points(root: Path, version: str, jar: str | None, status: str) -> list[
             "[tool.hatch.metadata.hooks.custom] to an address such as https://github.com/owner/name"
         )
     if jar != version:
-        points.append(f"the jar has version {jar}, and the package {version}: run `make setup`")
+        points.append(f"the jar has version {jar}, but the package has {version}: run `make setup`")
     heading = re.search(rf"^## {re.escape(version)} - (.+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
     if heading is None:
         points.append(f"CHANGELOG.md has no section for {version}")
@@ -83,7 +83,7 @@ def git(root: Path, *arguments: str) -> str | None:
 def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | None:
     """Return the files below ``paths`` whose code changed since the commit, or None if git does not know it.
 
-    Comments and docstrings do not count.
+    Comments and docstrings of Python files do not count.
     """
     listed = git(root, "diff", "--name-only", "--no-renames", commit, "--", *paths)
     if listed is None:
@@ -102,7 +102,7 @@ def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | N
 def outdated(root: Path) -> Iterator[str]:
     """Yield the reasons against a release of the conformance page and the figures."""
     page = re.search(r"Measured at commit `([^`]+)`", (root / CONFORMANCE).read_text(encoding="utf-8"))
-    of_page = page[1].split(" and ") if page else ["unknown"]  # the second one is that of Spark's rows
+    of_page = page[1].split(" and ") if page else ["unknown"]  # the second commit is that of the rows for Spark
     of_figures = json.loads((root / FIGURES).read_text(encoding="utf-8"))["commit"]
     measured = {
         (CONFORMANCE, of_page[0], "make conformance"): SOURCES,

@@ -42,10 +42,10 @@ class Suite:
     command: Sequence[str]
     reports: Path
     waits: bool = False
-    """It uses little CPU time."""
+    """The suite uses little CPU time."""
     environment: Mapping[str, str] = field(default_factory=dict)
     short_lived_jvms: bool = False
-    """Its JVMs that are not Spark drivers run without the optimizing compiler. Each prints that on standard error."""
+    """Its JVMs that are not Spark drivers run without the optimizing compiler. Each prints this on standard error."""
 
 
 @dataclass
@@ -175,7 +175,7 @@ def run(suite: Suite, *, capture: bool = False) -> Count:
 
 
 def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str, Count]:
-    """Run the suites; suites that mostly wait start first, next to those that need the CPU."""
+    """Run the suites; suites that mostly wait start first, alongside those that need the CPU."""
     left = list(suites)
     busy = 0
     lock = threading.Lock()
@@ -185,7 +185,7 @@ def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str,
         nonlocal busy
         with lock:
             allowed = [suite for suite in left if suite.waits or busy < BUSY_AT_ONCE]
-            if not allowed:  # a worker with a busy suite takes the next one
+            if not allowed:  # a worker that runs a suite which needs the CPU takes the next one
                 return None
             suite = next((suite for suite in allowed if suite.waits is not busy_first), allowed[0])
             left.remove(suite)
@@ -206,7 +206,7 @@ def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str,
         try:
             for worker in workers:
                 worker.result()
-        except BaseException:  # Ctrl-C reaches the running suites as well; no further one may start
+        except BaseException:  # Ctrl-C reaches the running suites as well; no further suite may start
             with lock:
                 left.clear()
             raise
