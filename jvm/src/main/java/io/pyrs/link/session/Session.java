@@ -12,6 +12,7 @@ import io.pyrs.link.protocol.GoAwayReason;
 import io.pyrs.link.protocol.ProtocolException;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ConversionException;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -109,6 +110,8 @@ public final class Session {
                 outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
             } catch (ConversionException unconvertible) {
                 stream.receiveTerminal(unconvertible); // rule 1.9: subscribe returns normally
+            } finally {
+                Reference.reachabilityFence(publisher); // its RELEASE must not be sent before the SUBSCRIBE
             }
         }
         stream.start();
@@ -127,13 +130,18 @@ public final class Session {
                 FrameType.ON_SUBSCRIBE,
                 stream.id(),
                 List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
+        Reference.reachabilityFence(subscriber); // its RELEASE must not be sent before the ON_SUBSCRIBE
         outbox.flush();
         return stream;
     }
 
     /** Calls an object of the peer; throws the exception that the call raises. */
     public Object call(PeerReference target, List<Object> arguments, Conversion conversion) throws Throwable {
-        return calls.call(target.handle(), arguments, conversion);
+        try {
+            return calls.call(target.handle(), arguments, conversion);
+        } finally {
+            Reference.reachabilityFence(target); // its RELEASE must not be sent before the CALL
+        }
     }
 
     /** Returns the object that executes commands from Python. */
