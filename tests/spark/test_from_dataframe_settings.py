@@ -155,6 +155,25 @@ def test_an_observation_gets_its_values(spark: Any, monkeypatch: pytest.MonkeyPa
     assert observation.get == {"n": 100, "largest": 99}
 
 
+def test_an_execution_on_a_connection_older_than_the_callback_server(spark: Any) -> None:
+    """The first ``foreachBatch`` starts the server, and replaces the client that calls Python."""
+    from py4j.java_gateway import JavaObject
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    df, context, found = spark.range(1), spark.sparkContext, []
+    gateway = context._gateway
+    ensure_callback_server_started(gateway)
+    server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+    server.resetCallbackClient(server.getCallbackClient().getAddress(), gateway._callback_server.port)
+    for _ in range(2):
+        execution.in_sql_execution(
+            df, "test", "test", lambda: found.append(context.getLocalProperty("spark.sql.execution.id"))
+        )
+    assert None not in found and len(set(found)) == 2
+    with pytest.raises(ZeroDivisionError):
+        execution.in_sql_execution(df, "test", "test", lambda: 1 // 0)
+
+
 def test_a_read_is_one_entry_in_the_ui(spark: Any) -> None:
     """One SQL execution, with the line that called from_dataframe; none is left running."""
     store = spark._jsparkSession.sharedState().statusStore()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
-from threading import local
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -63,37 +63,24 @@ def _set_session(spark: Any) -> None:
 
 
 class _Function0:
-    """A ``scala.Function0`` that calls a Python function, which each thread passes to ``call``.
+    """A ``scala.Function0`` that calls a Python function.
 
-    Py4J calls a proxy on the Python thread that made the enclosing call, over the same connection, so no callback
-    server is needed. One proxy serves all executions, because without a callback server Py4J never releases a proxy.
+    Py4J usually calls a proxy on the Python thread that made the enclosing call, over the same connection, so no
+    callback server is needed. It uses another Python thread if the first ``foreachBatch`` of the process has started
+    the callback server after the connection was opened: Spark then replaces Py4J's callback client.
     """
 
     def __init__(self) -> None:
-        self._entered = local()
-
-    def call(self, function: Callable[[], object], caller: Callable[[], object]) -> None:
-        """Call ``caller``, which makes Java call the function. Raise the exception of the function itself."""
-        entered = self._entered
-        outer = getattr(entered, "frame", None)
-        frame: list[Any] = [function, None]
-        entered.frame = frame
-        try:
-            caller()
-        except Exception:
-            if frame[1] is None:
-                raise
-        finally:
-            entered.frame = outer
-        if frame[1] is not None:
-            raise frame[1]
+        self.function: Callable[[], object] | None = None
+        self.error: BaseException | None = None
 
     def apply(self) -> None:
-        frame = self._entered.frame
+        function, self.function = self.function, None
+        assert function is not None
         try:
-            frame[0]()
+            function()
         except BaseException as error:
-            frame[1] = error
+            self.error = error
             raise ExecutionFailed(f"{type(error).__name__}: {error}") from None
 
     class Java:
@@ -110,16 +97,32 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
     owner = to_class("org.apache.spark.sql.execution.SQLExecution$")
     method = owner.getMethod("withNewExecutionId", kinds)  # raises NoSuchMethodException
     module = owner.getField("MODULE$").get(None)
-    function = _Function0()
-    template = jvm.java.util.ArrayList()  # a list, because Py4J cannot set an element of a Java array to a proxy
-    for argument in (None, None, function):
-        template.add(argument)
+    idle: deque[tuple[_Function0, Any]] = deque()  # proxies, each with a Java list that has it as the last argument
 
     def execute(query: Any, name: str, body: Callable[[], object]) -> None:
+        try:
+            # An execution has its proxy for itself, and a later one reuses it: without a callback server Py4J never
+            # releases a proxy.
+            function, template = idle.popleft()
+        except IndexError:
+            function = _Function0()
+            template = jvm.java.util.ArrayList()  # a list, because Py4J cannot set an element of an array to a proxy
+            for argument in (None, None, function):
+                template.add(argument)
+        function.function = body
         arguments = jvm.java.util.ArrayList(template)
         arguments.set(0, query)
         arguments.set(1, jvm.scala.Option.apply(name))
-        function.call(body, lambda: method.invoke(module, arguments.toArray()))
+        try:
+            method.invoke(module, arguments.toArray())
+        except Exception:
+            if function.error is None:
+                raise
+        finally:
+            error, function.error, function.function = function.error, None, None
+        idle.append((function, template))
+        if error is not None:
+            raise error
 
     return execute
 
