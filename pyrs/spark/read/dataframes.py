@@ -16,7 +16,7 @@ from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Shape, distinct_fields, opened
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect, unless_stopped
 from pyrs.stream.stream import Stream
 
 _MEMORY = 256 << 20
@@ -348,7 +348,7 @@ class _DataFrameRun(JobRun[Any]):
             pass
         except Exception as error:
             if self._live:  # otherwise the cancel itself is the likely cause
-                self.post(self._fail, error)
+                self.post(self._fail, unless_stopped(self._arguments.df.sparkSession, error))
 
     def _plan(self, reader: PartitionReader) -> None:
         self._jobs.inherit()  # makes the jobs belong to this SQL execution, with the settings of this thread
@@ -392,7 +392,8 @@ class _DataFrameRun(JobRun[Any]):
         except Exception as error:
             if self._is_over():
                 return  # the cancel itself is the likely cause
-            job.error = partition_failed(error, None if reader.streams else failed)
+            failure = partition_failed(error, None if reader.streams else failed)
+            job.error = unless_stopped(self._arguments.df.sparkSession, failure)
         job.seconds = monotonic() - began
         job.done = True
         self.wake()
