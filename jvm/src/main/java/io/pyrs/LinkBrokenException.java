@@ -1,6 +1,9 @@
 package io.pyrs;
 
-/** The link to Python was lost, for example because the process ended. Every live Subscriber receives it in onError. */
+/**
+ * Reports that the link to Python was lost, for example because the process ended. Live Subscribers receive the
+ * exception in onError.
+ */
 public final class LinkBrokenException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,9 @@
 package io.pyrs;
 
-/** The bridge was closed on this side. Live Subscribers receive it in onError, and later calls throw it. */
+/**
+ * Reports that the bridge was closed on this side. Live Subscribers receive the exception in onError, and later calls
+ * throw it.
+ */
 public final class LinkClosedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -8,7 +8,7 @@ public final class PythonCancellationException extends CancellationException imp
 
     private final Details details;
 
-    /** Creates an exception without stack trace and cause, which the decoder sets. */
+    /** Creates an exception, whose stack trace and cause the decoder sets. */
     public PythonCancellationException(Details details) {
         super(details.toString());
         this.details = details;

@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.Objects;
 
 /**
- * A Python exception that crossed the link. Its stack trace holds the Python frames, innermost first, and its cause is
+ * A Python exception that crossed the link. Its stack trace contains the Python frames, innermost first. Its cause is
  * the cause of the Python exception.
  *
  * <p>The implementations differ in their Java superclass: a ValueError is an IllegalArgumentException (rule 3.9), a

@@ -6,7 +6,7 @@ public final class PythonException extends RuntimeException implements PythonErr
 
     private final Details details;
 
-    /** Creates an exception without stack trace and cause, which the decoder sets. */
+    /** Creates an exception, whose stack trace and cause the decoder sets. */
     public PythonException(Details details) {
         super(details.toString());
         this.details = details;

@@ -6,7 +6,7 @@ public final class PythonIllegalArgumentException extends IllegalArgumentExcepti
 
     private final Details details;
 
-    /** Creates an exception without stack trace and cause, which the decoder sets. */
+    /** Creates an exception, whose stack trace and cause the decoder sets. */
     public PythonIllegalArgumentException(Details details) {
         super(details.toString());
         this.details = details;

@@ -6,7 +6,7 @@ public final class PythonIllegalStateException extends IllegalStateException imp
 
     private final Details details;
 
-    /** Creates an exception without stack trace and cause, which the decoder sets. */
+    /** Creates an exception, whose stack trace and cause the decoder sets. */
     public PythonIllegalStateException(Details details) {
         super(details.toString());
         this.details = details;

@@ -37,7 +37,7 @@ public final class SingleTypes {
         return future;
     }
 
-    /** Its Subscriber is a separate object, so that the user of the future cannot send it signals. */
+    /** The result of {@link #toFuture}. Its Subscriber is a separate object, so that no caller can send it signals. */
     private static final class ElementFuture extends CompletableFuture<Object> {
         final Subscriber<Object> subscriber = new ElementSubscriber(this);
         private volatile Subscription subscription;

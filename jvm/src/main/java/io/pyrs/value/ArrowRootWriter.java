@@ -46,7 +46,7 @@ final class ArrowRootWriter {
     static ConversionException failure(Class<?> root, String verb, Throwable cause) {
         // A root has no dictionary provider, so Arrow gets null, and throws this exception if it needs a dictionary.
         String advice = cause instanceof NullPointerException
-                ? "; if it has dictionary-encoded vectors, decode them first, since it has no dictionaries"
+                ? "; if it has dictionary-encoded vectors, decode them first, since a root has no dictionaries"
                 : "";
         return new ConversionException("a " + root.getName() + " cannot be " + verb + ": " + cause + advice, cause);
     }

@@ -15,7 +15,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** The writers of values that contain others: collections, maps, arrays, optionals, records and beans. */
+/** The writers of values that contain other values: collections, maps, arrays, optionals, records and beans. */
 final class ContainerWriters {
     private ContainerWriters() {}
 

@@ -19,7 +19,7 @@ import java.util.Set;
 import java.util.UUID;
 import org.msgpack.core.MessagePacker;
 
-/** The writers of values that contain no others. */
+/** The writers of values that contain no other values. */
 final class ScalarWriters {
     private static final Set<Class<?>> PLAIN = Set.of(
             Boolean.class,

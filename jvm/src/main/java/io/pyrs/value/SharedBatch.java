@@ -8,7 +8,7 @@ import java.util.List;
 /**
  * A record batch that Python in the same process receives without a copy, through the Arrow C Data Interface.
  *
- * <p>It holds an exported {@code VectorSchemaRoot}: two C structs, which keep the buffers of the root alive. {@link
+ * <p>It owns an exported {@code VectorSchemaRoot}: two C structs, which keep the buffers of the root alive. {@link
  * #moveTo} gives them to Python, whose RecordBatch then releases the buffers. A batch that never reaches Python is
  * released by {@link #close}: the handle table calls it when it removes the batch, for a cancelled stream, a dropped
  * element and the end of the link alike. The link carries a handle; no address is ever read from a frame.
@@ -38,7 +38,7 @@ public final class SharedBatch implements AutoCloseable {
         this.schema = newSchema;
     }
 
-    /** Returns a writer that shares roots where the link permits it, and otherwise writes them with {@code copying}. */
+    /** Returns a writer that shares roots if the link permits it, and otherwise writes them with {@code copying}. */
     static ValueWriter writerOf(Class<?> root, ValueWriter copying) {
         CDataInterface arrow = CDataInterface.of(root);
         if (arrow == null) {

@@ -152,7 +152,7 @@ public final class ValueBuffer {
         }
     }
 
-    /** Lets the packer write directly into the array. */
+    /** The output of the packer, which writes directly into the array. */
     private static final class Output implements MessageBufferOutput {
         private byte[] array;
         private int length;

@@ -42,7 +42,7 @@ final class Environment extends TestEnvironment {
         return error;
     }
 
-    /** The formatted Python frames of an error, as a suppressed exception of it. It is never thrown. */
+    /** The formatted Python frames, attached to an error as a suppressed exception. It is never thrown. */
     static final class PythonFrames extends RuntimeException {
         private static final long serialVersionUID = 1;
 

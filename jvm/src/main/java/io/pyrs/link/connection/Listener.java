@@ -37,7 +37,7 @@ final class Listener {
 
     /** Receives the outcome: exactly one method is called, once. */
     interface Outcome {
-        /** A connection proved the token. {@code early} holds the messages received with the handshake. */
+        /** A connection proved the token. {@code early} contains the messages received with the handshake. */
         void connected(Socket socket, FrameDecoder decoder, List<Frame> early);
 
         /** No connection proved the token. */

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
 
-/** Collects the frames of a round and writes them to the socket at once. Large frames bypass an empty buffer. */
+/** Collects frames until a flush, and writes them to the socket in one call. Large frames bypass an empty buffer. */
 final class SocketSink implements Outbox.Sink {
     /** The maximum number of bytes that the JDK writes in one system call, and of the largest frame. */
     private static final int CAPACITY = 128 * 1024;

@@ -17,7 +17,7 @@ import io.pyrs.value.ValueEncoder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Encodes and decodes the bodies of frames that hold values or errors. Thread-safe. */
+/** Encodes and decodes the bodies of frames that contain values or errors. Thread-safe. */
 public final class Codec {
     private final Handles handles;
     private final SentErrors originals = new SentErrors();

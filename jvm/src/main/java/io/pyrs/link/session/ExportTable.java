@@ -5,7 +5,7 @@ import java.util.function.Consumer;
 /**
  * A hash table of exported local objects by handle and by identity.
  *
- * <p>One entry is in both chains and no key is boxed, so that a reference that crosses the link and returns costs one
+ * <p>Each entry is in both chains, and no key is boxed, so that a reference that crosses the link and returns costs one
  * allocation.
  */
 final class ExportTable {
@@ -17,7 +17,7 @@ final class ExportTable {
         private Owned nextByHandle;
         private Owned nextByIdentity;
         long count;
-        /** The number of received batches that hold it, which is part of {@link #count}. */
+        /** The number of received batches that contain it, which is part of {@link #count}. */
         long pins;
 
         boolean claimed;

@@ -104,7 +104,7 @@ final class OutboundBatches extends Outbox.Source {
         return false;
     }
 
-    /** Drops an element, and releases it if the receiver of such an element must. */
+    /** Drops an element, and releases it if its class requires that. */
     void discard(Object element) {
         encoder.discard(element);
     }

@@ -8,8 +8,8 @@ import java.util.List;
 /**
  * Collects the references of a message or batch while it is encoded.
  *
- * <p>The exported handles are released again if the message is not sent. The mirrors in it stay reachable until it is
- * written, so that their RELEASE cannot overtake it.
+ * <p>The exported handles are released again if the message is not sent. The mirrors in the message stay reachable
+ * until it is written, so that their RELEASE cannot overtake it.
  */
 class ReferenceCollector implements References {
     private final Handles handles;
