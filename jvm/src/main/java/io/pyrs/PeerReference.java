@@ -1,7 +1,8 @@
 package io.pyrs;
 
 /**
- * The identity of an object of the peer. Its mirror refers to it. The handle is released when both are unreachable.
+ * The identity of an object of the peer. The mirror of the object refers to it. The handle is released when both are
+ * unreachable.
  */
 public final class PeerReference {
     private final Object owner;

@@ -102,7 +102,7 @@ public final class Bridge {
         return HotPublishers.kindCode(value);
     }
 
-    /** Exports a Java object: returns its handle, and counts one more time that the handle is sent. */
+    /** Exports a Java object: returns its handle, and increments the number of times that it was sent. */
     public long export(long request, Object value) throws Exception {
         Objects.requireNonNull(value, "null has no handle");
         return calls.once(request, () -> session().own(value));

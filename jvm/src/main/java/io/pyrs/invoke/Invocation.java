@@ -109,7 +109,7 @@ public final class Invocation {
         return names;
     }
 
-    /** Calls the single abstract method of the first interface of an object whose method fits the arguments. */
+    /** Calls an object through its first interface with a single abstract method that fits the arguments. */
     public static Object callFunction(Object target, Object[] arguments) throws Throwable {
         for (Class<?> type : publicTypes(target.getClass())) {
             Method function = type.isInterface() ? singleMethod(type) : null;

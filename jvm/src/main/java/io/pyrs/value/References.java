@@ -8,7 +8,7 @@ import io.pyrs.ObjectKind;
  * <p>A kind code is that of an {@link ObjectKind}, possibly with flags.
  */
 public interface References {
-    /** Exports a local object: returns its handle, and counts one more time that the handle is sent. */
+    /** Exports a local object: returns its handle, and increments the number of times that it was sent. */
     long own(Object value);
 
     /** Reverts one {@link #own} of a handle that was not sent. */

@@ -157,7 +157,7 @@ public final class Session {
         return options.with(handles.recordBoxes(publisher));
     }
 
-    /** Exports a local object: returns its handle, and counts one more time that the handle is sent. */
+    /** Exports a local object: returns its handle, and increments the number of times that it was sent. */
     public long own(Object value) {
         return handles.own(value);
     }
