@@ -134,7 +134,7 @@ class Bridge:
     def _reopen(self) -> None:
         with self._reconnecting:
             if not self._session.open:
-                why = self._session.over
+                why = self._session.end_error
                 self._open()
                 # Logged after ``_open``: a log handler may use the bridge, and without a link would wait for this lock.
                 _log.info("%s has opened a new link: %s", self.name, why)
@@ -393,7 +393,7 @@ class Bridge:
         Args:
             interface: An interface with one method that takes the value and returns a result, such as
                 ``"java.util.function.BiFunction"``.
-            convert: See ``from_jvm``; an object that it makes a reference stays the Java object.
+            convert: See ``from_jvm``. An object that it converts to a reference is returned unchanged.
 
         Raises:
             JavaError: The interface has no such method.
@@ -594,5 +594,5 @@ def _kind(value: object) -> Kind:
         return Kind.PROCESSOR if publisher and subscriber else Kind.PUBLISHER if publisher else Kind.SUBSCRIBER
     raise TypeError(
         f"to_jvm takes a Publisher, Subscriber or Processor, but {type(value).__name__} is none: it has neither "
-        "subscribe nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
+        "subscribe nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) is a Publisher of a value)"
     )

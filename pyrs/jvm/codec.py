@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyrs.jvm.link.session import Session
 
 _MSGPACK_TYPES = frozenset({msgpack.Timestamp, msgpack.ExtType})
-"""Types that the packer encodes itself. In a CALL or RETURN, the peer would end the link for their extension types."""
+"""Types that the packer encodes itself. In a CALL or RETURN, their extension types would make the peer end the link."""
 
 
 class LinkReferences(Exports, Imports):
@@ -136,7 +136,7 @@ class LinkReferences(Exports, Imports):
         except MissingHandle:
             if self.session.open:
                 raise
-            raise self.session.why_over() from None  # the table was cleared at the end of the link
+            raise self.session.new_end_error() from None  # the table was cleared at the end of the link
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
         """Run an operation in Java by name.
@@ -147,7 +147,7 @@ class LinkReferences(Exports, Imports):
             LinkClosed, LinkBroken: The link has ended.
         """
         if not self.session.open:
-            raise self.session.why_over()
+            raise self.session.new_end_error()
         results = self if operation == Operation.VALUE else Results(self)
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], results))
 

@@ -65,7 +65,7 @@ class JavaObject:
     Python keyword: ``instant.with_(adjuster)``. Methods of the gateway's own objects accept a ``JavaObject``; over
     JPype, they accept it only for a parameter of type Object. Pass ``.java`` for other parameters.
 
-    The JVM may collect the object when the last reference is gone.
+    The JVM may collect the object when the last reference has been released.
     """
 
     __slots__ = ("__weakref__", "_handle", "_java")
@@ -87,7 +87,7 @@ class JavaObject:
         except AttributeError:
             session = self._link.session
             if not session.open:
-                raise session.why_over() from None
+                raise session.new_end_error() from None
             self._java: Any = self._link.control.resolve(self._handle)
             return self._java
 
@@ -128,7 +128,7 @@ def java_name(name: str) -> str:
 
 
 def java_object_class(link: Any, kind: int, *, hot: bool = False) -> type[JavaObject]:
-    """Make the class of one link's references to Java objects of one kind."""
+    """Create the class of one link's references to Java objects of one kind."""
     note = link.give_back
 
     class BoundJavaObject(JavaObject):

@@ -305,7 +305,7 @@ def fuzz(seed: int, seconds: float | None, count: int | None) -> None:
                     budget.done += handshake(Random(f"{seed}/handshake/{number}"))
                 conversation = converse(f"{seed}/{number}", measured=number % MEASURED == 0)
                 budget.done += conversation.frames
-                accepted += conversation.session.over.args[0].endswith("closed the connection")
+                accepted += conversation.session.end_error.args[0].endswith("closed the connection")
     finally:
         pyrs.set_element_hook(before)
         gc.collect()

@@ -510,7 +510,7 @@ def test_an_undecodable_answer_fails_its_call() -> None:
 def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
     """One exception that is raised repeatedly would collect the frames of all callers."""
     session = PlainSession()
-    session.lost(LinkClosed("it is over"))
+    session.lost(LinkClosed("the link has ended"))
     for _ in range(3):
         with pytest.raises(LinkClosed) as raised:
             session.call(0)
@@ -518,7 +518,7 @@ def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
         while at is not None:
             entries, at = entries + 1, at.tb_next  # type: ignore[assignment]
         assert entries <= 2
-    assert session.over.__traceback__ is None
+    assert session.end_error.__traceback__ is None
 
 
 def test_a_cancel_inside_a_batch_is_not_reported_as_stop_iteration() -> None:

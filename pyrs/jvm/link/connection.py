@@ -278,11 +278,12 @@ class LinkConnection:
         Runs no user code: its streams in the child end at their next request.
         """
         self.session.open = False
-        self.session.over = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
+        error = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
+        self.session.end_error = error
         self.session.outbox.closed = True
         for stream in list(self.session.streams.values()):
             if isinstance(stream, InboundStream):
-                stream.forked(self.session.over)
+                stream.forked(error)
         with suppress(OSError):
             socket.socket.close(self._socket)
 

@@ -192,8 +192,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _consumed(self, taken: int, limit: int) -> int:
         """Return the result of ``consume``; cancel upstream first if the stream has ended.
 
-        The drain loop may cancel too late. A source that is not cancelled takes a result below ``limit`` for the end of
-        its iterator; an ``InboundStream`` as the source would offer the remaining elements again.
+        The drain loop may cancel too late. A source that is not cancelled interprets a result below ``limit`` as
+        the end of its iterator; an ``InboundStream`` as the source would offer the remaining elements again.
         """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:

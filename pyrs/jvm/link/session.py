@@ -73,7 +73,7 @@ class Session(StreamHost):
         super().__init__(execute, post, send, wake)
         self.max_prefetch = max_prefetch
         self._confirm_seconds = confirm_seconds
-        self.over: PyrsError = LinkClosed(
+        self.end_error: PyrsError = LinkClosed(
             "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
         )
         self.recovery = ""  # appended to the message of ``broken``
@@ -152,7 +152,7 @@ class Session(StreamHost):
     ) -> OutboundStream:
         """Open a stream to the peer's Subscriber, to be subscribed to a Python Publisher."""
         if not self.open:
-            raise self.why_over()
+            raise self.new_end_error()
         if len(self.streams) >= MAX_STREAMS:
             raise too_many_streams()
         stream = OutboundStream(self, next(self._stream_ids))
@@ -172,7 +172,7 @@ class Session(StreamHost):
         stream.opened = monotonic()
         self.streams[stream.id] = stream
         if not self.open:  # ``lost`` may have read the table before
-            self._end(stream, self.over)
+            self._end(stream, self.end_error)
 
     @staticmethod
     def _end(stream: InboundStream | OutboundStream, error: PyrsError) -> None:
@@ -181,9 +181,9 @@ class Session(StreamHost):
         else:
             stream.cancelled()
 
-    def why_over(self) -> PyrsError:
+    def new_end_error(self) -> PyrsError:
         """Return a new copy of the error that ended the link. Raising the same one twice would extend its traceback."""
-        return type(self.over)(*self.over.args)
+        return type(self.end_error)(*self.end_error.args)
 
     # The reader.
 
@@ -241,7 +241,7 @@ class Session(StreamHost):
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
-            pair, unreadable = self._read_entries(body, "RETURN", 2)  # now, because a RELEASE may follow
+            pair, unreadable = self._read_entries(body, "RETURN", 2)  # decoded now: a RELEASE may follow
             answer = self._calls.pop(identifier, None)
             if answer is not None:
                 answer.put(unreadable or pair)
@@ -380,7 +380,7 @@ class Session(StreamHost):
             JavaError: The call threw.
         """
         if not self.open:
-            raise self.why_over()
+            raise self.new_end_error()
         identifier = next(self._call_ids)
         answer: SimpleQueue[list[Any] | BaseException] = SimpleQueue()
         try:
@@ -389,7 +389,7 @@ class Session(StreamHost):
             self.outbox.ready(Message(Fragments(FrameType.CALL, identifier, body), carried))
             self.outbox.flush()
             if not self.open:  # ``lost`` may have read the table before
-                raise self.why_over()
+                raise self.new_end_error()
             reply = answer.get(timeout=deadline_seconds)
         except Empty:
             raise CallTimeout(f"the JVM did not answer a call within {deadline_seconds} seconds") from None
@@ -460,7 +460,7 @@ class Session(StreamHost):
         """End every stream and call, and clear the tables: the link is closed or broken."""
         if not self.open:
             return
-        self.over = error
+        self.end_error = error
         self.open = False
         self.outbox.close()
         for answer in list(self._calls.values()):
