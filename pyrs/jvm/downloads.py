@@ -44,7 +44,7 @@ def is_jar(jar: Jar, file: Path) -> bool:
     return file.is_file() and _digest(file.read_bytes()) == jar.sha256
 
 
-def kept(jar: Jar, folder: Path, needed_by: str) -> Path:
+def cached_jar(jar: Jar, folder: Path, needed_by: str) -> Path:
     """Return the path of a jar; download it if it is missing or has another digest.
 
     Args:

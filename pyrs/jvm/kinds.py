@@ -55,7 +55,7 @@ def check_convertible(python_object: object, java_type: str) -> None:
     if kind is Stream and callable(getattr(python_object, "subscribe", None)):
         return
     if not isinstance(python_object, kind):
-        advice = " (stream.first() makes a Single of a stream)" if isinstance(python_object, Stream) else ""
+        advice = " (stream.first() returns a Single)" if isinstance(python_object, Stream) else ""
         raise TypeError(f"java_type={java_type!r} takes a {kind.__name__}, not {type(python_object).__name__}{advice}")
 
 

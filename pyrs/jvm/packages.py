@@ -296,7 +296,7 @@ def _ivy(folder: Path) -> Path:
         file = Path(place) / "jars" / IVY.name
         if downloads.is_jar(IVY, file):
             return file
-    return downloads.kept(IVY, folder, "jvm.launch(packages=...)")
+    return downloads.cached_jar(IVY, folder, "jvm.launch(packages=...)")
 
 
 def _settings(repositories: Sequence[str], jars: Path, run: Path) -> str:

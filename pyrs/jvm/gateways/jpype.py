@@ -1,7 +1,7 @@
 """Control calls through JPype: a JVM in this process.
 
-JPype links the two garbage collectors: a Java collection runs Python's, and Python's may start Java's. This is not
-changed: the switch is private to JPype, and the user may have started the JVM.
+JPype links the two garbage collectors: a Java collection runs Python's, and Python's may start Java's. pyrs does
+not change this, because the switch is private to JPype, and the user may have started the JVM.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
             # its loader must see the jars that a later launch adds, and the loader of the class path does not.
             classpath=[*paths, str(jars.reactive_streams)],
             convertStrings=False,
-            interrupt=False,  # Ctrl-C stays Python's KeyboardInterrupt
+            interrupt=False,  # Ctrl-C still raises a KeyboardInterrupt in Python
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise JvmUnavailable(f"the JVM {library} did not start: {error}") from error
-    _take_signals_back()
+    _restore_signal_handlers()
 
 
-def _take_signals_back() -> None:
+def _restore_signal_handlers() -> None:
     """Restore Python's handlers for SIGINT, SIGTERM and SIGHUP.
 
     The JVM leaves SIGINT to Python but sets it to restart system calls: a main thread that waits for a lock would

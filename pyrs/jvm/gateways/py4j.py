@@ -186,7 +186,7 @@ class Py4JJava(Java):
         """Send the command until there is an answer.
 
         A Ctrl-C inside any other Py4J call resets the connections of all threads, including new ones. A repeated
-        command has no further effect, so it is sent again; a gateway that is gone cannot be dialled.
+        command has no further effect, so it is sent again; a gateway that has ended cannot be dialled.
         """
         for pause in _PAUSES:
             try:

@@ -48,7 +48,7 @@ class Imports(Protocol):
 
     @property
     def remote_object(self) -> Callable[[int], object]:
-        """The function that makes the stand-in for a plain object, once for each receipt."""
+        """The function that creates the stand-in for a plain object, once for each receipt."""
 
     def local(self, handle: int) -> object:
         """Return the local object of a handle that the peer sent back."""

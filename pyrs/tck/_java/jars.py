@@ -46,4 +46,4 @@ def tck_jars(folder: Path | None = None) -> list[Path]:
         JvmUnavailable: a jar is not in the cache and cannot be downloaded, or its SHA-256 is wrong.
     """
     folder = cache_folder() if folder is None else folder
-    return [downloads.kept(jar, folder, "the official TCK") for jar in JARS]
+    return [downloads.cached_jar(jar, folder, "the official TCK") for jar in JARS]
