@@ -66,7 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     jars = command(
         run_jars,
         "fetch jars by Maven coordinates, and print the class path",
-        "Resolves packages with their dependencies, as jvm.launch(packages=...) and spark.jars.packages do, keeps "
+        "Resolves packages with their dependencies, as jvm.launch(packages=...) and spark.jars.packages do, stores "
         "the jars in the cache, and prints the class path.",
     )
     argument = jars.add_argument

@@ -23,7 +23,7 @@ _SECONDS = 20.0
 
 
 class Finding(NamedTuple):
-    """The result of one check; a note or a problem says what to do."""
+    """The result of one check. ``fix`` says what to do about a note or a problem."""
 
     subject: str
     status: str

@@ -101,7 +101,7 @@ class Reports:
 
 
 def _is_verification(thing: object) -> bool:
-    # Without this module there is no verification: the modules that define one import it.
+    # A module that defines a verification imports pyrs.tck.verification, so without that module there is none.
     base = getattr(sys.modules.get("pyrs.tck.verification"), "Verification", None)
     return (
         base is not None

@@ -60,7 +60,7 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, with the method probably meant.
+    """Return the message of an AttributeError, with the method that was probably meant.
 
     Args:
         owner: the class without the attribute.

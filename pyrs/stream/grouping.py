@@ -180,7 +180,7 @@ class Grouping(Family[T_co]):
         An element of ``openings`` opens a list; the first element or the completion of the stream that ``closing``
         returns for it closes and emits the list, even if it is empty. Lists may overlap. Elements outside of a list are
         dropped and not reported. Requests one opening for each demanded list, and ``prefetch`` elements of this stream,
-        replenished at 75 %. **A list grows** until it is closed; without an open list nothing is kept.
+        replenished at 75 %. **A list grows** until it is closed; without an open list nothing is buffered.
 
         When this stream completes, the open lists are emitted. The stream also completes when ``openings`` has
         completed and all lists are closed. An error of any of the streams fails the stream at once.

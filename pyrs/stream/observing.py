@@ -137,8 +137,8 @@ class Observing(Family[T_co]):
 
         Examples:
             >>> import pyrs
-            >>> pyrs.just(1).do_on_terminate(lambda: print("over")).collect()
-            over
+            >>> pyrs.just(1).do_on_terminate(lambda: print("terminated")).collect()
+            terminated
             [1]
         """
         return self._kept(self._then(operators.observing.Action("do_on_terminate", action)))

@@ -54,10 +54,10 @@ class Terminal(Family[T_co]):
             >>> pyrs.just("a", "b").for_each(print)
             a
             b
-            >>> async def tell(word):
+            >>> async def show(word):
             ...     print(word)
             >>> async def main():
-            ...     await pyrs.just("a", "b").for_each(tell)
+            ...     await pyrs.just("a", "b").for_each(show)
             >>> asyncio.run(main())
             a
             b

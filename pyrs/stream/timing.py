@@ -36,9 +36,9 @@ class Timing(Family[T_co]):
             sample(5)
             -----2----5----------6|       a period without an element emits none
 
-        Requests unbounded demand and keeps one element; the other elements of a period are dropped without a report.
+        Requests unbounded demand and buffers one element; the other elements of a period are dropped without a report.
         Without demand at the end of a period, its element waits until it is demanded or the next period's element
-        replaces it. On completion the kept element is emitted last; an error is emitted at once and discards it.
+        replaces it. On completion the buffered element is emitted last; an error is emitted at once and discards it.
 
         Args:
             seconds: the period. The first one starts with ``subscribe``.
@@ -167,8 +167,8 @@ class Timing(Family[T_co]):
             debounce(5)
             -----------3-----------4|
 
-        Requests unbounded demand and keeps one element. An element that another one follows too soon is dropped without
-        a report. Without demand, an element that is due waits until it is demanded or another one replaces it. On
+        Requests unbounded demand and buffers one element, which is dropped without a report if another one follows too
+        soon. Without demand, an element that is due waits until it is demanded or another one replaces it. On
         completion the last element is emitted; an error is emitted at once and discards it.
 
         Args:
@@ -280,8 +280,8 @@ class Timing(Family[T_co]):
 
         Examples:
             >>> import pyrs
-            >>> pyrs.never().timeout(0.001, fallback=pyrs.just("nothing came")).collect()
-            ['nothing came']
+            >>> pyrs.never().timeout(0.001, fallback=pyrs.just("too late")).collect()
+            ['too late']
         """
         limited = operators.timing.Timeout(self.source, seconds, first, fallback, scheduler)
         return self._kept(limited) if fallback is None else self._over(limited)
