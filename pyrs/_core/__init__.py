@@ -3,22 +3,22 @@
 Towards the Subscriber:
 
     demand        the arithmetic of demand
-    states        the life of a Subscription as a transition table
+    states        the life cycle of a Subscription as a transition table
     downstream    the Subscription of one Subscriber: demand, cancel, terminal signals
-    drain         the drain loop: one thread at a time does the work that all threads bring
+    drain         the drain loop: any thread adds work, one thread at a time does it
     serial        a Subscription that signals from a drain loop
     source        the Subscription of a source that produces on the thread that requests
 
 Synchronous operators:
 
-    stage         what an operator does to an iterator, and to pushed elements
+    stage         a synchronous operator, for an iterator and for pushed elements
     fusion        a chain of stages as one iterator chain
     iterating     the Publisher and the Subscription of a stream over an iterable
     pushed_chain  the same stages as one Subscriber over any other Publisher
 
 Operators with several sources, a buffer, a clock or a thread:
 
-    operator      what the user called, on which source, and where
+    operator      a Publisher with the call, the source and the call site of an operator
     coordinator   the engine of operators with several inputs
     arbiter       the engine of operators that switch from one source to the next
     inputs        the Subscribers that receive the sources
@@ -33,10 +33,10 @@ Several Subscribers:
 Shared by all:
 
     blocking      threads that wait for a stream
-    callbacks     a Subscriber made of callables
+    callbacks     a Subscriber that calls the given functions
     context       context variables in every callback
     display       reprs of streams, functions and values
-    executor      daemon threads that grow with blocked work
+    executor      a pool of daemon threads, which grows while tasks block
     guard         detects foreign Publishers and Subscribers that break a rule
     hooks         receivers of dropped errors and elements
     observation   lets telemetry observe subscriptions

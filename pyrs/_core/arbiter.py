@@ -36,7 +36,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     """
 
     def __init__(self, subscriber: Subscriber[T], operator: Operator[Any]) -> None:
-        DrainLoop.__init__(self)  # it subscribes to one source after another in a loop
+        DrainLoop.__init__(self)  # the drain loop subscribes to one source after another
         OperatorSubscription.__init__(self, subscriber, capture())
         self._operator = operator
         self._started = False  # on_subscribe has returned; under the lock
@@ -79,7 +79,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
             self._raised(error)
 
     def _switch_to(self, source: Publisher[T]) -> bool:
-        """Subscribe to the next source, and return False if the stream is over."""
+        """Subscribe to the next source, or return False if the stream is not live."""
         upcoming: ActiveSource[T] = ActiveSource(self)
         with self._lock:
             if not self._live or self._illegal is not None:
@@ -108,7 +108,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
 
     def _work(self) -> None:
         upcoming = self._upcoming
-        if upcoming is not None:  # None is not stored again: another thread may just have switched
+        if upcoming is not None:  # else do not write: another thread may just have stored a source
             self._upcoming = None
             attach_safely(*upcoming)
 
@@ -123,7 +123,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         if upstream is not None:
             upstream.request(n)
         elif answers:
-            self._answer(non_positive(n))  # 3.9: no source signals, and none will (1.3)
+            self._answer(non_positive(n))  # 3.9: no source is active, so no other signal can overlap (1.3)
 
     def _on_cancel(self) -> None:
         self._forget()
@@ -200,7 +200,7 @@ class ActiveSource(Subscriber[T]):
         if not self._terminated():
             return
         arbiter = self._arbiter
-        if arbiter._illegal is not None:  # 3.9: it completed instead of answering
+        if arbiter._illegal is not None:  # 3.9: the source completed instead of signalling the error
             arbiter._answer(arbiter._illegal)
             return
         try:

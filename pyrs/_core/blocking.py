@@ -12,22 +12,22 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-class _Here(local):
+class _ThreadState(local):
     blocked = False
 
 
-_here = _Here()
+_this_thread = _ThreadState()
 
 
 def is_blocked() -> bool:
     """Return whether this thread blocks on a stream, so that its loop is stalled."""
-    return _here.blocked
+    return _this_thread.blocked
 
 
 def while_blocked(function: Callable[..., R], *arguments: Any) -> R:
     """Call a function that starts or drives a stream on which this thread blocks."""
-    before, _here.blocked = _here.blocked, True
+    before, _this_thread.blocked = _this_thread.blocked, True
     try:
         return function(*arguments)
     finally:
-        _here.blocked = before
+        _this_thread.blocked = before

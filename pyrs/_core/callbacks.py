@@ -1,4 +1,4 @@
-"""CallbackSubscriber: a Subscriber made of callables."""
+"""CallbackSubscriber: a Subscriber that calls the given functions."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: a Java long holds no more
+            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: the maximum of a Java long
 
     def cancel(self) -> None:
         subscription = self._subscription

@@ -1,20 +1,20 @@
 """Propagate context variables from ``subscribe`` to every callback of a stream.
 
 A scheduler cannot propagate them: it could only capture the context of the thread that submits a task, and an
-operator's drain loop submits itself from any thread that delivers an element. So an operator captures the context once,
-in ``subscribe``, and binds its tasks to it:
+operator's drain loop submits itself from any thread that delivers an element. Therefore an operator captures the
+context once, in ``subscribe``, and binds its tasks to it:
 
     context = capture()
     execute = bound_executor(schedulers.current(scheduler), context)    # for the drain loop
     handle = scheduler.schedule(bound(task, context), delay)            # for a timer
 
-A source with signals from other threads (a sink, a JVM) wraps its Subscriber with ``in_context`` instead. For a
-third-party Publisher, with unknown threads, its Subscriber is wrapped by ``attach``. A Publisher of pyrs has
-``carries_context`` and needs no wrapper.
+A source with signals from other threads (a sink, a JVM) wraps its Subscriber with ``in_context`` instead. ``attach``
+does the same for a third-party Publisher, whose threads are unknown. A Publisher of pyrs has ``carries_context`` and
+needs no wrapper.
 
-Each task and each signal runs in a copy of the captured context, since a context cannot be entered twice at a time, and
-signals nest and overlap. A copy costs about 0.1 µs, whatever it contains. A variable that one callback sets is
-therefore not seen by the next. An empty context is not propagated and costs nothing.
+Each task and each signal runs in a copy of the captured context, because a context cannot be entered twice at the
+same time, and signals may nest and overlap. A variable that one callback sets is therefore not visible to the next. A
+copy costs about 0.1 µs, whatever it contains. An empty context is not propagated and costs nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def capture() -> Context | None:
 
 
 def bound(task: Task, context: Context | None) -> Task:
-    """Return a task that runs in a copy of the context; the task itself without one."""
+    """Return a task that runs in a copy of the context; the task itself for None."""
     return task if context is None else partial(_run, context, task)
 
 
@@ -53,7 +53,7 @@ def _run(context: Context, task: Task) -> object:
 
 
 def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[Task], None]:
-    """Return ``scheduler.execute``, made to run tasks in a copy of the context."""
+    """Return a form of ``scheduler.execute`` that runs tasks in a copy of the context."""
     execute = scheduler.execute
     if context is None:
         return execute
@@ -64,8 +64,8 @@ def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[T
 def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
     """Return a Subscriber that receives each signal in a copy of the current context.
 
-    Returns the Subscriber itself if the context is empty. The Subscription is forwarded unchanged. An
-    ``IteratorConsumer`` stays one.
+    Returns the Subscriber itself if the context is empty. The Subscription is forwarded unchanged. The result for an
+    ``IteratorConsumer`` is an ``IteratorConsumer``.
     """
     context = capture()
     if context is None:
@@ -84,7 +84,7 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
     """Attach, and signal what ``subscribe`` raises as an error of the source (§1.9)."""
     try:
         if _is_marked(source, "wraps_source"):
-            source = cast("Any", source).source  # a Stream: its checks are for the Subscribers of users
+            source = cast("Any", source).source  # bypasses a Stream, which checks the Subscribers of users
         attach(source, subscriber)
     except BaseException as error:
         if hooks.is_exit(error):
@@ -93,7 +93,7 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 
 
 def _is_marked(source: object, mark: str) -> bool:
-    """Return whether a Publisher of pyrs has the mark."""
+    """Return whether this marker attribute is true; third-party classes do not have it."""
     try:
         return bool(getattr(source, mark, False))
     except Exception:  # raised by __getattr__ of a third-party class

@@ -23,14 +23,14 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     Inputs, timers and requests arrive on any thread. They store their signal in a thread-safe place and call
     ``wake()``, or they ``post`` a handler with its argument. The drain loop runs the posted handlers and then
-    ``_advance()``, on the thread that found it idle or on the executor. Only the drain loop signals the Subscriber.
+    ``_advance()``, on the thread that finds it idle or on the executor. Only the drain loop signals the Subscriber.
 
     An operator implements four methods:
 
     * ``_begin()``: subscribe the inputs, by default ``_input`` to the operator's source. Runs once, after
       ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
-      when ``_interrupted`` is set: the stream is over, or an illegal request waits for its answer (§3.9).
+      when ``_interrupted`` is set: the stream is not live, or an illegal request is unanswered (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
 
@@ -157,9 +157,9 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     def _emit_through(self, iterator: Iterator[R], limit: int, *, steady: bool) -> int:
         """Signal up to ``limit`` elements directly from an iterator; return their number.
 
-        Runs in the drain loop. Fewer than ``limit`` means that the iterator is exhausted or that the stream is over. An
-        exception of the iterator is propagated. The caller must then fail the stream, because the elements before the
-        exception may not have been counted.
+        Runs in the drain loop. Fewer than ``limit`` means that the iterator is exhausted or that the stream is not
+        live. An exception of the iterator is propagated. The caller must then fail the stream, because the elements
+        before the exception may not have been counted.
 
         Args:
             iterator: pulled element by element, as far as the Subscriber takes them.

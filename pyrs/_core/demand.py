@@ -16,7 +16,7 @@ def add_demand(outstanding: int, more: int) -> int:
 
 def in_words(demand: int) -> str:
     """Return the demand as text."""
-    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # minus the elements so far
+    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # emitted elements were subtracted
 
 
 def non_positive(n: int) -> NonPositiveRequest:

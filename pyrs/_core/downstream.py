@@ -34,7 +34,7 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 
 
 class SubscriberWrapper(Subscriber[T]):
-    """Forwards signals to another Subscriber, which messages name in its place."""
+    """Forwards signals to another Subscriber, whose name messages show instead of its own."""
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber = subscriber
@@ -69,14 +69,14 @@ class DownstreamSubscription(Subscription, Generic[T]):
     Every source and every operator signals its Subscriber through a subclass of this class. The subclass decides what
     demand and cancellation mean upstream, and it signals serially (§1.3). It implements:
 
-    * ``_on_request(n)``: demand grew, or ``request`` was called with an illegal n. Any thread, in the context of the
-      Subscriber.
-    * ``_on_cancel()``: the Subscriber cancelled. Any thread.
-    * ``_release()``: release what the stream holds. Once, or more often if the subclass says so.
+    * ``_on_request(n)``: demand grew, or ``request`` was called with an illegal n. Called on any thread, in the context
+      of the Subscriber.
+    * ``_on_cancel()``: the Subscriber cancelled. Called on any thread.
+    * ``_release()``: release the resources of the stream. Called once, or more often if the subclass documents that.
 
     An operator that forwards demand unchanged sets ``_demand_to`` instead, which then answers illegal requests as well.
 
-    ``_requested`` is written under the lock, ``_emitted`` by the thread that emits: that thread reads the demand
+    ``_requested`` is written under the lock, ``_emitted`` by the thread that emits, which reads the demand
     without the lock. A Python int does not overflow (§3.17).
 
     Rules: 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
@@ -94,7 +94,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
         self._illegal: BaseException | None = None  # the answer to the first request(n) with n <= 0; or an interrupt
         self._live = True  # neither cancelled nor terminated
         self._demand_to: Subscription | None = None  # receives all demand, if set; under the lock
-        self._interrupted = False  # leave a loop over elements: cancelled, terminated, or an illegal request
+        self._interrupted = False  # cancelled, terminated, or an illegal request: a loop over elements stops
 
     # Implemented by sources and operators.
 
@@ -131,8 +131,8 @@ class DownstreamSubscription(Subscription, Generic[T]):
             else:
                 return
             demand_to = self._demand_to
-        if demand_to is not None:  # it has its own context, and its signals have theirs
-            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: the maximum of a third-party Subscription
+        if demand_to is not None:  # in any context: upstream restores its own
+            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: the maximum for a third-party Subscription
         elif self._takes_demand:
             if self._context is None:
                 self._on_request(n)
@@ -197,7 +197,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._fail(error)
 
     def _drop(self, error: BaseException | None) -> None:
-        """Report an error, if there is one, that comes after the terminal signal."""
+        """Report an error that follows the terminal signal; do nothing for None."""
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._call}: the stream was over")
 
@@ -219,7 +219,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._release()
 
     def _discard(self, element: Any) -> None:
-        """Discard an element that no Subscriber receives. Without a lock: it runs user code."""
+        """Discard an element that no Subscriber receives. Called without a lock: it runs user code."""
         hooks.discard(self.discards, element)
 
     def _discard_all(self, elements: deque[Any] | list[Any] | set[Any]) -> None:
@@ -230,7 +230,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[T] | None = None
     ) -> None:
         """Cancel because the Subscriber raised (§2.13); an interrupt or exit propagates."""
-        who = self._terminate() or subscriber
+        receiver = self._terminate() or subscriber
         if hooks.is_exit(error):
             raise error
-        hooks.on_error_dropped(error, f"raised by {signal} of {subscriber_name(who)}" if who else signal)
+        hooks.on_error_dropped(error, f"raised by {signal} of {subscriber_name(receiver)}" if receiver else signal)

@@ -17,12 +17,13 @@ class DrainLoop(ABC):
     from inside ``_work`` never nests, which bounds the mutual recursion of ``request`` and ``on_next`` (§3.3).
 
     The turn is a list of one item, and the thread that deletes the item has the turn. CPython handles signals between
-    calls, so a KeyboardInterrupt can strike between a lock's ``acquire`` and the ``try`` that would release it. There
+    calls, so a KeyboardInterrupt can occur between a lock's ``acquire`` and the ``try`` that would release it. There
     is no call between ``del turn[0]`` and the ``try`` that follows it.
 
     ``execute`` passes a task to another thread or to an asyncio loop. Without it, the calling thread drains. The turn
-    of a scheduled task waits in ``_scheduled`` until the task begins. If ``execute`` raises, the thread that deletes
-    the item there has the turn: an interrupt may strike after ``execute`` accepted the task, which then still runs.
+    of a scheduled task waits in ``_scheduled`` until the task begins. If ``execute`` raises, the task may
+    still run, because an interrupt can occur after ``execute`` has accepted it. The thread that deletes the item of
+    ``_scheduled`` then has the turn.
     """
 
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None = None) -> None:

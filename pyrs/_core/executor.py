@@ -1,4 +1,4 @@
-"""DaemonExecutor: daemon threads that grow with blocked work, up to a bound."""
+"""DaemonExecutor: a pool of daemon threads, which grows while tasks block."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _STALL_SECONDS = 0.02
 class DaemonExecutor:
     """Runs tasks on daemon threads, and adds threads while all of them are blocked.
 
-    Up to four threads start at once. After that a task waits until a thread is free, or until no task has been started
-    for 20 ms, when more threads start. At ``max_threads`` it warns once, and tasks wait in an unbounded queue. A thread
+    Up to four threads start at once. After that a task waits until a thread is free. If no task has been started for
+    20 ms, more threads start. At ``max_threads`` it warns once, and tasks wait in an unbounded queue. A thread
     ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter. An exception of
     a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs exactly once. After
     an interrupt of ``execute`` it runs once or never.
 
     Args:
         name: the threads are named ``pyrs-<name>-<number>``.
-        thread_ends: called by each thread at its end, for example to detach it from a foreign runtime.
+        thread_ends: called by each thread before it ends, for example to detach it from a foreign runtime.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class DaemonExecutor:
         self._idle_seconds = idle_seconds
         self._thread_ends = thread_ends
         self._lock = threading.RLock()  # reentrant: a finalizer may submit a task while the lock is held
-        self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
-        self._backlog: deque[Task] = deque()  # only here while no thread is idle
+        self._handoff: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
+        self._backlog: deque[Task] = deque()  # tasks without a thread; empty while a thread is idle
         self._idle = 0
         self._threads: set[threading.Thread] = set()
         self._started = 0
         self._closed = False
         self._warned = False
-        self._taken = 0
-        self._watched = False
+        self._taken = 0  # the number of tasks that threads took from the backlog
+        self._watched = False  # a thread runs ``_watch``
 
     @property
     def threads(self) -> int:
@@ -83,7 +83,7 @@ class DaemonExecutor:
                     raise RuntimeError(f"the executor {self._name} was shut down")
                 if self._idle:
                     self._idle -= 1
-                    self._handed.put(task)
+                    self._handoff.put(task)
                 else:
                     self._backlog.append(task)
                     queued = True
@@ -139,11 +139,11 @@ class DaemonExecutor:
                 )
 
     def _new_thread(self) -> threading.Thread | None:
-        """Return a thread, or None if a finalizer has started the last. Under the lock."""
-        # In an empty context: on a free-threaded Python it would inherit that of its starter.
+        """Return a new thread, or None at ``max_threads``. Called under the lock."""
+        # An empty context: on a free-threaded Python a thread inherits the context of its starter.
         name = f"pyrs-{self._name}-{self._started + 1}"
         thread = threading.Thread(target=Context().run, args=(self._work,), name=name, daemon=True)
-        if len(self._threads) >= self._max_threads:
+        if len(self._threads) >= self._max_threads:  # a finalizer has just started the last one
             return None
         self._started += 1
         try:
@@ -154,7 +154,7 @@ class DaemonExecutor:
         return thread
 
     def _start(self, thread: threading.Thread) -> None:
-        """Start the thread outside the lock, which a finalizer on it may need."""
+        """Start the thread. Called without the lock, which a finalizer on the new thread may need."""
         try:
             if is_finalizing():  # Thread.start would block
                 raise RuntimeError("the interpreter is exiting")
@@ -175,10 +175,10 @@ class DaemonExecutor:
         finally:
             with self._lock:
                 self._threads.discard(threading.current_thread())
-                # A task that arrived since this thread found none may have no other thread.
-                heir = self._new_thread() if self._backlog and not self._threads else None
-            if heir is not None:
-                self._start(heir)
+                # A task that arrived after this thread found none may have no other thread to run it.
+                successor = self._new_thread() if self._backlog and not self._threads else None
+            if successor is not None:
+                self._start(successor)
             try:
                 self._thread_ends()
             except BaseException as error:
@@ -193,28 +193,28 @@ class DaemonExecutor:
                 return None
             self._idle += 1
         try:
-            return self._handed.get(timeout=self._idle_seconds)
+            return self._handoff.get(timeout=self._idle_seconds)
         except Empty:
             pass
         with self._lock:
             while True:
                 idle = self._idle
                 try:
-                    return self._handed.get_nowait()  # submitted between the deadline and the lock
+                    return self._handoff.get_nowait()  # submitted between the deadline and the lock
                 except Empty:
                     if self._idle == idle:  # otherwise a finalizer has submitted a task
                         self._idle = idle - 1
                         return None
 
     def shutdown(self, deadline_seconds: float = 5.0) -> bool:
-        """Accept no more tasks, finish the others, and wait for the other threads.
+        """Accept no more tasks, finish the accepted ones, and wait for the other threads.
 
         Returns whether every thread ended within the deadline.
         """
         with self._lock:
             self._closed = True
             for _ in range(self._idle):
-                self._handed.put(None)
+                self._handoff.put(None)
             self._idle = 0
         end = monotonic() + deadline_seconds
         while True:

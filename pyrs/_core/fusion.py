@@ -4,10 +4,10 @@ A stream over an iterable costs what the plain iterator chain costs: ``map`` and
 one Subscription drives the whole chain with exact demand. Two properties need care:
 
 * *Prompt completion.* A chain that knows that nothing is left (a list is exhausted, ``take`` has taken its elements)
-  completes without a request for one more element. ``gauges`` holds the iterators whose ``length_hint`` is 0 then.
+  completes without a request for one more element. ``_gauges`` are the iterators whose ``length_hint`` is 0 then.
 * *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that neither the
-  source nor ``take`` reached is an error, as PEP 479 makes it for generators. Markers chained after the iterators that
-  may end record a true end.
+  source nor ``take`` reached is an error, as PEP 479 makes it for generators. A marker chained after each iterator
+  that may end records a true end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyrs.errors import NullSignal
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-# Iterators of these types say exactly how many elements are left.
+# Iterators of these types report the exact number of remaining elements.
 _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
 
 
@@ -69,10 +69,10 @@ class IteratorConsumer(ABC, Generic[T_contra]):
 
 
 class Gauge:
-    """The end of one stage, as far as the stage knows it.
+    """The length hint of one stage: 0 if it has no more elements, else 1.
 
     Attributes:
-        holding: whether the stage may hold elements that its source no longer has.
+        holding: whether the stage may buffer elements after its source is exhausted.
         used_up: whether the stage has emitted its last element.
     """
 
@@ -90,8 +90,8 @@ class Gauge:
 class Chain(Generic[T]):
     """The iterator chain of one subscription.
 
-    An iterator that was made here is closed at the end, if it can be. An iterator that the caller passed in (its
-    ``iter`` is itself) belongs to the caller, who may continue with it: it is released, not closed.
+    An iterator that the chain created is closed at the end, if it has ``close``. An iterator that the caller passed in
+    (its ``iter`` is itself) belongs to the caller, who may continue with it: it is released, not closed.
     """
 
     def __init__(
@@ -113,7 +113,8 @@ class Chain(Generic[T]):
         self._cannot_end_falsely = not any(stage.calls_user_code for stage in stages)
         self.ended = self._cannot_end_falsely
         self.steady = self.ended and bool(self._gauges)
-        # The caller may continue with its iterator after an error, so such an iterator is not batched by its type.
+        # The caller may continue with its iterator after an error. ``chain`` hides the type of such an iterator,
+        # because ``collect`` reads a list iterator ahead.
         iterator = base if self.ended and base is not iterable else chain(base, self._mark())
         mapping = None
         for place, stage in enumerate(stages, 1):
@@ -122,7 +123,7 @@ class Chain(Generic[T]):
         self.iterator: Iterator[T] = iterator if mapping is None else chain(self._first(iterator, mapping), iterator)
 
     def _first(self, iterator: Iterator[Any], mapping: int) -> Iterator[Any]:
-        """Check the first element only: to check each would slow down every element."""
+        """Check that the first element is not a coroutine. To check each one would be slow."""
         for element in iterator:
             try:
                 checked_result(element)
@@ -134,11 +135,11 @@ class Chain(Generic[T]):
         self.check_end()  # else the iterator behind this one would continue after a false end
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
-        """Return the first ``count`` elements, with an end that is known at once."""
+        """Return the first ``count`` elements; the end is known without another pull."""
         count = min(count, sys.maxsize)  # the maximum of these iterators
         ticks = repeat(True, count)
         self._gauges.append(ticks)
-        # compress pulls the element before the tick, so islice prevents that one element too many is pulled.
+        # compress pulls the element before the tick: without islice it would pull one element too many.
         taken = islice(compress(iterator, ticks), count)
         return taken if self.ended else chain(taken, self._mark(ticks))
 
@@ -148,7 +149,7 @@ class Chain(Generic[T]):
         yield from ()
 
     def hold_back(self, holding: bool = True) -> Gauge:
-        """Return the gauge of a stage that may hold elements after its source ended.
+        """Return the gauge of a stage that may buffer elements after its source ended.
 
         Args:
             holding: whether the stage emits an element even if its source is empty.
@@ -175,7 +176,7 @@ class Chain(Generic[T]):
         if all(map(length_hint, self._gauges)):
             return False
         for _ in self.iterator:
-            return True  # a list that has grown since
+            return True  # the list has grown
         self.check_end()
         return True
 
@@ -207,7 +208,7 @@ class Chain(Generic[T]):
             stage.on_chain_error(error)
 
     def _suspects(self, error: BaseException) -> Sequence[int]:
-        """Return the places where the error may have arisen: one, if it is known.
+        """Return the places where the error may have arisen; one if the origin is known.
 
         A built-in iterator leaves no frame. The first foreign frame belongs to the source or to a user's function,
         whose code is known. A function written in C has no frame either; it is named if it is the only one.
@@ -234,8 +235,8 @@ class Chain(Generic[T]):
     def _not_callable_with_one(self, message: str) -> Sequence[int]:
         """Return the places of the functions that a TypeError about a call names.
 
-        It is raised before their frame exists. Several lambdas of one scope share a name. Those whose signature accepts
-        the element are not meant.
+        Such an error is raised before the function has a frame. Several lambdas of one scope share a name; those whose
+        signature accepts one argument are excluded.
         """
         named = [
             (n, code)
@@ -247,7 +248,10 @@ class Chain(Generic[T]):
         return wrong or [n for n, _ in named]
 
     def release(self) -> None:
-        """Release the source and close what was opened here. Never raises an Exception."""
+        """Release the source, and close an iterator that the chain created.
+
+        Never raises an Exception.
+        """
         close, self._close = self._close, None
         self._gauges = []
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
@@ -301,7 +305,7 @@ def null_element() -> NullSignal:
 
 
 def checked_result(element: Any) -> None:
-    """Check that a mapped element is not a coroutine, and close it if it is.
+    """Check that a mapped element is not a coroutine; close a coroutine.
 
     ``map`` awaits coroutine functions. A plain function that returns a coroutine cannot be recognized before the call.
 

@@ -27,13 +27,13 @@ from pyrs.errors import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-DEEPEST = 32  # nested signals on one thread that count as unbounded recursion (§3.3)
+DEEPEST = 32  # more nested signals on one thread count as unbounded recursion (§3.3)
 
 
 class GuardedPublisher(Publisher[T]):
     """A third-party Publisher, with a guard around each of its Subscribers.
 
-    Rules: 1.9, 1.10, and those of ``GuardedSubscriber`` that are a Publisher's or a Subscription's.
+    Rules: 1.9, 1.10, and those of ``GuardedSubscriber`` that concern a Publisher or a Subscription.
     """
 
     carries_context = True
@@ -67,9 +67,8 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     """Forwards legal signals, and reports the rule and the party of each violation.
 
     A violation by a Publisher or a Subscription ends the stream: the Publisher is cancelled and the Subscriber receives
-    ``on_error(SpecViolation)``, serially, even if the violation was concurrent signals. A violation that cannot be
-    emitted to the Subscriber is reported to the dropped-errors hook: those after termination, and those of the
-    Subscriber itself.
+    ``on_error(SpecViolation)``, serially, even if the violation was concurrent signals. Violations after
+    termination, and those of the Subscriber itself, are reported to the dropped-errors hook.
 
     Without a source, the Subscriber is checked too (2.3, 2.7).
 
@@ -93,7 +92,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         # The signalling thread and its nesting depth: one thread may nest signals (§3.2), two may not overlap (§1.3).
         self._thread = 0
         self._depth = 0
-        self._ending = 0  # the thread that is emitting a terminal signal
+        self._terminating = 0  # the thread that is emitting a terminal signal
         self._caller = 0  # the thread inside request or cancel, until it emits there (§3.10)
         self._pending_error: BaseException | None = None  # an error to emit as soon as no signal is running
 
@@ -149,7 +148,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 deep = self._depth > DEEPEST
                 subscriber = self._subscriber
             if exceeded:
-                what = f"on_next without demand, beyond the {self._requested} requested"
+                what = f"on_next without demand: more elements than the {self._requested} requested"
                 self._fail_stream(DemandExceeded(f"{self._source}: {what}"))
             elif step.violation:
                 self._fail_stream(self._out_of_turn(step, "on_next"))
@@ -236,7 +235,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         return subscribed is not None and (subscribed is subscriber or subscribed == subscriber)  # §2.12: by equality
 
     def discard(self, why: str) -> None:
-        """Report the violation and send the Subscriber no signal. Rules: 1.10."""
+        """Report the violation of §1.10, and signal nothing to the Subscriber."""
         self._subscriber = None
         self._drop(self._violation("Subscriber", "1.10", why))
 
@@ -249,9 +248,9 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         return step
 
     def _begin_call(self, what: str) -> SpecViolation | None:
-        """Record the calling thread, under the lock, and return a violation of the call.
+        """Record the calling thread and return the violation of the call, if any.
 
-        Rules: 2.3, 2.7, 3.1.
+        Called under the lock. Rules: 2.3, 2.7, 3.1.
         """
         thread = get_ident()
         caller = self._caller
@@ -260,7 +259,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             return self._violation("Subscriber", "3.1", f"{what} before on_subscribe")
         if not self._checks_subscriber:
             return None
-        if self._ending == thread:
+        if self._terminating == thread:
             return self._violation("Subscriber", "2.3", f"{what} inside on_error or on_complete")
         if caller not in (0, thread) and self._state is State.ACTIVE:
             return self._violation("Subscriber", "2.7", f"{what} while another thread was inside request() or cancel()")
@@ -331,7 +330,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._emit_pending_error()
 
     def _emit_on_subscribe(self) -> None:
-        """Call ``on_subscribe`` for a Publisher that did not, before the error (§1.9)."""
+        """Call ``on_subscribe`` before the error, because the Publisher did not (§1.9)."""
         if self._enter():
             try:
                 if self._subscriber is not None:
@@ -350,14 +349,14 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             self._emit_terminal(subscriber, error)
 
     def _emit_terminal(self, subscriber: Subscriber[T], error: BaseException | None) -> None:
-        self._ending = get_ident()
+        self._terminating = get_ident()
         try:
             if error is None:
                 self._call(subscriber.on_complete, "on_complete")
             else:
                 self._call(subscriber.on_error, "on_error", error)
         finally:
-            self._ending = 0
+            self._terminating = 0
 
     def _call(self, method: Any, signal: str, *arguments: object) -> None:
         try:

@@ -119,7 +119,7 @@ def discards_of(subscriber: object) -> Discards:
         discards = getattr(subscriber, "discards", None)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # raised by __getattr__ of a third-party class, possibly on the reader of a link
+    except BaseException:  # raised by __getattr__ of a third-party class, possibly on the reader thread of a link
         return ()
     return discards if type(discards) is tuple else ()
 
@@ -193,7 +193,7 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
 def observe_drops(observer: Callable[[int, str], object] | None) -> None:
     """Set a function that is called like the hook for dropped elements; None removes it.
 
-    It must not raise.
+    The function must not raise.
     """
     global _drop_observer
     _drop_observer = observer

@@ -55,8 +55,8 @@ class HubSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to a hub.
 
     Attributes:
-        position: the last received element in the history of a replaying hub, None without one.
-        missed: whether the element at that position arrived after the Subscriber had left.
+        position: the last received element in the history of a replaying hub; None without a history.
+        missed: whether the element at that position arrived after the Subscriber had cancelled.
         joined: the number of the last element that had left that history when the Subscriber subscribed.
     """
 
@@ -106,13 +106,13 @@ class HubSubscription(DownstreamSubscription[T]):
         hub = self._hub
         with hub._lock:
             self._subscriber = None
-            # The signalling thread may still hold this subscription: it must accept and ignore further elements.
+            # The signalling thread may still refer to this subscription, which must ignore further elements.
             self.on_next = self._discard_late
             self._requested = self._emitted + UNBOUNDED
             hub._exclude(self)
 
     def _discard_late(self, element: Any) -> None:
-        """Receive an element after the Subscriber has left; discard it if no other Subscriber remains."""
+        """Receive an element after the cancel; discard it if no other Subscriber remains."""
         if self.position is not None:
             self.missed = True  # the hub discards it when no later Subscriber can receive it either
         elif not self._hub._subscriptions:
@@ -125,15 +125,15 @@ class HubSubscription(DownstreamSubscription[T]):
 class Hub(DrainLoop, Publisher[T], Generic[T]):
     """Signals several Subscribers from one drain loop.
 
-    A thread with an element, demand or a terminal signal stores it and returns if another thread is signalling. So
-    signals are serial (§1.3), recursion is bounded (§3.3), and no lock is held while user code runs.
+    A thread with an element, demand or a terminal signal stores it and returns if another thread is signalling.
+    Therefore signals are serial (§1.3), recursion is bounded (§3.3), and no lock is held while user code runs.
 
     A subclass implements ``_drain``.
 
     Args:
         guards: whether a push is refused while another thread's push is being signalled.
 
-    Rules: 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.13, 3.3; those of a Subscription are kept by ``HubSubscription``.
+    Rules: 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.13, 3.3; ``HubSubscription`` follows those of a Subscription.
     """
 
     carries_context = True
@@ -149,11 +149,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
         # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
         self._unbounded = False
-        self._ended = False  # completed or failed: no element is accepted any more
+        self._ended = False  # completed or failed: no more elements are accepted
         self._over = False  # every Subscriber has received the terminal signal
         self._error: BaseException | None = None
         self._abandoned = False  # no Subscriber will receive the buffered elements
-        self._final = False  # no later Subscriber is accepted: abandoned when the current ones have left
+        self._final = False  # abandon the hub when the last current Subscriber has cancelled
         self._guards = guards
         self.discards: hooks.Discards = ()
 
@@ -162,11 +162,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         """Signal as many elements and terminal signals as possible."""
 
     def _demanded(self) -> None:
-        """React to demand that grew. From any thread."""
+        """React to additional demand. Called on any thread."""
         self._wake()
 
     def _left(self) -> None:
-        """React to a Subscriber that cancelled. From any thread."""
+        """React to the cancel of a Subscriber. Called on any thread."""
         with self._lock:
             self._abandoned |= self._final and not self._subscriptions
         self._wake()
@@ -175,7 +175,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         HubSubscription(self, in_context(checked_subscriber(subscriber))).start()
 
     def _include(self, subscription: HubSubscription[T]) -> None:
-        """Add a Subscription, unless it was cancelled. Under the lock."""
+        """Add a Subscription, unless it was cancelled. Called under the lock."""
         while subscription._live:
             before = self._subscriptions
             more = (*before, subscription)
@@ -184,12 +184,12 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 self._unbounded = False
                 self._subscriptions = more
                 self._update_unbounded()
-                if subscription._illegal is not None:  # in on_subscribe; no |=, which would overwrite another thread's
+                if subscription._illegal is not None:  # in on_subscribe; |= could overwrite another thread's flag
                     self._has_illegal_request = True
                 return
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:
-        """Remove a Subscription, which receives no further signal. Under the lock."""
+        """Remove a Subscription, which receives no further signal. Called under the lock."""
         while True:
             before = self._subscriptions
             others = tuple([each for each in before if each is not subscription])
@@ -199,18 +199,18 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 return
 
     def _update_unbounded(self) -> None:
-        """Set ``_unbounded``. Under the lock."""
+        """Set ``_unbounded``. Called under the lock."""
         subscriptions = self._subscriptions
         for each in subscriptions:
             if each._requested < UNBOUNDED:
                 break
         else:
-            self._unbounded = bool(subscriptions) and subscriptions is self._subscriptions  # read last: as above
+            self._unbounded = bool(subscriptions) and subscriptions is self._subscriptions  # unless a finalizer ran
             return
         self._unbounded = False
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
-        """Add the Subscriber, or send it the terminal signal if everything is over."""
+        """Add the Subscriber; if the hub accepts none any more, send the terminal signal."""
         with self._lock:
             admitted = not (self._over or self._abandoned)
             if admitted:
@@ -245,7 +245,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             raise interrupt
 
     def _refusal(self) -> EmitResult | None:
-        """Return why nothing can be pushed, or None. Under the lock."""
+        """Return the reason to reject a push, or None. Called under the lock."""
         if self._guards and self._busy == EMITTING and self._owner != get_ident():
             return NON_SERIALIZED  # another thread's push is being signalled
         if self._ended:
@@ -263,7 +263,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         """Send one Subscriber its terminal signal. Runs with the turn."""
         try:
             subscription.finish(self._error)
-        except BaseException as interrupt:  # an interrupt or an exit; the others are still to be signalled
+        except BaseException as interrupt:  # an interrupt or an exit; the other Subscribers must still be signalled
             self._interrupt = interrupt
 
     def _finish(self) -> None:
@@ -278,7 +278,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         """Complete the stream, after the buffered elements.
 
         Returns:
-            OK, or the reason why not.
+            OK, or the reason for the refusal.
         """
         return self._end(None)
 
@@ -286,11 +286,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         """Fail the stream, after the buffered elements.
 
         Returns:
-            OK, or the reason why not. The caller still has the error then: it is not reported as dropped.
+            OK, or the reason for the refusal. A refused error is not reported as dropped, because the caller has it.
 
         Raises:
             NullSignal: the error is None.
-            TypeError: it is not an exception.
+            TypeError: ``error`` is not an exception.
         """
         return self._end(checked_error(error))
 
@@ -313,7 +313,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
 
 class AlignedHub(Hub[T]):
-    """A hub whose Subscribers receive each element together, at the slowest's pace.
+    """A hub whose Subscribers receive each element at the pace of the slowest one.
 
     Elements that cannot be signalled at once are buffered, up to the capacity.
 
@@ -340,9 +340,9 @@ class AlignedHub(Hub[T]):
             raise NullSignal("None is not an element")
         turn = self._turn
         try:
-            del turn[0]  # DrainLoop.attempt, inlined: each element saves two frames
+            del turn[0]  # DrainLoop.attempt, inlined: this saves two frames per element
         except IndexError:
-            result = self._hold(element)
+            result = self._enqueue(element)
         else:
             try:
                 try:
@@ -355,7 +355,7 @@ class AlignedHub(Hub[T]):
                         or not subscriptions
                         or not (self._unbounded or self._count(subscriptions))
                     ):
-                        result = self._hold(element)
+                        result = self._enqueue(element)
                     else:
                         result = OK
                         for each in subscriptions:
@@ -377,7 +377,7 @@ class AlignedHub(Hub[T]):
         return result
 
     def _count(self, subscriptions: tuple[HubSubscription[T], ...]) -> bool:
-        """Return whether all of them demanded an element, and count it as emitted."""
+        """Return whether all Subscribers demand an element; if so, count it as emitted."""
         for each in subscriptions:
             if each._requested <= each._emitted:
                 return False
@@ -385,7 +385,7 @@ class AlignedHub(Hub[T]):
             each._emitted += 1
         return True
 
-    def _hold(self, element: T) -> EmitResult:
+    def _enqueue(self, element: T) -> EmitResult:
         """Buffer the element, if there is capacity."""
         with self._lock:
             if (refusal := self._refusal()) is not None:
@@ -397,7 +397,7 @@ class AlignedHub(Hub[T]):
         return OK
 
     def _overflowed(self, element: T) -> EmitResult:
-        """Handle an element for which the buffer has no capacity. Under the lock."""
+        """Handle an element for which the buffer has no capacity. Called under the lock."""
         return EmitResult.OVERFLOW if self._subscriptions else EmitResult.ZERO_SUBSCRIBERS
 
     def _demanded(self) -> None:

@@ -24,16 +24,16 @@ _BATCH = 256
 class Input(Subscriber[T]):
     """One upstream of an operator.
 
-    ``request`` and ``cancel`` may be called from any thread, also before ``on_subscribe``: demand is kept until then,
-    and a Subscription that arrives after a cancel is cancelled.
+    ``request`` and ``cancel`` may be called from any thread, also before ``on_subscribe``: demand is stored until
+    then, and a Subscription that arrives after a cancel is cancelled.
 
     Args:
         owner: the operator's run, usually a ``Coordinator``, which is woken when the upstream terminates.
         demand: how many elements to request as soon as there is a Subscription.
 
     Attributes:
-        ended: whether the upstream completed or failed. Elements that came before are stored by the time this is true,
-            so read it before them.
+        ended: whether the upstream completed or failed. It is set after the last element was stored, so
+            that a reader must read it before the elements.
         error: the error of the upstream; None if it completed or has not ended.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
@@ -59,7 +59,7 @@ class Input(Subscriber[T]):
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe to the source; an exception of ``subscribe`` is its error (§1.9)."""
+        """Subscribe; an exception of ``subscribe`` counts as an error of the source (§1.9)."""
         attach_safely(source, self)
 
     def request(self, n: int) -> None:
@@ -69,7 +69,7 @@ class Input(Subscriber[T]):
             if subscription is None:
                 self._demand += n
                 return
-        subscription.request(min(n, UNBOUNDED))  # 3.17: the maximum of a third-party Subscription
+        subscription.request(min(n, UNBOUNDED))  # 3.17: the maximum for a third-party Subscription
 
     def cancel(self) -> None:
         """Cancel, unless the upstream terminated (§2.6)."""
@@ -109,18 +109,18 @@ class Input(Subscriber[T]):
         self._end(error)
 
     def take_error(self) -> BaseException | None:
-        """Remove and return the error, which then is not reported as dropped."""
+        """Remove and return the error, so that it is not reported as dropped."""
         error, self.error = self.error, None
         return error
 
     def _end(self, error: BaseException | None) -> None:
-        """Record the terminal signal. Called once at most, and not after a cancel."""
+        """Record the terminal signal. Called at most once, and not after a cancel."""
         self.error = error
         self.ended = True
         self._notify()
 
     def _notify(self) -> None:
-        """Wake the owner. From any thread."""
+        """Wake the owner. Called on any thread."""
         if self._owner is not None:
             self._owner.wake()
 
@@ -150,6 +150,10 @@ class TriggerInput(Input[Any]):
 class PrefetchingInput(Input[T]):
     """Requests ``prefetch`` elements, and more after three quarters were consumed.
 
+    Args:
+        prefetch: the number of elements to request first.
+        refill_at: the number of consumed elements after which as many are requested; None for three quarters.
+
     Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
     """
 
@@ -158,7 +162,7 @@ class PrefetchingInput(Input[T]):
         self.prefetch = Prefetch(prefetch, refill_at)
 
     def taken(self, n: int = 1) -> None:
-        """Count n consumed elements and request more when due. One thread at a time."""
+        """Count n consumed elements and request more when due. Called serially."""
         more = self.prefetch.consume(n)
         if more and not self._closed:
             self.request(more)
@@ -167,7 +171,7 @@ class PrefetchingInput(Input[T]):
 class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
     """Queues up to ``prefetch`` elements for the drain loop.
 
-    The drain loop reads ``ended`` before ``elements``, and calls ``taken(n)`` for what it consumed.
+    The drain loop reads ``ended`` before ``elements``, and calls ``taken(n)`` for the elements that it consumed.
 
     Args:
         prefetch: the capacity of the queue.
@@ -199,7 +203,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
             return
         if self._pass is not None and not self.elements and self._owner.attempt(self._pass, element):
             prefetch = self.prefetch
-            prefetch.consumed += 1  # taken(), inlined: each element saves two frames
+            prefetch.consumed += 1  # taken(), inlined: this saves two frames per element
             if prefetch.consumed >= prefetch.refill_at:
                 self.taken(0)
             return
@@ -213,7 +217,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        # Whole batches at C speed, so it accepts only iterators that cannot block in the middle of a batch.
+        # Reads whole batches at C speed. Therefore it accepts only iterators that cannot block within a batch.
         taken = 0
         try:
             while taken < limit and not self._closed:
@@ -233,7 +237,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
 
 
 class DirectInput(Input[T], Generic[T]):
-    """Posts each signal to the drain loop, whose queue the demand bounds.
+    """Posts each signal to the drain loop; the demand bounds the number of posts.
 
     ``on_end`` is called with None on completion. An error fails the stream.
     """

@@ -21,13 +21,13 @@ MAX_STAGES: Final = 500
 
 Iterators written in C call each other without Python's recursion check: a chain that is too deep for the stack ends the
 process. In CPython 3.10 to 3.13 an operator takes up to 160 bytes of stack as such an iterator, and up to 700 as a
-generator, which Python does count, but not in bytes. This maximum leaves at least a third of a stack of 512 KiB to the
-called functions.
+generator. The recursion check counts generators, but not their bytes. This maximum leaves at least a third of a stack
+of 512 KiB to the called functions.
 """
 
 
 class IterablePublisher(Publisher[T]):
-    """An iterable with up to ``MAX_STAGES`` stages, as an iterator chain each time."""
+    """An iterable with up to ``MAX_STAGES`` stages: an iterator chain per Subscriber."""
 
     carries_context = True  # all signals run on the threads that subscribe and request
 
@@ -38,8 +38,8 @@ class IterablePublisher(Publisher[T]):
         self.site = site
         if len(self.stages) > MAX_STAGES:
             raise RecursionError(
-                f"more than {MAX_STAGES} operators in one chain behind {name}: each is called by the next, "
-                "so combine several into one function"
+                f"more than {MAX_STAGES} operators in one chain after {name} would exhaust the stack: "
+                "combine several into one function"
             )
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
@@ -84,7 +84,7 @@ class IteratorSubscription(SourceSubscription[T]):
                     return produced
             else:
                 on_next = subscriber.on_next
-                bounded = demand < UNBOUNDED  # else nothing is counted
+                bounded = demand < UNBOUNDED  # unbounded demand is not counted
                 for element in iterator:
                     if element is None:
                         raise null_element()

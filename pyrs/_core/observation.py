@@ -1,4 +1,4 @@
-"""Let telemetry observe the subscriptions that user code and peers make.
+"""Let telemetry observe the subscriptions of user code and of peers.
 
 A terminal operation and ``Stream.subscribe`` pass the last operator of the chain through ``last_operator``, as
 Reactor's ``Hooks.onLastOperator`` does. Operators do not, so inner streams are not observed. Without instrumentation
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class CountingSubscription(Subscription):
-    """A Subscription that counts the delivered elements, so that telemetry need not."""
+    """A Subscription that counts the delivered elements, which telemetry reads."""
 
     @property
     @abstractmethod
@@ -34,17 +34,17 @@ class Instrumentation(Protocol):
         """Return a Publisher whose subscriptions are observed."""
 
     def subscriber(self, source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
-        """Return a Subscriber of the source that is observed."""
+        """Return an observed Subscriber in place of one of the source."""
 
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
-        """Return an iterator over a chain that is pulled, not subscribed to."""
+        """Return an observed iterator in place of one over a chain without a Subscriber."""
 
 
 _instrumentation: Instrumentation | None = None
 
 
 def set_instrumentation(instrumentation: Instrumentation | None) -> Instrumentation | None:
-    """Observe all later subscriptions, and return the previous instrumentation; None ends that."""
+    """Set the observer of later subscriptions and return the previous one; None removes it."""
     global _instrumentation
     before, _instrumentation = _instrumentation, instrumentation
     return before
@@ -56,11 +56,11 @@ def last_operator(source: Publisher[T]) -> Publisher[T]:
 
 
 def last_subscriber(source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
-    """Return the Subscriber to use in place of the last one, for a source that is driven without ``subscribe``."""
+    """Return the Subscriber to use in place of the last one, if ``subscribe`` is not called."""
     return subscriber if _instrumentation is None else _instrumentation.subscriber(source, subscriber)
 
 
 def pulled(source: IterablePublisher[T]) -> Generator[T, None, None]:
-    """Iterate over a chain of the last operator: each ``next`` is a request for one element."""
+    """Iterate over the chain of the last operator; each ``next`` requests one element."""
     iterator = pull(source.iterable, source.stages, source.name, source.site)
     return iterator if _instrumentation is None else _instrumentation.iterator(source, iterator)

@@ -1,4 +1,4 @@
-"""One Subscriber for a chain of synchronous stages; it enforces their rules."""
+"""A chain of synchronous stages as one Subscriber, which enforces the rules."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def on_next(self, element: Any, /) -> None:
         """Discard a late element (§2.8).
 
-        Until the stream is over, the function of the first segment replaces this method.
+        While the stream is live, the function of the first segment replaces this method.
         """
         if element is None:
             raise NullSignal("on_next(None)")  # 2.13
@@ -216,7 +216,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             hooks.on_error_dropped(error, "the stream was over")
             return
         self._open = False
-        self._upstream = None  # the Subscription is over: nothing is called on it (2.3, 2.4)
+        self._upstream = None  # the Subscription has ended and must not be called (2.3, 2.4)
         self._fail_runs(error)
 
     def on_complete(self) -> None:
@@ -247,7 +247,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _request_upstream(self, n: int) -> None:
         upstream = self._upstream
         if upstream is not None:
-            upstream.request(min(n, UNBOUNDED))  # 3.17: the maximum of a third-party Subscription
+            upstream.request(min(n, UNBOUNDED))  # 3.17: the maximum for a third-party Subscription
 
     def _finish_from(self, place: int) -> None:
         """End the stream from a stage: cancel upstream of it, complete downstream."""
@@ -317,7 +317,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                     steps[index] = (place, STEP, dropped)
 
     def _cancel_upstream(self, place: int) -> None:
-        """Cancel on behalf of the stage at this place or, after the last, downstream."""
+        """Cancel upstream of the stage at this place; one after the last is downstream."""
         with self._lock:
             self._open = False
             upstream, self._upstream = self._upstream, None
@@ -357,9 +357,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None
     ) -> None:
-        who = self._terminate() or subscriber
+        receiver = self._terminate() or subscriber
         self._cancel_upstream(len(self._runs))  # 2.13: counts as cancelled
-        super()._subscriber_raised(error, signal, who)
+        super()._subscriber_raised(error, signal, receiver)
 
 
 class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
@@ -372,7 +372,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         super().__init__(subscriber, stages)
-        self._taken = 0  # the elements that the last call of ``consume`` took
+        self._taken = 0  # the number of elements that the last call of ``consume`` took
         self._deferred: Callable[[], None] | None = None  # sends the terminal signal after the call
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:

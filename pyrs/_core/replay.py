@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Node(Generic[T]):
-    """An element of the history. A Subscriber's position is the last one received."""
+    """An element of the history. A Subscriber's position is its last received node."""
 
     def __init__(self, element: T, number: int, time: float) -> None:
         self.element = element
@@ -32,8 +32,8 @@ class ReplayHub(Hub[T]):
 
     Args:
         limit: the maximum number of elements in the history; None for all.
-        seconds: how long an element belongs to the history, None for ever.
-        now: the clock for that.
+        seconds: how long an element belongs to the history, None for no limit.
+        now: the clock that measures ``seconds``.
         capacity: the maximum number of elements buffered for slow Subscribers beyond the history; None as in
             ``AlignedHub``.
     """
@@ -46,10 +46,10 @@ class ReplayHub(Hub[T]):
         self._seconds = seconds
         self._now = now
         self._capacity = capacity
-        # The history follows the head. Nodes before it are held only by a Subscriber whose position they are.
+        # The history follows the head. Only the positions of slow Subscribers refer to earlier nodes.
         self._head: _Node[Any] = _Node(None, 0, 0.0)
         self._tail = self._head
-        self._departed: deque[HubSubscription[T]] = deque()  # have left, and are not settled; under the lock
+        self._departed: deque[HubSubscription[T]] = deque()  # cancelled and not settled; under the lock
         self._received = 0  # the number of the last element that a settled Subscriber has received; under the lock
         self._lost: deque[T] = deque()  # to be discarded by the drain loop
 
@@ -59,7 +59,7 @@ class ReplayHub(Hub[T]):
         return self._tail.number - self._head.number
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Append the element to the history, and signal it where it is demanded.
+        """Append the element to the history, and signal it to Subscribers with demand.
 
         Returns:
             OK, or the reason why it was not taken.
@@ -107,7 +107,7 @@ class ReplayHub(Hub[T]):
         return OK
 
     def _trim(self, time: float) -> object:
-        """Remove expired elements; return their first node. Under the lock."""
+        """Remove expired elements; return their first node. Called under the lock."""
         limit, seconds = self._limit, self._seconds
         before = head = self._head
         while head.following is not None and (
@@ -116,11 +116,11 @@ class ReplayHub(Hub[T]):
         ):
             head = head.following
         if head is not before and not (self._subscriptions or self._departed):
-            self._lose(before, head.number)  # else each Subscriber has received them, or still holds them
+            self._lose(before, head.number)  # else each Subscriber has received or will receive them
         if head is self._tail:
             self._head = head  # the last element stays until another one follows
         elif head.element is not None:
-            self._head = _Node(None, head.number, head.time)  # a new node: the old one would hold its element
+            self._head = _Node(None, head.number, head.time)  # a new node: the old one refers to its element
             self._head.following = head.following
         return before
 
@@ -139,7 +139,7 @@ class ReplayHub(Hub[T]):
         """Signal the demanded elements. Runs with the turn."""
         node = subscription.position
         while node is not None:
-            ended = self._ended  # read before the next element: an element that came before the end is there by then
+            ended = self._ended  # read first: if it is true, the last element is already linked
             node = node.following
             if node is None:
                 if ended:
@@ -178,17 +178,17 @@ class ReplayHub(Hub[T]):
         super()._exclude(subscription)
         if subscription.position is not None:
             self._departed.append(subscription)
-            self._again = True  # the drain loop settles it: then none of its signals is in progress
+            self._again = True  # settled in the drain loop, where none of its signals is in progress
 
     def _settle(self) -> None:
-        """Release the elements that departed Subscribers held, and discard those that they alone held.
+        """Release the positions of departed Subscribers, and find unreceived elements.
 
-        Runs with the turn. All are settled at once: with one search of the others for each, threads that subscribe and
-        cancel would add more of them than this thread settles.
+        Runs with the turn. Settles all of them in one pass. With a pass for each one, threads that subscribe and cancel
+        could add them faster than this thread settles them.
         """
         with self._lock:
             departed, self._departed = self._departed, deque()
-            # Those that settle later have received, or will receive, each element that came after they had joined.
+            # Subscriptions that are settled later have received, or will receive, each element after ``joined``.
             last = min([self._head.number, *[each.joined for each in (*self._subscriptions, *self._departed)]])
             lasts = []
             for each in reversed(departed):
@@ -201,10 +201,10 @@ class ReplayHub(Hub[T]):
                 received = position.number - each.missed
                 self._lose(position, lasts.pop(), each.missed)
                 self._received = max(self._received, received)
-        del position, positions, departed  # not under the lock: the elements that they hold may have finalizers
+        del position, positions, departed  # not under the lock: the elements of the nodes may have finalizers
 
     def _lose(self, node: _Node[Any] | None, last: int, missed: bool = False) -> None:
-        """Record unreceived elements after a node, up to a number. Under the lock."""
+        """Record unreceived elements after a node, up to a number. Called under the lock."""
         if hooks.is_discarding(self.discards):
             node = node if missed or node is None else node.following
             while node is not None and node.number <= last:

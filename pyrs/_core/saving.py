@@ -105,11 +105,11 @@ def resumed(
     """Return a Publisher that continues a chain of operators from a saved state.
 
     Args:
-        chain: the Publishers in the order of the elements. Each is a ``PushedChainPublisher`` or an ``Operator``,
+        chain: the Publishers, from upstream to downstream. Each is a ``PushedChainPublisher`` or an ``Operator``,
             and has only operators whose ``saved`` is not None.
         source: emits the elements after the saved state.
-        runs: receives the runs at ``subscribe``, the last operator first.
-        states: the states of the runs in the order of the operators; empty to start without a state.
+        runs: a list to which ``subscribe`` appends the runs, from downstream to upstream.
+        states: the states of the runs, from upstream to downstream; empty to start without a state.
     """
     remaining = list(states)
     publisher = source

@@ -48,7 +48,7 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
         """Emit, complete or fail, as far as possible now. Runs in the drain loop."""
 
     def _on_cancel(self) -> None:
-        self.run_here()  # a busy loop sees it after its current element (1.8, 3.12)
+        self.run_here()  # a running loop stops after its current element (1.8, 3.12)
 
     def _resume_after(self, error: BaseException) -> None:
         # An interrupt occurred outside of ``_work``, which would have failed the stream. A stream that may never end

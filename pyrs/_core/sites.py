@@ -58,7 +58,7 @@ def blame(error: BaseException, call: str, site: Site | None) -> None:
 
 def code_of(function: object) -> CodeType | None:
     """Return the code object of a function or callable, or None if it has none."""
-    for _ in range(8):  # bounds the depth of partials of methods of partials
+    for _ in range(8):  # limits the nesting of partials and bound methods
         code = getattr(function, "__code__", None)
         if code is not None:
             return cast("CodeType", code)
@@ -72,7 +72,7 @@ def code_of(function: object) -> CodeType | None:
 def is_coroutine_function(function: object) -> bool:
     """Return whether a call of the function returns a coroutine.
 
-    It does not import ``inspect``, which is slow. True for functions defined by ``async def`` and for those marked as
+    Does not import ``inspect``, which is slow. True for functions defined by ``async def`` and for those marked as
     such. A plain function that returns a coroutine is not recognized: see ``checked_result``.
     """
     code = code_of(function)
@@ -80,7 +80,7 @@ def is_coroutine_function(function: object) -> bool:
 
 
 def _is_marked(function: object) -> bool:
-    """Return whether ``inspect`` or ``asyncio`` marked it as a coroutine function."""
+    """Return whether ``inspect`` or ``asyncio`` marked this as a coroutine function."""
     for _ in range(8):
         for name in ("_is_coroutine_marker", "_is_coroutine"):
             if type(getattr(function, name, None)) is object:  # the marker; a mock has every attribute
@@ -103,7 +103,7 @@ def code_of_iterator(iterator: object) -> CodeType | None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note to the error, unless it has the same note.
+    """Add a note to the error, unless it already has this note.
 
     Python 3.10 stores notes but does not print them.
     """

@@ -1,7 +1,7 @@
-"""Synchronous operators: what each does to an iterator and to pushed elements.
+"""Synchronous operators, for an iterator and for pushed elements.
 
 Most operators are an ``ElementStage`` (one element in, at most one out) or a ``FoldStage`` (all elements in, one out at
-the end) and state their behaviour once. Any other one is a ``Stage`` with a ``StageRun``.
+the end) and implement their behaviour once, for both. Any other one is a ``Stage`` with a ``StageRun``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyrs._core.sites import Site, blame
 from pyrs.errors import NoElement, NonPositiveRequest
 
 DROP: Final = object()
-"""The result of an ``ElementStage``'s function for an element that does not pass."""
+"""The result of an ``ElementStage``'s function for an element to drop."""
 
 END: Final = object()
 """The result that completes the stream instead of emitting the element."""
@@ -30,10 +30,10 @@ MAP: Final = 0
 """The function of a plain run returns the element to emit."""
 
 SELECT: Final = 1
-"""It returns whether to emit the element."""
+"""The function of a plain run returns whether to emit the element."""
 
 STEP: Final = 2
-"""It returns the element to emit, ``DROP`` or ``END``."""
+"""The function of a plain run returns the element to emit, ``DROP`` or ``END``."""
 
 
 class Stage(ABC):
@@ -44,7 +44,7 @@ class Stage(ABC):
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         emits_if_empty: whether ``pull`` yields an element even if the source is empty.
-        site: the line of user code that assembled it.
+        site: the line of user code that assembled the stage.
         saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of its run, which is created with the stage.
     """
@@ -58,11 +58,14 @@ class Stage(ABC):
     run_type: ClassVar[type[Any]]
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """Return the output's iterator, which pulls no more than an element needs: ``pull`` by default."""
+        """Return an iterator over the output; by default, that of ``pull``.
+
+        It pulls only the elements that the next element of the output needs.
+        """
         return self.pull(iterator, whole, whole.hold_back(self.emits_if_empty))
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        """Yield the elements of the output. The stage may hold some after its source has ended."""
+        """Yield the elements of the output. The stage may emit some after its source has ended."""
         raise NotImplementedError
 
     def run(self) -> StageRun:
@@ -75,7 +78,7 @@ class Stage(ABC):
         """Return the user's call, such as ``map(str)``."""
 
     def functions(self) -> tuple[object, ...]:
-        """Return the functions that ``over`` passes to an iterator without a frame."""
+        """Return the functions that ``over`` passes to an iterator written in C."""
         return ()
 
     def blame(self, error: BaseException) -> None:
@@ -87,7 +90,7 @@ class Stage(ABC):
 
 
 class StageRun(ABC):
-    """One stage's part in one subscription.
+    """The state of one stage in one subscription.
 
     The chain links a run before the first signal. ``emit``, ``complete`` and ``fail`` forward a signal towards the
     Subscriber, ``request_upstream`` forwards demand towards the Publisher, and ``finish`` ends the stream from here: it
@@ -112,7 +115,7 @@ class StageRun(ABC):
         """Discard dropped elements from now on.
 
         Called before the first signal if any function receives dropped elements. Overridden by stages that drop most
-        elements, so that they call no function for them otherwise.
+        elements, so that otherwise they call no function.
         """
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
@@ -127,7 +130,7 @@ class StageRun(ABC):
         """React to an element that the function of ``plain`` dropped."""
 
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Prepare before ``on_subscribe`` is forwarded, after which errors are signalled."""
+        """Prepare before ``on_subscribe`` is forwarded; an exception is signalled after it."""
 
     def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Begin, once, after ``on_subscribe`` was forwarded."""
@@ -137,29 +140,29 @@ class StageRun(ABC):
         raise NotImplementedError
 
     def on_complete(self) -> None:
-        """Take the completion of upstream."""
+        """Handle the completion of upstream."""
         self.complete()
 
     def on_error(self, error: BaseException) -> None:
-        """Take the failure of upstream, or of a stage before this one."""
+        """Handle the failure of upstream, or of a stage before this one."""
         self.fail(error)
 
     def on_cancel(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """React, once, to a cancel or to a later stage that ended. Must not raise.
+        """React, once, to a cancel or to the end of a later stage. Must not raise.
 
         It runs before upstream is cancelled. It may run after this stage forwarded a terminal signal that a later
-        stage holds back, and concurrently with it.
+        stage delays, and concurrently with that signal.
         """
 
-    def release(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Drop held elements, because nothing may be emitted any more (§3.13).
+    def release(self) -> None:  # noqa: B027 - most stages buffer nothing
+        """Release buffered elements, because nothing may be emitted any more (§3.13).
 
         It runs after upstream was cancelled and after the terminal signal, so it may run twice, from any thread, and
         while ``on_next`` runs.
         """
 
     def request(self, n: int) -> None:
-        """Take demand, from any thread. The source answers an illegal n (§3.9)."""
+        """Handle demand, on any thread. The source answers an illegal n (§3.9)."""
         self.request_upstream(n)
 
     def unlink(self, discards: hooks.Discards) -> None:
@@ -184,11 +187,11 @@ class PushedStage(Stage):
 
 
 class ElementStage(Stage):
-    """One element in, at most one out, and nothing at the end."""
+    """A stage that emits at most one element per element, and nothing at the end."""
 
     @abstractmethod
     def begin(self) -> Callable[[Any], Any]:
-        """Return a subscription's function of an element: a result, ``DROP`` or ``END``."""
+        """Return a subscription's function: an element to a result, ``DROP`` or ``END``."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         function = self.begin()
@@ -241,11 +244,11 @@ class SelectingRun(PlainRun, DroppingRun):
 
 
 def ignored(*_: object) -> None:
-    """Replace a signal or a request that can have no effect any more."""
+    """Replace a signal or a request that must have no further effect."""
 
 
 def reported(error: BaseException) -> None:
-    """Replace ``on_error`` after the stream is over."""
+    """Replace ``on_error`` after a cancel or a terminal signal."""
     if not hooks.is_exit(error):
         hooks.on_error_dropped(error, "the stream was over")
 
@@ -258,7 +261,7 @@ def dropped(*_: Any) -> Any:
 class TailRun(DrainLoop, StageRun):
     """A run that emits elements as they are demanded, also after its source ended.
 
-    A subclass emits through ``forward``, which counts, and ends through ``end_with``.
+    A subclass emits through ``forward``, which counts the elements, and ends through ``end_with``.
     """
 
     def __init__(self) -> None:
@@ -266,10 +269,10 @@ class TailRun(DrainLoop, StageRun):
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels
         self._requested = 0
         self._emitted = 0
-        self._illegal = 1  # the illegal n that was requested
+        self._illegal = 1  # the n <= 0 that was requested; 1 if none was
         self._tail: deque[Any] = deque()
         self._error: BaseException | None = None
-        self._ending = False
+        self._source_ended = False
         self._over = False
 
     def forward(self, element: Any) -> None:
@@ -278,7 +281,10 @@ class TailRun(DrainLoop, StageRun):
         self.emit(element)
 
     def drop(self, element: Any, /) -> None:
-        """Discard an element of ``end_with`` that was not emitted. ``ignored`` replaces it if upstream has none."""
+        """Discard an element of ``end_with`` that was not emitted.
+
+        A subclass whose ``end_with`` elements are not elements of upstream replaces this method by ``ignored``.
+        """
         self.discard(element)
 
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
@@ -288,7 +294,7 @@ class TailRun(DrainLoop, StageRun):
             if not over:
                 self._tail.extend(elements)
                 self._error = error
-                self._ending = True
+                self._source_ended = True
         if not over:
             self._wake()
             return
@@ -303,8 +309,8 @@ class TailRun(DrainLoop, StageRun):
                 self._requested += n
             else:
                 self._illegal = n
-            ending = self._ending
-        if ending:
+            ended = self._source_ended
+        if ended:
             self._wake()
         elif n > 0:
             self.request_more(n)
@@ -353,7 +359,7 @@ class TailRun(DrainLoop, StageRun):
 
 
 class GatherRun(TailRun):
-    """A run that needs several elements: it requests all with the first demand."""
+    """A run that requests the ``needed`` elements with the first demand."""
 
     def __init__(self, needed: int = UNBOUNDED) -> None:
         super().__init__()
@@ -421,7 +427,7 @@ class _FoldRun(GatherRun):
 
 
 class FoldStage(Stage):
-    """All elements in, one out at the end. Holds the result so far.
+    """A stage that folds all elements into one, which it emits at the end.
 
     Attributes:
         needed: the number of elements to request.
@@ -439,7 +445,7 @@ class FoldStage(Stage):
         """Return a subscription's functions: one takes elements, one returns the result."""
 
     def elements_of(self, result: Any) -> list[Any] | set[Any]:
-        """Return the elements of the source that a result contains, to discard them. None by default."""
+        """Return the elements of the source in a result, to discard them; by default, none."""
         return []
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:

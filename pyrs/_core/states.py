@@ -34,10 +34,10 @@ class Step(NamedTuple):
     """The effect of a signal in a state.
 
     Attributes:
-        state: the state after it.
-        passes: whether it reaches the other side.
-        rule: the rule by which it passes, is ignored, or is a violation.
-        violation: whether its sender broke that rule.
+        state: the state after the signal.
+        passes: whether the signal is forwarded to the other side.
+        rule: the rule by which the signal is forwarded, ignored or a violation.
+        violation: whether the sender broke that rule.
     """
 
     state: State

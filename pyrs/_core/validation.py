@@ -24,27 +24,27 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
-"""The default of a parameter for which None is not a valid default."""
+"""The default of a parameter that also accepts None."""
 
 
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
     """Return the function, or raise a TypeError if it cannot be called.
 
-    A coroutine function is rejected as well, unless ``awaited`` says that its result is awaited. Otherwise its
-    coroutines would never run; a predicate would always be true, and each key different.
+    A coroutine function is rejected as well, unless the caller awaits its result (``awaited``). Its coroutines would
+    never run: a predicate would always be true, and all keys would differ.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")
     if not awaited and is_coroutine_function(function):
         raise TypeError(
             f"{parameter} must be a plain function: nothing awaits a coroutine here; "
-            "map, flat_map and for_each take coroutine functions, and from_awaitable is their source"
+            "map, flat_map and for_each take coroutine functions, and from_awaitable creates a stream of the result"
         )
     return function
 
 
 def checked_error(error: BaseException) -> BaseException:
-    """Return an exception, or raise a NullSignal for None, else a TypeError."""
+    """Return an exception; raise a NullSignal for None, a TypeError for another object."""
     if error is None:
         raise NullSignal("error must not be None")
     if not isinstance(error, BaseException):
@@ -116,7 +116,7 @@ def checked_publisher(publisher: P, parameter: str) -> P:
     if isinstance(publisher, type):
         raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
     if not callable(getattr(publisher, "subscribe", None)):
-        advice = "; pyrs.from_iterable makes a stream of an iterable" if hasattr(publisher, "__iter__") else ""
+        advice = "; pyrs.from_iterable converts an iterable to a stream" if hasattr(publisher, "__iter__") else ""
         raise TypeError(f"{parameter} must be a Publisher: {type(publisher).__name__} has no subscribe(){advice}")
     return publisher
 

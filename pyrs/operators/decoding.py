@@ -84,7 +84,7 @@ class Decode(Stage):
 
 
 class _Splitter:
-    """Splits the chunks of one subscription, and holds the incomplete line.
+    """Splits the chunks of one subscription, and stores the incomplete line.
 
     Attributes:
         failure: the error to signal after the returned lines; None if there is none.
@@ -204,7 +204,7 @@ class _SplitLinesRun(TailRun):
     def _work(self) -> None:
         while True:
             with self._lock:
-                ends = self._ending and (self._illegal <= 0 or not self._tail)
+                ends = self._source_ended and (self._illegal <= 0 or not self._tail)
                 if not ends:
                     self._again = False
                     if self._over:
@@ -216,7 +216,7 @@ class _SplitLinesRun(TailRun):
                     if self._requested <= self._emitted:
                         return
                     if not self._tail:
-                        if not (self._unbounded or self._outstanding or self._ending):
+                        if not (self._unbounded or self._outstanding or self._source_ended):
                             self._outstanding, self._due = True, 1
                         return
                     element = self._tail.popleft()

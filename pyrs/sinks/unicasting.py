@@ -22,7 +22,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         super().__init__(capacity)
         self._strategy = overflow
         self._claimant: HubSubscription[T] | None = None  # the first Subscriber
-        self._lost: list[T] = []  # dropped and not reported yet
+        self._lost: list[T] = []  # dropped elements that are not reported yet
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
         with self._lock:
@@ -33,7 +33,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             subscription.finish(RuntimeError("a unicast sink accepts one Subscriber: use multicast() for several"))
         else:
             super()._admit(subscription)
-            self._left()  # if it cancelled in on_subscribe
+            self._left()  # the Subscriber may have cancelled in on_subscribe
 
     def _left(self) -> None:
         with self._lock:
@@ -49,7 +49,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             try:
                 self._lost.append(self._buffer.popleft())
             except IndexError:
-                pass  # it has just been emitted
+                pass  # the drain loop has just emitted it
             self._buffer.append(element)
         elif strategy is Overflow.DROP_LATEST:
             self._lost.append(element)
@@ -63,8 +63,8 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         self._again = True
         return OK
 
-    def _hold(self, element: T) -> EmitResult:
-        result = super()._hold(element)
+    def _enqueue(self, element: T) -> EmitResult:
+        result = super()._enqueue(element)
         if self._lost:
             with self._lock:
                 lost, self._lost = self._lost, []

@@ -142,7 +142,7 @@ def test_module_names_what_to_use(module: Any, name: str, advice: str) -> None:
         (lambda s: pyrs.from_iterable(lambda: [1]), r"not function: call it, or use defer or from_callable$"),
         (lambda s: pyrs.from_async_iterable(numbers), "not function: call it$"),
         (lambda s: pyrs.from_async_iterable([1]), "not list: use from_iterable$"),
-        (lambda s: pyrs.from_callable(fetch), "from_awaitable is their source"),
+        (lambda s: pyrs.from_callable(fetch), "from_awaitable creates a stream of the result"),
         (lambda s: pyrs.create(letters), r"function must call emitter\.next\(element\), and must not yield"),
         (lambda s: pyrs.create(later), r"function must call emitter\.next\(element\), and must not yield"),
         (lambda s: pyrs.sinks.multicast().subscribe(on_next=print), r"use sink\.stream\.subscribe\(on_next=\.\.\.\)"),

@@ -77,7 +77,7 @@ def test_chain_beyond_the_limit_raises_at_assembly(add: Callable[[Any], Any]) ->
     stream: Any = pyrs.from_iterable([3, 4, 5])
     for _ in range(MAX_STAGES):
         stream = add(stream)
-    with pytest.raises(RecursionError, match=rf"more than {MAX_STAGES} operators in one chain behind .* one function"):
+    with pytest.raises(RecursionError, match=rf"more than {MAX_STAGES} operators in one chain after .* one function"):
         add(stream)
 
 

@@ -94,7 +94,7 @@ class TestSingle:
                     raise Empty
                 return super().get(block, timeout)
 
-        scheduler._executor._handed = LateSubmission()
+        scheduler._executor._handoff = LateSubmission()
         scheduler.execute(int)
         assert done.wait(30)
         assert scheduler.close(30)
@@ -163,7 +163,7 @@ def test_task_submitted_by_a_finalizer_on_a_terminating_executor_thread_is_run()
                     executor.execute(done.set)
                 raise
 
-    executor._handed = FinalizingQueue()
+    executor._handoff = FinalizingQueue()
     executor.execute(int)
     assert done.wait(30)
     assert executor.shutdown(30)
