@@ -63,7 +63,7 @@ def from_awaitable(
 
     A task on the loop awaits it on demand and emits there. A coroutine object can be awaited once; pass a coroutine
     function to await a new call for each Subscriber. A cancel cancels the task and a task or future that was passed in;
-    use ``from_future`` to leave that running. A result of None fails the stream with ``NullSignal``.
+    use ``from_future`` to leave it running. A result of None fails the stream with ``NullSignal``.
 
     Args:
         awaitable: a coroutine, task or future, or a function that returns one.
@@ -94,11 +94,12 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
     """Return a stream of the result of a future.
 
     The result is emitted on demand, an error as soon as it is set. Every Subscriber receives the same result. The
-    signals of an asyncio future are sent on its loop, others on the thread that completes the future or requests.
+    signals of an asyncio future are sent on its loop, those of another future on the thread that completes it or
+    requests.
 
     Args:
         future: a future of ``concurrent.futures`` or of asyncio.
-        cancel: whether a cancel of a Subscriber also cancels the future, for which others may wait.
+        cancel: whether a cancel of a Subscriber also cancels the future, which other code may await.
 
     Raises:
         TypeError: ``future`` is not a future.
@@ -117,7 +118,7 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
 
 
 def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:
-    """Return a stream that holds an asynchronous resource until it terminates.
+    """Return a stream that holds an asynchronous resource until the stream terminates.
 
         using_when(connect, rows)
         subscribe -> await enter ---1---2---| -> await exit

@@ -38,8 +38,8 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
         ['1', '2', '3']
     """
     kind = type(iterable)
-    by_number = hasattr(kind, "__getitem__") and not hasattr(kind, "__iter__") and not issubclass(kind, Publisher)
-    if getattr(kind, "__iter__", None) is None and not by_number:
+    is_indexable = hasattr(kind, "__getitem__") and not hasattr(kind, "__iter__") and not issubclass(kind, Publisher)
+    if getattr(kind, "__iter__", None) is None and not is_indexable:
         raise TypeError(f"iterable must be an iterable, not {kind.__name__}{_advice_for(iterable)}")
     return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})", assembly_site()))
 

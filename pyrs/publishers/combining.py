@@ -188,7 +188,7 @@ def combine_latest(
 def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
     """Return a stream that combines the latest elements of all sources.
 
-    Emits each time a source emits. See ``Stream.combine_latest``.
+    Emits each time a source emits, once all sources have emitted. See ``Stream.combine_latest``.
 
     Args:
         sources: Publishers, or one iterable of Publishers. Without sources the stream is empty.

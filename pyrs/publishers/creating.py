@@ -29,7 +29,7 @@ __all__ = ["Emitter", "create", "created"]
 T = TypeVar("T")
 
 _GENERATOR = 0x20 | 0x200
-"""The flags of the code of a generator function and of an asynchronous one; ``inspect`` is a slow import."""
+"""The code flags of generator and asynchronous generator functions; ``inspect`` is a slow import."""
 _OTHER_NAMES = {
     **dict.fromkeys(("on_next", "emit", "push", "put", "send"), "use next()"),
     **dict.fromkeys(("on_error", "fail", "throw"), "use error()"),
@@ -52,11 +52,12 @@ def create(
     or registers code that pushes them, on any thread. A coroutine function runs as a task on the asyncio loop that is
     running at ``subscribe``, else on a background loop; a cancel cancels it. Only ``complete`` completes the stream.
 
-    Demand does not slow the function; it can read it (``emitter.requested``, ``emitter.on_request``). ``overflow``
-    selects what happens to an element that exceeds demand:
+    Demand does not slow the function, which can read the demand (``emitter.requested``, ``emitter.on_request``).
+    ``overflow`` selects what happens to an element that exceeds demand:
 
     - ``buffer``: is buffered without a bound.
-    - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after those.
+    - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after the
+      buffered elements.
     - ``drop``: is dropped.
     - ``drop_oldest``: is buffered up to ``capacity``; then the oldest buffered element is dropped.
     - ``drop_latest``: is buffered up to ``capacity``; then the new element is dropped.
@@ -89,7 +90,7 @@ def create(
     if code is not None and code.co_flags & _GENERATOR:
         raise TypeError(
             "function must call emitter.next(element), and must not yield: nothing iterates a generator here; "
-            "from_iterable and from_async_iterable are the sources of generators"
+            "from_iterable and from_async_iterable accept generators"
         )
     return created(
         checked_callable(function, "function", awaited=True), f"create({name_of(function)}", overflow, capacity
@@ -178,7 +179,8 @@ class Emitter(Generic[T]):
         """Register a callback that receives the number of newly demanded elements.
 
         It is called now if there is demand, and at each request, serially, on the requesting thread. A source that
-        pushes exactly that number never overflows. If it raises, the stream fails. A new callback replaces the old one.
+        pushes exactly that number never overflows. If the callback raises, the stream fails. A new callback
+        replaces the old one.
         """
         self._run.demand_loop.callback = checked_callable(callback, "callback")
         self._run.demand_loop.run_here()
@@ -188,7 +190,7 @@ class Emitter(Generic[T]):
 
 
 class _Create(Operator[Any]):
-    pushes = True  # possibly inside subscribe, while its function runs
+    pushes = True  # may push inside subscribe, while its function runs
 
     def __init__(
         self, function: Callable[[Emitter[Any]], object], call: str, overflow: Overflow, capacity: int
@@ -350,7 +352,7 @@ class _CreateRun(Coordinator[Any]):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
 
     def call_listeners(self) -> None:
-        """Call and forget the listeners."""
+        """Remove the listeners and call them."""
         with self.gate:
             listeners, self.listeners = self.listeners, []
         for listener in listeners:

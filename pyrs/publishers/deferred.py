@@ -104,7 +104,7 @@ class _UsingRun(SubscriptionArbiter[T]):
         source = checked_publisher(self._use(entered), "the result of use")
         if self._live:
             self._switch_to(source)
-        else:  # cancelled while it was entered
+        else:  # cancelled while the manager was entered
             self._release()
 
     def _source_completed(self) -> None:
@@ -207,8 +207,8 @@ def generate(initial: Callable[[], S], step: Callable[[S], tuple[T, S] | None]) 
         >>> generate(lambda: (0, 1), lambda s: (s[0], (s[1], s[0] + s[1]))).take(8).collect()
         [0, 1, 1, 2, 3, 5, 8, 13]
     """
-    made = _Generated(checked_callable(initial, "initial"), checked_callable(step, "step"))
-    return Stream(IterablePublisher(made, (), f"generate({name_of(initial)}, {name_of(step)})", assembly_site()))
+    iterable = _Generated(checked_callable(initial, "initial"), checked_callable(step, "step"))
+    return Stream(IterablePublisher(iterable, (), f"generate({name_of(initial)}, {name_of(step)})", assembly_site()))
 
 
 class _Generated(Generic[S, T]):

@@ -95,7 +95,7 @@ class _IntervalRun(Coordinator[int]):
         self._timer = waking_timer(self, operator.scheduler)
         self._first_due = self._timer.now() + operator.initial
         self._ticks = 0
-        self._held: int | None = None
+        self._pending_tick: int | None = None
 
     def _begin(self) -> None:
         self._timer.set(self._first_due)
@@ -108,9 +108,9 @@ class _IntervalRun(Coordinator[int]):
         if self._timer.claim():
             tick, self._ticks = self._ticks, self._ticks + 1
             if self._demand() > 0 or self._overflow is Overflow.LATEST:
-                if self._held is not None:
-                    self._discard(self._held)
-                self._held = tick
+                if self._pending_tick is not None:
+                    self._discard(self._pending_tick)
+                self._pending_tick = tick
             elif self._overflow is Overflow.ERROR:
                 self._raised(
                     BufferOverflow(
@@ -123,9 +123,9 @@ class _IntervalRun(Coordinator[int]):
             if self._period is not None:
                 # A multiple of the period, because a sum would drift. Set before the emission, which may take long.
                 self._timer.set(self._first_due + self._ticks * self._period)
-        if self._held is not None and self._demand() > 0:
-            held, self._held = self._held, None
-            self._emit(held)
+        if self._pending_tick is not None and self._demand() > 0:
+            tick, self._pending_tick = self._pending_tick, None
+            self._emit(tick)
             if self._period is None:
                 self._complete()
 

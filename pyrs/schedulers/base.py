@@ -18,7 +18,7 @@ class Cancellable(Protocol):
     """A scheduled task."""
 
     def cancel(self) -> None:
-        """Do not run the task, unless it is already running. Idempotent; any thread."""
+        """Cancel the task, unless it is already running. Idempotent; on any thread."""
 
 
 class Scheduler(ABC):
@@ -65,8 +65,7 @@ class Scheduler(ABC):
     def close(self, timeout: float = 5.0) -> bool:
         """Accept no more tasks, and wait until the due ones have finished. Idempotent.
 
-        A delayed task that is not due by then never runs; when its time comes, it is reported to the dropped-errors
-        hook.
+        A delayed task that is not due by then never runs. It is reported to the dropped-errors hook when it is due.
 
         Args:
             timeout: the maximum number of seconds to wait. A task that closes its own scheduler is not waited for.
@@ -85,7 +84,7 @@ class TaskHandle:
         self._task: Task | None = task
 
     def __call__(self) -> None:
-        task, self._task = self._task, None  # a finished task keeps nothing alive (§3.13)
+        task, self._task = self._task, None  # a finished task references nothing (§3.13)
         if task is not None:
             task()
 
@@ -140,7 +139,7 @@ def checked_scheduler(scheduler: Scheduler | None, parameter: str = "scheduler")
 
 
 def not_a_scheduler(value: object, parameter: str = "scheduler") -> TypeError:
-    """Return the error of an argument that is not a Scheduler, with the function that makes one."""
+    """Return the error for an argument that is not a Scheduler, with advice."""
     advice = ""
     if callable(value) and str(getattr(value, "__module__", "")).startswith("pyrs.schedulers"):
         advice = f": call it, {name_of(value)}()"

@@ -18,7 +18,7 @@ _FEW = 64
 """The number of cancelled entries below which the queue is not cleaned up."""
 
 _IDLE_SECONDS = 5.0
-_MAX_WAIT = 3600.0  # lock timeouts are bounded; waking once an hour costs nothing
+_MAX_WAIT = 3600.0  # the timeout of a lock is limited; waking once an hour costs nothing
 
 
 class Delayed(TaskHandle):
@@ -49,20 +49,20 @@ class DelayQueue:
     """A priority queue of tasks, by time, then by insertion.
 
     All methods except ``cancelled`` require the lock. Cancelled entries stay until they are more than half of all
-    entries: a cancel needs no search, and a million timeouts that were started and cancelled use no memory.
+    entries. A cancel needs no search, and the memory is bounded even if a million timeouts are started and cancelled.
     """
 
     def __init__(self) -> None:
         self.lock = RLock()  # reentrant: a finalizer may arm or cancel while the lock is held
         self._heap: list[tuple[float, int, Delayed]] = []
         self._number = count()
-        self._dead = 0
+        self._cancelled = 0  # the number of cancelled entries in the heap
 
     def __len__(self) -> int:
-        return len(self._heap) - self._dead
+        return len(self._heap) - self._cancelled
 
     def add(self, due: float, entry: Delayed) -> None:
-        """Add the entry."""
+        """Add an entry that is due at the given time."""
         heappush(self._heap, (due, next(self._number), entry))
 
     def earliest(self) -> float | None:
@@ -73,7 +73,7 @@ class DelayQueue:
             if entry.waits:
                 return due
             heappop(heap)
-            self._dead -= 1
+            self._cancelled -= 1
         return None
 
     def pop(self) -> Delayed:
@@ -88,11 +88,11 @@ class DelayQueue:
             if not entry.waits:
                 return
             entry.waits = False
-            self._dead += 1
-            if self._dead > _FEW and self._dead * 2 > len(self._heap):
+            self._cancelled += 1
+            if self._cancelled > _FEW and self._cancelled * 2 > len(self._heap):
                 self._heap = [item for item in self._heap if item[2].waits]
                 heapify(self._heap)
-                self._dead = 0
+                self._cancelled = 0
 
 
 class TimerThread:
@@ -135,13 +135,13 @@ class TimerThread:
                 try:
                     self._woken.release()
                 except RuntimeError:
-                    pass  # the thread has not seen the wake-up before this one
+                    pass  # an earlier wake-up is still pending
         if thread is not None:
             self._start(thread, entry)
         return entry
 
     def _new_thread(self) -> Thread | None:
-        # In an empty context: on a free-threaded Python it would inherit that of its starter.
+        # An empty context: on a free-threaded Python a thread inherits the context of its starter.
         watch = (self._watch, self._queue, self._woken)
         thread = Thread(target=Context().run, args=watch, name="pyrs-timer", daemon=True)
         if self._thread is not None:
@@ -151,7 +151,7 @@ class TimerThread:
         return thread
 
     def _start(self, thread: Thread, entry: Delayed) -> None:
-        """Start the thread outside the lock, which a finalizer on it may need."""
+        """Start the thread. Called without the lock, which a finalizer on the new thread may need."""
         try:
             thread.start()
         except BaseException:

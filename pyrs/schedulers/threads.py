@@ -81,7 +81,7 @@ class Pool(ThreadScheduler):
 
     @property
     def closed(self) -> bool:
-        """Return whether it accepts no more tasks."""
+        """Return whether the pool accepts no more tasks."""
         return self._closed
 
     def execute(self, task: Task) -> None:

@@ -20,13 +20,13 @@ class Timer:
     """Calls an action on the scheduler when a deadline has passed.
 
     Moving the deadline to a later time costs no new task: the task that is scheduled checks the deadline and schedules
-    itself again. So at most one task waits, however often the deadline moves. The timer captures the context variables
-    and the current scheduler where it is created, which is in ``subscribe``. ``refused`` is called with the error if
-    the scheduler is closed before the deadline.
+    itself again. Therefore at most one task waits, however often the deadline moves. The timer captures the context
+    variables and the current scheduler where it is created, which is in ``subscribe``. ``refused`` is called with the
+    error if the scheduler is closed before the deadline.
 
     Attributes:
-        deadline: when the timer fires; None if it is not set.
-        fired: whether the deadline has passed, until it is set, cleared or claimed.
+        deadline: the time at which the timer fires; None if it is not set.
+        fired: whether the deadline has passed; reset by ``set``, ``clear`` and ``claim``.
         now: returns the time on the scheduler's clock.
     """
 
@@ -52,7 +52,7 @@ class Timer:
         return self.deadline is not None
 
     def set(self, deadline: float) -> None:
-        """Set or move the deadline, on the scheduler's clock. From any thread.
+        """Set or move the deadline, on the scheduler's clock. May be called on any thread.
 
         Raises:
             SchedulerClosed: the scheduler accepts no more tasks.
@@ -75,13 +75,13 @@ class Timer:
         self.set(self.now() + seconds)
 
     def clear(self) -> None:
-        """Remove the deadline. From any thread; calls no scheduler, so a lock may be held."""
+        """Remove the deadline. May be called on any thread, and under a lock."""
         with self._lock:
             self.deadline = None
             self.fired = False
 
     def cancel(self) -> None:
-        """Remove the deadline and cancel the task that waits for it. From any thread."""
+        """Remove the deadline and cancel its task. May be called on any thread."""
         with self._lock:
             self.clear()
             self._scheduled = None
@@ -97,7 +97,7 @@ class Timer:
         return fired
 
     def close(self) -> None:
-        """Never call the action again. From any thread; idempotent."""
+        """Never call the action again. Idempotent; may be called on any thread."""
         self._closed = True
         self.cancel()
 
@@ -107,7 +107,7 @@ class Timer:
         return self._number
 
     def _schedule(self, time: float, number: int) -> None:
-        # Outside the lock: a task that is due already may run at once.
+        # Called outside the lock: the scheduler may run a task that is already due at once.
         task = OwnedTask(bound(partial(self._run, number), self._context), self._refused)
         handle = self.scheduler.schedule(task, max(0.0, time - self.now()))
         with self._lock:
@@ -117,7 +117,7 @@ class Timer:
         handle.cancel()
 
     def _run(self, number: int) -> None:
-        now = self.now()  # not under the lock: a foreign scheduler may have any clock
+        now = self.now()  # not under the lock: the clock of a third-party scheduler may run any code
         with self._lock:
             if self._closed or number != self._number:
                 return
@@ -125,13 +125,13 @@ class Timer:
             if deadline is None:
                 self._scheduled = None
                 return
-            # The deadline was moved; a task that runs at its own time counts, whatever the clock says.
+            # Early only if the deadline was moved. Otherwise the task counts as due, even if the clock is behind.
             early = deadline > now and self._scheduled is not None and deadline > self._scheduled
             if early:
                 number = self._next(deadline)
             else:
                 self._scheduled = self.deadline = self._handle = None
-                self._number += 1  # a handle that schedule() has not returned yet is not kept
+                self._number += 1  # if schedule() has not returned yet, its handle is not stored
                 self.fired = True
         if not early:
             self._action()
@@ -143,5 +143,5 @@ class Timer:
 
 
 def waking_timer(owner: Coordinator[Any], scheduler: Scheduler | None) -> Timer:
-    """Return a timer that wakes a coordinator; it fails if the scheduler is closed."""
+    """Return a timer that wakes a coordinator, or fails it if the scheduler is closed."""
     return Timer(scheduler, owner.wake, lambda error: owner.post(owner._fail, error))

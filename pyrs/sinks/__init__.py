@@ -4,7 +4,7 @@
 - ``multicast()``: several Subscribers, at the pace of the slowest. Beyond the capacity the result is ``OVERFLOW``.
 - ``multicast_best_effort()``: several Subscribers. An element without demand is dropped for that Subscriber only.
 - ``multicast_all_or_nothing()``: several Subscribers. An element for which one of them has no demand is emitted to
-  none: ``OVERFLOW``.
+  none, and the result is ``OVERFLOW``.
 - ``replay()``: several Subscribers, which receive the history first. An element without demand is buffered.
 - ``SubmissionPublisher()``: several Subscribers, each on its own thread. ``submit`` blocks, ``offer`` drops.
 
@@ -78,7 +78,7 @@ def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink
             hook. ``"buffer"``: the element is buffered anyway; memory grows without a bound.
 
     Raises:
-        TypeError: ``capacity`` is not an integer, or ``overflow`` is not a strategy.
+        TypeError: ``capacity`` is not an integer, or ``overflow`` is neither a str nor an ``Overflow``.
         ValueError: ``capacity`` is less than 1, or the strategy is not one of these.
 
     Examples:

@@ -15,7 +15,7 @@ from pyrs.sinks.sink import Sink
 T = TypeVar("T")
 
 _PATIENCE: Final = 0.1
-"""The maximum seconds that a push waits for another thread's terminal signal."""
+"""The maximum number of seconds that a push waits for another thread's terminal signal."""
 
 
 class AlignedSink(AlignedHub[T], Sink[T]):
@@ -66,7 +66,7 @@ class DirectSink(Sink[T]):
         deadline = 0.0
         while (outcome := self.attempt(self._emit_or_miss, element)) is None:
             deadline = deadline or monotonic() + _PATIENCE
-            if not self._comes_free(deadline):
+            if not self._may_become_free(deadline):
                 return NON_SERIALIZED  # also from inside a signal: there is no buffer for the element
         result, missed = outcome
         if missed:
@@ -103,10 +103,10 @@ class DirectSink(Sink[T]):
             self._busy = IDLE
         return (EmitResult.OVERFLOW, 0) if missed == len(subscriptions) else (OK, missed)
 
-    def _comes_free(self, deadline: float) -> bool:
+    def _may_become_free(self, deadline: float) -> bool:
         """Yield to other threads; return whether the turn may still become free.
 
-        It may not if another push holds the turn; a thread that emits a terminal signal releases it soon.
+        It may not while another thread pushes. A thread that emits a terminal signal releases it soon.
         """
         busy = self._busy  # read before the owner, which is written first
         if busy == EMITTING or (busy and self._owner == get_ident()):

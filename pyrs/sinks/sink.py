@@ -38,7 +38,7 @@ class _OtherName:
 
 
 FailureHandler = Callable[[EmitResult], object]
-"""Called with a result that is not OK. A result of True means: retry immediately."""
+"""Called with a result that is not OK. If it returns True, the push is retried immediately."""
 
 
 class Sink(Hub[T], Generic[T]):
@@ -97,13 +97,13 @@ class Sink(Hub[T], Generic[T]):
         Args:
             element: the element, not None.
             on_failure: called with each result that is not OK; the push is retried while it returns True.
-                ``busy_looping(seconds)`` returns one for concurrent pushes.
+                ``busy_looping(seconds)`` returns such a handler for concurrent pushes.
 
         Raises:
             EmitFailed: the element was rejected.
             NullSignal: ``element`` is None.
         """
-        _insist(lambda: self.try_emit(element), on_failure, "element")
+        _push_or_raise(lambda: self.try_emit(element), on_failure, "element")
 
     def emit_error(self, error: BaseException, /, on_failure: FailureHandler | None = None) -> None:
         """Fail the stream; raise or retry if that is rejected, as ``emit`` does.
@@ -112,7 +112,7 @@ class Sink(Hub[T], Generic[T]):
             EmitFailed: the error was rejected.
             NullSignal: ``error`` is None.
         """
-        _insist(lambda: self.try_emit_error(error), on_failure, "error")
+        _push_or_raise(lambda: self.try_emit_error(error), on_failure, "error")
 
     def emit_complete(self, on_failure: FailureHandler | None = None) -> None:
         """Complete the stream; raise or retry if that is rejected, as ``emit`` does.
@@ -120,7 +120,7 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             EmitFailed: the completion was rejected.
         """
-        _insist(self.try_emit_complete, on_failure, "end")
+        _push_or_raise(self.try_emit_complete, on_failure, "end")
 
     @abstractmethod
     def _call(self) -> str:
@@ -137,7 +137,7 @@ class Sink(Hub[T], Generic[T]):
         return f"<{self._call()}: {len(self._subscriptions)} subscribers, {self._buffered()} buffered{state}>"
 
 
-def _insist(push: Callable[[], EmitResult], on_failure: FailureHandler | None, what: str) -> None:
+def _push_or_raise(push: Callable[[], EmitResult], on_failure: FailureHandler | None, what: str) -> None:
     if on_failure is not None:
         checked_callable(on_failure, "on_failure")
     while True:
@@ -151,7 +151,8 @@ def _insist(push: Callable[[], EmitResult], on_failure: FailureHandler | None, w
 def busy_looping(seconds: float) -> FailureHandler:
     """Return an ``on_failure`` handler that retries while another thread is pushing.
 
-    It retries until ``seconds`` after its first failure, and yields to other threads. Use a new one for each push.
+    The handler retries until ``seconds`` after its first call, and yields to other threads. Use a new handler for each
+    push.
 
     Raises:
         ValueError: ``seconds`` is negative or not finite.
@@ -164,7 +165,7 @@ def busy_looping(seconds: float) -> FailureHandler:
     seconds = checked_seconds(seconds, "seconds")
     deadline = -1.0
 
-    def again(result: EmitResult) -> bool:
+    def retries(result: EmitResult) -> bool:
         nonlocal deadline
         if result is not EmitResult.NON_SERIALIZED:
             return False
@@ -173,7 +174,7 @@ def busy_looping(seconds: float) -> FailureHandler:
         sleep(0)
         return monotonic() < deadline
 
-    return again
+    return retries
 
 
 def _name_alternatives() -> None:

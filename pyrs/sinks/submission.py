@@ -1,4 +1,4 @@
-"""SubmissionPublisher: the contract of ``java.util.concurrent``'s, for Python."""
+"""SubmissionPublisher: the class of ``java.util.concurrent``, for Python."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class SubmissionPublisher(Stream[T]):
 
     It is a Stream and a context manager: the exit closes it, and an exception closes it exceptionally.
 
-    Differences from the JDK's: an error is emitted after the buffered elements; the JDK emits it at once and drops
-    them. A thread that blocks in ``submit`` does not block other threads or ``close``.
+    Differences from the JDK's class: an error is emitted after the buffered elements; the JDK emits it at once and
+    drops them. A thread that blocks in ``submit`` does not block other threads or ``close``.
 
     Args:
         scheduler: the scheduler that signals the Subscribers, also ``on_subscribe``; None for the current one.
@@ -86,12 +86,12 @@ class SubmissionPublisher(Stream[T]):
     def submit(self, element: T, /) -> int:
         """Publish the element; block while a Subscriber's buffer is full.
 
-        The call waits until the buffer has capacity, its Subscriber cancels, or the publisher is closed. It refuses to
-        wait where that would be a deadlock: on the running asyncio loop, and in ``on_next`` of the full buffer's
+        The call waits until the buffer has capacity, its Subscriber cancels, or the publisher is closed. It raises
+        instead of a wait that would be a deadlock: on the running asyncio loop, and in ``on_next`` of the full buffer's
         Subscriber.
 
         Returns:
-            The estimated maximum lag, that of the slowest Subscriber: at least 1 with Subscribers, else 0.
+            The estimated lag of the slowest Subscriber: at least 1 with Subscribers, else 0.
 
         Raises:
             PublisherClosed: the publisher is closed, perhaps during the wait; then some Subscribers miss the element.
@@ -111,12 +111,12 @@ class SubmissionPublisher(Stream[T]):
 
         Args:
             element: the element, not None.
-            on_drop: called with a Subscriber whose buffer is full, and the element. If it returns True, that Subscriber
-                is tried once more. It must not call methods of the Subscriber.
+            on_drop: called with a Subscriber whose buffer is full, and the element. If it returns True, the
+                element is offered to that Subscriber once more. It must not call methods of the Subscriber.
             timeout: the maximum number of seconds to wait for capacity, for all Subscribers together.
 
         Returns:
-            The estimated maximum lag, as ``submit``; or, negative, the number of Subscribers without the element.
+            The estimated lag of the slowest Subscriber; or, if Subscribers missed the element, their number, negated.
 
         Raises:
             PublisherClosed: the publisher is closed.
@@ -178,7 +178,7 @@ class SubmissionPublisher(Stream[T]):
 
     @property
     def is_closed(self) -> bool:
-        """Return whether it accepts no more elements."""
+        """Return whether the publisher accepts no more elements."""
         return self._core.closed
 
     @property
@@ -232,7 +232,7 @@ class SubmissionPublisher(Stream[T]):
 
 
 class _Core(Operator[Any]):
-    """The Publisher that the methods share."""
+    """The Publisher that implements the methods of ``SubmissionPublisher``."""
 
     identifies_subscribers = True  # so telemetry must not wrap them
 
@@ -422,7 +422,7 @@ class _BufferedSubscription(Coordinator[Any]):
 
     @property
     def open_demand(self) -> int:
-        """Return the demand less the buffered elements; negative if more are buffered."""
+        """Return the demand minus the buffered elements; negative if more are buffered."""
         return min(self._demand(), UNBOUNDED) - self.lag
 
     @property
@@ -444,7 +444,7 @@ class _BufferedSubscription(Coordinator[Any]):
     def put(self, element: Any) -> bool:
         """Buffer the element, under the core's lock; return False without capacity.
 
-        A subscription that is over returns True.
+        Does nothing and returns True if the subscription is not live.
         """
         if self._live:
             if self.waiting or len(self.elements) >= self._core.capacity:
@@ -496,13 +496,13 @@ class _BufferedSubscription(Coordinator[Any]):
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None
     ) -> None:
-        handler, whose = self._core.handler, self._subscriber
-        if handler is None or whose is None or signal != "on_next" or hooks.is_exit(error):
+        handler, receiver = self._core.handler, self._subscriber
+        if handler is None or receiver is None or signal != "on_next" or hooks.is_exit(error):
             super()._subscriber_raised(error, signal, subscriber)
             return
         self._terminate()
         try:
-            handler(whose, error)
+            handler(receiver, error)
         except BaseException as raised:
             if hooks.is_exit(raised):
                 raise
