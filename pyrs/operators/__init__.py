@@ -16,10 +16,10 @@
     merging       merge, flat_map
     flattening    concat_map, switch_map, filter_when, delay_until
     expanding     expand
-    buffering     buffer, by count, by time or by the elements
+    buffering     buffer, by count, by time or by value
     toggling      buffer_when, window_when
     splitting     the base classes of windowing and grouping
-    windowing     window, by count, by time or by the elements
+    windowing     window, by count, by time or by value
     grouping      group_by
     timing        sample, throttle, debounce, delay, timeout
     recovering    on_error_*, repeat

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class Backoff:
     """Exponentially growing delays with jitter.
 
-    The jitter keeps clients from retrying simultaneously. The n-th delay is ``first * factor ** (n - 1)``, times a
+    The jitter prevents clients from retrying simultaneously. The n-th delay is ``first * factor ** (n - 1)``, times a
     random factor between ``1 - jitter`` and ``1 + jitter``, and at most ``most``. It is a value object: it can be
-    shared, and two with the same numbers are equal.
+    shared, and two with equal arguments are equal.
 
     Args:
         first: the first delay, in seconds or as a timedelta.
@@ -68,7 +68,7 @@ class Backoff:
         attempt = checked_natural(attempt, "attempt", 1)
         try:
             seconds = self._first * self._factor ** (attempt - 1)
-        except OverflowError:  # the power exceeds a float, and so the maximum delay
+        except OverflowError:  # the power exceeds the range of a float, and therefore ``most``
             seconds = self._most if self._first else 0.0
         seconds = min(seconds, self._most)
         if self._jitter:

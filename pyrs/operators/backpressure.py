@@ -29,7 +29,7 @@ def _checked_action(action: Action | None, parameter: str) -> Action | None:
 
 
 class LimitRate(Operator[Any]):
-    """``limit_rate(high, low)`` and ``prefetch(n)``: request ahead, bounded."""
+    """``limit_rate(high, low)`` and ``prefetch(n)``: request a bounded number of elements ahead."""
 
     def __init__(self, source: Publisher[Any], high: int, low: int | None, call: str, parameter: str = "high") -> None:
         self.high = checked_natural(high, parameter, 1)
@@ -53,7 +53,7 @@ class Drops:
         self._action = action
         self._where = where
         self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
-        self._waiting = 0
+        self._unreported = 0
         self.dropping = False
 
     def add(self, element: Any) -> None:
@@ -64,14 +64,14 @@ class Drops:
         with self._lock:
             first, self.dropping = not self.dropping, True
             if not first:
-                self._waiting += 1
+                self._unreported += 1
         if first:
             hooks.on_next_dropped(1, self._where)
 
     def flush(self) -> None:
         """Report the remaining drops, after an element was emitted or the stream terminated."""
         with self._lock:
-            count, self._waiting = self._waiting, 0
+            count, self._unreported = self._unreported, 0
             self.dropping = False
         hooks.on_next_dropped(count, self._where)
 
@@ -157,7 +157,7 @@ class BackpressureError(_Undemanded):
 class _Buffer(Input[Any]):
     """Buffers elements without demand.
 
-    Upstream's signals are serial (§1.3), so it has one producer.
+    Upstream's signals are serial (§1.3), so the buffer has one producer.
     """
 
     def __init__(self, owner: _BackpressureBufferRun, operator: BackpressureBuffer) -> None:
@@ -190,7 +190,7 @@ class _Buffer(Input[Any]):
         self._owner.wake()
 
     def _free_capacity(self, element: Any) -> bool:
-        """Apply the overflow strategy; return whether the new element is to be buffered."""
+        """Apply the overflow strategy; return whether to buffer the new element."""
         try:
             if self._overflow is Overflow.DROP_OLDEST:
                 try:
@@ -278,20 +278,20 @@ class _ReducingBuffer(_Buffer):
         try:
             combined = checked_element(self._operator.function(buffered, element), "function")
         except BaseException as error:
-            self._keep(buffered)
+            self._store(buffered)
             self._operator.blame(error)
             self.fail(error)
             self.discard(element)
             if hooks.is_exit(error):
                 raise
             return False
-        self._keep(combined)
+        self._store(combined)
         self._owner.wake()
         return False
 
-    def _keep(self, element: Any) -> None:
+    def _store(self, element: Any) -> None:
         self.elements.append(element)
-        if self.closed:  # cancelled while the function ran, and possibly emptied
+        if self.closed:  # cancelled while the function ran: the buffer may have been emptied
             hooks.discard_all(self.discards, self.elements)
 
 

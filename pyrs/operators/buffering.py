@@ -1,4 +1,4 @@
-"""buffer and buffer_*: collect elements into lists, by count, by time or by the elements."""
+"""buffer and buffer_*: collect elements into lists, by count, by time or by value."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _BufferRun(TailRun):
         self._chunk: list[Any] = []
         self._gap = 0  # the number of elements to skip
         self._emitted_before = 0  # the number of elements of the chunk that an earlier list contained
-        self._rest_size = 0
+        self._rest_size = 0  # the length of the first list of ``_rest``
 
     def on_next(self, element: Any) -> None:
         if self._gap:
@@ -130,7 +130,9 @@ class BufferCount(Stage):
         error: Exception | None = None
         while True:
             try:
-                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))  # keeps the elements before an error
+                chunk.extend(
+                    islice(iterator, min(count - len(chunk), maxsize))
+                )  # also adds the elements before an error
                 if len(chunk) < count:
                     whole.check_end()
             except Exception as raised:
@@ -159,10 +161,11 @@ BEFORE, AFTER, INSTEAD = "before", "after", "instead"
 """Where an element separates two lists: it begins the next one, ends the current one, or is in neither."""
 
 Cut = Callable[[Any], str | None]
+"""Called with each element of one subscription; returns where it separates two lists, or None."""
 
 
 def until(predicate: Callable[[Any], object], cut_before: bool) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and the cut of ``buffer_until`` and ``window_until``."""
+    """Return the call and a factory of the ``Cut`` of ``buffer_until`` and ``window_until``."""
     place = BEFORE if cut_before else AFTER
     checked_callable(predicate, "predicate")
     call = f"until({name_of(predicate)}{', cut_before=True' if cut_before else ''})"
@@ -170,13 +173,13 @@ def until(predicate: Callable[[Any], object], cut_before: bool) -> tuple[str, Ca
 
 
 def during(predicate: Callable[[Any], object]) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and the cut of ``buffer_while`` and ``window_while``."""
+    """Return the call and a factory of the ``Cut`` of ``buffer_while`` and ``window_while``."""
     checked_callable(predicate, "predicate")
     return f"while({name_of(predicate)})", lambda: lambda element: None if predicate(element) else INSTEAD
 
 
 def until_changed(key: Callable[[Any], Any] | None) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and the cut of ``buffer_until_changed`` and ``window_until_changed``."""
+    """Return the call and a factory of the ``Cut`` of ``buffer_until_changed`` and ``window_until_changed``."""
     distinct = DistinctUntilChanged(key, None)
 
     def cut() -> Cut:
@@ -187,11 +190,11 @@ def until_changed(key: Callable[[Any], Any] | None) -> tuple[str, Callable[[], C
 
 
 def uncut(_: object) -> None:
-    """Replace a cut after the end, so that its last key is released."""
+    """Replace a ``Cut`` after the end, so that its last key is released."""
 
 
 class _Lists:
-    """The list of one subscription to ``BufferBy``."""
+    """The current list of one subscription to ``BufferBy``."""
 
     def __init__(self, cut: Cut) -> None:
         self._cut = cut
@@ -267,7 +270,7 @@ class BufferBy(Stage):
 
     Args:
         call: the user's call, without ``buffer_``.
-        cut: returns, for one subscription, the function that tells where an element separates two lists.
+        cut: returns the ``Cut`` of one subscription.
     """
 
     run_type = _BufferByRun
@@ -328,11 +331,11 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         source = self._input
         self._due = self._timer.claim() or self._due
         while self._live:
-            over = source.ended  # read first: if it is true, the queue contains all remaining elements
+            ended = source.ended  # read first: if it is true, the queue contains all remaining elements
             self._fill()
-            chunk, over = self._chunk, over and not source.elements
+            chunk, ended = self._chunk, ended and not source.elements
             if not chunk and not source.elements:
-                if over:
+                if ended:
                     self._end_with(source.take_error())
                 return
             if not self._timer.is_set and not self._due:
@@ -340,7 +343,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
                 if not self._due:
                     self._timer.set_after(self._seconds)
             full = len(chunk) == self._count
-            if not (full or self._due or over) or not chunk or not self._demand():
+            if not (full or self._due or ended) or not chunk or not self._demand():
                 return
             self._timer.cancel()
             self._chunk, self._due = [], False

@@ -92,7 +92,7 @@ class Concat(Operator[Any]):
     def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
         self.sources = checked_sources(sources)
         first = sources[0] if sources else None
-        if isinstance(first, Concat):  # flattened: a loop of concat() calls makes one operator
+        if isinstance(first, Concat):  # flattened: a loop of concat() calls creates one operator
             self.sources = (*first.sources, *self.sources[1:])
         super().__init__(None, call_text("concat", self.sources))
 
@@ -133,7 +133,7 @@ class Then(Operator[Any]):
 
 
 class SwitchIfEmpty(Operator[Any]):
-    """``switch_if_empty(other)``: the source, or the other one if it is empty."""
+    """``switch_if_empty(other)``: the source, or the other stream if the source is empty."""
 
     run_type = _SwitchIfEmptyRun
 
@@ -273,7 +273,7 @@ class _SequenceEqualRun(_ZipRun):
     def _advance(self) -> None:
         a, b = self._inputs
         while self._equal is None and not self._interrupted:
-            ended = [each.ended for each in self._inputs]  # read before the queues, which then have all elements
+            ended = [each.ended for each in self._inputs]  # read first: if true, the queue is complete
             rows = min(len(a.elements), len(b.elements))
             if not rows:
                 self._compare_ends(ended)
@@ -302,14 +302,14 @@ class _SequenceEqualRun(_ZipRun):
             each.taken(rows)
 
     def _compare_ends(self, ended: list[bool]) -> None:
-        over = [end and not each.elements for each, end in zip(self._inputs, ended, strict=True)]
-        for each, is_over in zip(self._inputs, over, strict=True):
-            if is_over and each.error is not None:
+        exhausted = [end and not each.elements for each, end in zip(self._inputs, ended, strict=True)]
+        for each, is_exhausted in zip(self._inputs, exhausted, strict=True):
+            if is_exhausted and each.error is not None:
                 self._end_with(each.take_error())
                 return
-        if all(over):
+        if all(exhausted):
             self._decide(True)
-        elif any(over) and any(each.elements for each in self._inputs):
+        elif any(exhausted) and any(each.elements for each in self._inputs):
             self._decide(False)
 
     def _decide(self, equal: bool) -> None:

@@ -47,7 +47,7 @@ class _AsyncMapRun(Coordinator[Any]):
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.
         self._emit_queue: deque[_Call] = deque()
-        self._loop = loop_for()  # found before on_subscribe, after which any thread may request
+        self._loop = loop_for()  # determined before on_subscribe: afterwards any thread may request
 
     def _advance(self) -> None:
         ended = self._input.ended  # read first: if it is true, the queue contains all remaining elements
@@ -107,7 +107,8 @@ class _AsyncMapRun(Coordinator[Any]):
         call.task = None
         result: Any = None
         if task.cancelled():
-            # An external cancel, unless the stream has terminated. A CancelledError would look like the consumer's own.
+            # An external cancel, unless the stream has terminated. A CancelledError would look like a cancel of the
+            # consumer's task.
             call.error = RuntimeError(f"a call of {self._operator.call} was cancelled")
         elif (error := task.exception()) is not None:
             call.error = error

@@ -173,7 +173,7 @@ class _TakeLastRun(GatherRun):
             try:
                 oldest = last.popleft()
             except IndexError:
-                return  # release has run since
+                return  # release has run in the meantime
             self.discard(oldest)
 
     def on_complete(self) -> None:
@@ -253,13 +253,13 @@ class _SkipLastRun(_SkipRun):
     def on_next(self, element: Any) -> None:
         last = self._last
         last.append(element)
-        if self._released:  # on another thread
+        if self._released:  # release has run on another thread
             self.discard_all(last)
         elif len(last) > self._left:
             try:
                 oldest = last.popleft()
             except IndexError:
-                return  # release has run since
+                return  # release has run in the meantime
             self.emit(oldest)
 
     def release(self) -> None:
@@ -274,9 +274,9 @@ class SkipLast(_Counted):
     run_type = _SkipLastRun
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._behind(iterator)
+        return self._without_last(iterator)
 
-    def _behind(self, iterator: Iterator[Any]) -> Iterator[Any]:
+    def _without_last(self, iterator: Iterator[Any]) -> Iterator[Any]:
         last = deque(islice(iterator, min(self.count, maxsize)))
         for element in iterator:
             last.append(element)
@@ -284,7 +284,7 @@ class SkipLast(_Counted):
 
 
 class SkipWhile(ElementStage):
-    """``skip_while(predicate)``: the elements after the predicate first fails."""
+    """``skip_while(predicate)``: the elements from the first one that fails the predicate."""
 
     saved = ("skipping",)
 
@@ -340,7 +340,7 @@ class Distinct(ElementStage):
 
 
 class DistinctUntilChanged(ElementStage):
-    """``distinct_until_changed(key, comparer)``: the elements that change."""
+    """``distinct_until_changed(key, comparer)``: no consecutive duplicates."""
 
     saved = ("last",)
 

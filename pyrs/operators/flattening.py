@@ -83,7 +83,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
     def _subscribe_next(self) -> None:
         """Subscribe to the next inner stream, unless one is active.
 
-        Another thread may be subscribing to it; then this does nothing.
+        Does nothing if another thread is subscribing to it.
         """
         with self._choosing:
             if not self._idle or not (self._waiting or self._ended):
@@ -244,12 +244,12 @@ class _SwitchMapRun(Coordinator[Any]):
     def _advance(self) -> None:
         outer = self._outer
         while not self._interrupted:
-            all_received = outer.ended  # read before the element, which is then the last one
+            all_received = outer.ended  # read first: if it is true, the newest element is the last one
             if outer.newest:
                 try:
                     newest = outer.newest.popleft()
                 except IndexError:
-                    continue  # upstream replaces it at this moment, and wakes the drain loop then
+                    continue  # upstream is replacing it, and wakes the drain loop afterwards
                 self._switch_for(newest)
                 continue
             if all_received and outer.error is not None:

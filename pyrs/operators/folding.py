@@ -100,7 +100,7 @@ class Reduce(FoldStage):
             value = element if value is MISSING else function(value, element)
 
         def result() -> Any:
-            return value if value is not MISSING else _nothing(self)
+            return value if value is not MISSING else _raise_no_element(self)
 
         return step, result
 
@@ -113,7 +113,7 @@ class Reduce(FoldStage):
 
 
 class _LastRun(GatherRun):
-    """Holds the last element, and discards the one before it."""
+    """Stores the last element, and discards the one before it."""
 
     def __init__(self, stage: Last) -> None:
         super().__init__(stage.needed)
@@ -129,7 +129,7 @@ class _LastRun(GatherRun):
 
     def on_complete(self) -> None:
         last = self._swap(self._stage.default)
-        self.end_with(_nothing(self._stage) if last is MISSING else last)
+        self.end_with(_raise_no_element(self._stage) if last is MISSING else last)
 
     def drop(self, element: Any) -> None:
         if element is not self._stage.default:
@@ -162,7 +162,7 @@ class Last(FoldStage):
             last = element
 
         def result() -> Any:
-            return last if last is not MISSING else _nothing(self)
+            return last if last is not MISSING else _raise_no_element(self)
 
         return step, result
 
@@ -176,7 +176,7 @@ class Last(FoldStage):
         return f"last({_shown(self.default)})"
 
 
-def _nothing(stage: Stage) -> Any:
+def _raise_no_element(stage: Stage) -> Any:
     by_index = isinstance(stage, ElementAt) and not isinstance(stage, First)
     raise NoElement(f"{stage!r}: the stream completed {'before that' if by_index else 'without an'} element")
 
@@ -206,7 +206,7 @@ class _ElementAtRun(GatherRun):
             self.finish()
 
     def on_complete(self) -> None:
-        self.end_with(_nothing(self._stage) if self._stage.default is MISSING else self._stage.default)
+        self.end_with(_raise_no_element(self._stage) if self._stage.default is MISSING else self._stage.default)
 
 
 class ElementAt(Stage):
@@ -230,7 +230,7 @@ class ElementAt(Stage):
         whole.check_end()
         if self.default is MISSING:
             whole.raised_in(self)
-            _nothing(self)
+            _raise_no_element(self)
         gauge.used_up = True
         yield from whole.after_end(self.default)
 
@@ -265,7 +265,7 @@ class OnlyElement(FoldStage):
                 )
             only.append(element)
 
-        return step, lambda: only.pop() if only else _nothing(self)
+        return step, lambda: only.pop() if only else _raise_no_element(self)
 
     def elements_of(self, result: Any) -> list[Any]:
         return [result]
@@ -343,7 +343,7 @@ class Match(Stage):
 
     Args:
         predicate: called with each element.
-        decisive: the result of the predicate that decides: True for ``any``, False for ``all``.
+        decisive: the predicate's result that ends the search: True for ``any``, False for ``all``.
     """
 
     emits_if_empty = True

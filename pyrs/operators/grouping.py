@@ -25,8 +25,8 @@ class Group(Part):
 class _GroupDispatcher(PrefetchingDispatcher):
     """Dispatches each element to the group of its key.
 
-    A group whose handle was garbage-collected without a Subscriber keeps its key, and further elements of the key are
-    dropped. A second group would make the received elements depend on the time of the collection.
+    A group whose handle was garbage-collected without a Subscriber stays the group of its key, and further elements of
+    the key are dropped. With a second group, the received elements would depend on the time of the collection.
     """
 
     operator: GroupBy
@@ -35,31 +35,31 @@ class _GroupDispatcher(PrefetchingDispatcher):
         super().__init__(subscriber, operator)
         # Accessed only by upstream's signals and without the lock, since comparing keys runs user code.
         self._groups: dict[Any, Group] = {}
-        self._left: deque[Group] = deque()  # cancelled groups, which the next element removes from _groups
+        self._cancelled_groups: deque[Group] = deque()  # removed from _groups by the next element
         self._live: dict[int, Group] = {}  # the groups that were not cancelled, by id; guarded by the lock
 
     def _open_parts(self) -> Iterable[Part]:
         return self._live.values()
 
-    def _on_left(self, part: Part, n: int) -> None:
+    def _on_detached(self, part: Part, n: int) -> None:
         assert isinstance(part, Group)
-        super()._on_left(part, n)
+        super()._on_detached(part, n)
         del self._live[id(part)]
-        self._left.append(part)
+        self._cancelled_groups.append(part)
 
     def _dispatch(self, element: Any) -> Iterable[Part]:
         operator = self.operator
         key = operator.key(element)
         value = element if operator.value is None else checked_element(operator.value(element), "value")
-        while self._left:
-            left = self._left.popleft()
-            if self._groups.get(left.key) is left:
-                del self._groups[left.key]
+        while self._cancelled_groups:
+            cancelled = self._cancelled_groups.popleft()
+            if self._groups.get(cancelled.key) is cancelled:
+                del self._groups[cancelled.key]
         group = self._groups.get(key)
         opens = False
         if group is None or id(group) not in self._live:
             if len(self._live) == operator.max_groups and not self.gone:
-                raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel groups")
+                raise BufferOverflow(f"more than {operator.max_groups} groups: increase max_groups, or cancel groups")
             opens, group = True, Group(self, key)  # not under the lock: it calls repr() of the key
         with self.lock:
             self._outstanding -= 1

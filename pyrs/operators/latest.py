@@ -22,9 +22,8 @@ _ENDED: Any = object()  # marks the end of a source in the queue
 class _CombineLatestRun(Coordinator[Any]):
     """All sources share one queue, in order of arrival.
 
-    It has their elements and terminal signals, and is bounded: ``prefetch`` elements and one terminal signal per
-    source. It is not drained before the last source has been subscribed to: an earlier source may be infinite and
-    always ready.
+    The queue is bounded: it contains at most ``prefetch`` elements and one terminal signal per source. It is not
+    drained before the last source has been subscribed to, because an earlier source may be infinite and always ready.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: CombineLatest) -> None:
@@ -43,7 +42,7 @@ class _CombineLatestRun(Coordinator[Any]):
             self._beginning = each is not self._inputs[-1]
             each.subscribe_to(source)
             if not self._live or (each.ended and (each.error is not None or each.empty)):
-                break  # it terminates the stream
+                break  # this source terminates the stream
         self._beginning = False
         if not self._inputs:
             self.post(self._end_with)
@@ -166,7 +165,7 @@ class _WithLatestFromRun(WithOtherRun):
 
 
 class WithLatestFrom(WithOther):
-    """``with_latest_from(other)``: each element with the other stream's latest."""
+    """``with_latest_from(other)``: each element with the other stream's latest one."""
 
     run_type = _WithLatestFromRun
 
@@ -176,7 +175,7 @@ class WithLatestFrom(WithOther):
 
 
 class _LatestInput(Input[Any]):
-    """Requests unbounded demand and keeps the latest element."""
+    """Requests unbounded demand and stores the latest element."""
 
     def __init__(self, owner: _WithLatestFromRun) -> None:
         super().__init__(owner, UNBOUNDED)

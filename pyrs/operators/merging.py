@@ -30,7 +30,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
     Args:
         result: the result of the function.
         operator: the operator of the function, which an error of an awaitable is attributed to.
-        loop: the asyncio loop that awaits; None for the loop that runs here, else the background loop.
+        loop: the asyncio loop that awaits; None for the running loop, else the background loop.
 
     Raises:
         TypeError: ``result`` is none of these.
@@ -46,7 +46,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
         return inner
     message = f"the function must return a Publisher, not {kind_of(result)}"
     if isinstance(result, Iterable):
-        message += "; pyrs.from_iterable makes a Publisher of an iterable"
+        message += "; pyrs.from_iterable converts an iterable to a Publisher"
     raise TypeError(message)
 
 
@@ -60,7 +60,7 @@ def discard_inner(inner: Publisher[Any]) -> None:
 def running_loop() -> Any:
     """Return this thread's running asyncio loop, or None.
 
-    None also stands for a loop that this stream blocks.
+    Also returns None for a loop that this stream blocks.
     """
     asyncio = sys.modules.get("asyncio")  # no loop runs if it is not imported
     return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
@@ -89,9 +89,8 @@ class _FlatMapRun(Coordinator[Any]):
         self._inners: set[_Pulled | _Pushed] | deque[_Pulled | _Pushed] = active
         self._track: Callable[[_Pulled | _Pushed], None] = active.add
         self._ready: deque[_Pulled | _Pushed] = deque()
-        self._without_demand: deque[_Pulled | _Pushed] = (
-            deque()
-        )  # those that wait for demand; used in the drain loop only
+        # The inner streams that wait for demand; used in the drain loop only.
+        self._without_demand: deque[_Pulled | _Pushed] = deque()
         self._delayed_errors: list[BaseException] | None = [] if operator.delay_errors else None
 
     def is_idle(self) -> bool:
@@ -109,7 +108,7 @@ class _FlatMapRun(Coordinator[Any]):
             self._track(pulled)
             if self._live:
                 self.notice(pulled)
-            else:  # the others were cancelled before it was added
+            else:  # _release cancelled the inner streams before this one was added
                 pulled.cancel()
         else:
             pushed = _Pushed(self, self._prefetch, passes=self._passes)
@@ -125,23 +124,23 @@ class _FlatMapRun(Coordinator[Any]):
         self.wake()
 
     def _advance(self) -> None:
-        ready, held = self._ready, self._without_demand
-        all_begun = self._outer.ended  # read before the inner streams, which are then complete
+        ready, waiting = self._ready, self._without_demand
+        all_begun = self._outer.ended  # read first: if it is true, all inner streams were added
         while not self._interrupted:
             demand = self._demand()
-            if held and demand:
-                inner = held.popleft()
+            if waiting and demand:
+                inner = waiting.popleft()
             elif ready:
                 inner = ready.popleft()
             else:
                 break
-            ended = inner.ended  # read before its elements, which are then complete
+            ended = inner.ended  # read first: if it is true, no more elements are added
             if inner.has_elements():
                 if demand:
                     inner.emit_up_to(min(demand, self._prefetch))
                     ready.append(inner)  # its next turn follows those of the others
                 else:
-                    held.append(inner)
+                    waiting.append(inner)
             elif ended and inner in self._inners:
                 self._inners.remove(inner)
                 if inner.error is not None:
@@ -179,7 +178,7 @@ class _FlatMapRun(Coordinator[Any]):
 
 
 class _SequentialRun(_FlatMapRun):
-    """Emits the inner streams in the order of their elements. Those that are not the first fill their queues."""
+    """Emits the inner streams in the order of the outer elements. All but the first fill their queues."""
 
     _passes = False
 
@@ -193,10 +192,10 @@ class _SequentialRun(_FlatMapRun):
 
     def _advance(self) -> None:
         order = self._order
-        all_begun = self._outer.ended  # read before the inner streams, which are then complete
+        all_begun = self._outer.ended  # read first: if it is true, all inner streams were added
         while order and not self._interrupted:
             inner = order[0]
-            ended = inner.ended  # read before its elements, which are then complete
+            ended = inner.ended  # read first: if it is true, no more elements are added
             if inner.has_elements():
                 demand = self._demand()
                 if not demand:
@@ -215,7 +214,7 @@ class _SequentialRun(_FlatMapRun):
 
 
 class MergeRun(_FlatMapRun):
-    """Subscribes to all allowed sources before it emits.
+    """Subscribes to the first ``concurrency`` sources before it emits.
 
     Otherwise an infinite first source would delay the others for ever.
     """
@@ -236,7 +235,7 @@ class MergeRun(_FlatMapRun):
 
 
 class _Outer(Input[Any]):
-    """The stream of the elements from which the inner streams are made."""
+    """The outer stream, whose elements the function maps to inner streams."""
 
     def __init__(self, owner: _FlatMapRun, concurrency: int) -> None:
         super().__init__(owner, concurrency)
@@ -258,7 +257,7 @@ class _Outer(Input[Any]):
                 raise
 
     def _drop(self, element: Any) -> None:
-        if not isinstance(self._owner._operator, Merge):  # its elements are the sources
+        if not isinstance(self._owner._operator, Merge):  # the elements of a Merge are its sources
             self.discard(element)
 
 

@@ -88,7 +88,7 @@ class _ActionRun(ObservingRun):
         self._context = capture()
 
     def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
-        """Call the action in the context of ``subscribe``, for requests and cancels too."""
+        """Call the action in the context of ``subscribe``, also for requests and cancels."""
         bound(partial(self.stage.attempt, *arguments, failure=failure), self._context)()
 
     def ended(self, how: str, error: BaseException | None) -> None:
@@ -164,7 +164,7 @@ class _DiscardingConsumer(_DiscardingSubscriber, IteratorConsumer[Any]):
 
 
 class DoOnDiscard(Operator[Any]):
-    """``do_on_discard(function)``: receives the elements that operators upstream drop."""
+    """``do_on_discard(function)``: calls the function with elements that upstream drops."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object]) -> None:
         checked_callable(function, "function")
@@ -179,9 +179,9 @@ class DoOnDiscard(Operator[Any]):
 
 
 class _Receiver:
-    """Calls the function.
+    """Calls the function with a discarded element.
 
-    It does not refer to the operator and its source, because a bridge keeps it until the elements in flight arrive.
+    It has no reference to the operator and its source, because a bridge stores it until the elements in flight arrive.
     """
 
     def __init__(self, operator: DoOnDiscard, function: Callable[[Any], object]) -> None:

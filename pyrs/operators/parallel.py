@@ -34,8 +34,8 @@ class _Rail(Part):
     """The elements of one rail.
 
     Attributes:
-        wanted: the demanded elements that were not dispatched yet.
-        resolved: whether it was subscribed to, or cannot be subscribed to any more.
+        wanted: the number of demanded elements that were not dispatched yet.
+        resolved: whether the rail was subscribed to, or cannot be subscribed to any more.
     """
 
     run_type = _RailRun
@@ -48,7 +48,7 @@ class _Rail(Part):
 
 
 class _RailDispatcher(Dispatcher):
-    """Requests what the rails have demanded, once each rail has a Subscriber.
+    """Requests the demand of the rails, once each rail has a Subscriber.
 
     Otherwise the first rail would receive all elements of a short source. When each rail has a Subscriber, the stream
     of the rails completes: from then on a cancel reaches upstream when the last rail is cancelled.
@@ -61,8 +61,8 @@ class _RailDispatcher(Dispatcher):
         super().__init__(subscriber, operator)
         self._rails = deque(_Rail(self) for _ in range(operator.rails))  # the next rail is the first
         self._unresolved = operator.rails
-        self._wanted = 0  # the sum of the rails
-        self._outstanding = 0  # requested elements that have not arrived
+        self._wanted = 0  # the sum of ``wanted`` of the rails
+        self._outstanding = 0  # the number of requested elements that have not arrived
         self._surplus: deque[Any] = deque()  # empty while a rail has demand
         for rail in self._rails:
             self._open(rail)
@@ -77,7 +77,7 @@ class _RailDispatcher(Dispatcher):
         self._outstanding += more
         return more
 
-    def _give(self, element: Any) -> _Rail | None:
+    def _append(self, element: Any) -> _Rail | None:
         """Append the element to the next rail with demand. Called under the lock."""
         rails = self._rails
         for _ in range(len(rails)):
@@ -92,7 +92,7 @@ class _RailDispatcher(Dispatcher):
     def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:
             self._outstanding -= 1
-            rail = self._give(element)
+            rail = self._append(element)
             kept = rail is not None or self._open_count > 0
             if rail is None and kept:
                 self._surplus.append(element)
@@ -104,7 +104,7 @@ class _RailDispatcher(Dispatcher):
         with self.lock:
             while self._surplus and self._open_count:
                 self._rails.rotate(-1)
-                if not self._rails[-1].left:
+                if not self._rails[-1].detached:
                     self._rails[-1].elements.append(self._surplus.popleft())
         super()._end(error)
 
@@ -118,27 +118,27 @@ class _RailDispatcher(Dispatcher):
     def rail_demanded(self, rail: _Rail, n: int) -> None:
         """Handle a request for ``n`` more elements of a rail."""
         with self.lock:
-            if not rail.left:
+            if not rail.detached:
                 rail.wanted += n
                 self._wanted += n
-            while self._surplus and self._give(self._surplus[0]) is not None:
+            while self._surplus and self._append(self._surplus[0]) is not None:
                 self._surplus.popleft()
         self._settle()
 
     def _resolve(self, rail: _Rail) -> None:
-        """Count a rail that was subscribed to or left. Called under the lock."""
+        """Count a rail that was subscribed to or detached. Called under the lock."""
         if not rail.resolved:
             rail.resolved = True
             self._unresolved -= 1
             if not self._unresolved:
                 self.outer_run.ended = True
 
-    def _on_left(self, part: Any, n: int) -> None:
+    def _on_detached(self, part: Any, n: int) -> None:
         self._wanted -= part.wanted
         part.wanted = 0
         self._resolve(part)
 
-    _on_unread = _on_left
+    _on_unread = _on_detached
 
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
         super().leave(part, discards)

@@ -1,4 +1,4 @@
-"""progress: show the number of elements with tqdm, else as plain lines."""
+"""progress: show the number of elements with tqdm, or as plain lines without it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Progress(PushedStage):
             raise TypeError(f"description must be a string, not {type(description).__name__}")
         self.description = description
         if file is not None and not callable(getattr(file, "write", None)):
-            raise TypeError(f"file must have write(), not {type(file).__name__}")
+            raise TypeError(f"file must be an object with write(), not {type(file).__name__}")
         self.file = file
 
     def __repr__(self) -> str:

@@ -37,14 +37,14 @@ class _RaceRun(Coordinator[Any]):
         for each in self._inputs if winner is None else (winner,):
             each.request(n)
 
-    def emit_of(self, racer: _Racer, element: Any) -> None:
-        """Emit an element of the winner; the first element decides. Called in the drain loop."""
+    def on_source_element(self, racer: _Racer, element: Any) -> None:
+        """Emit an element of the winner; the first element selects it. Called in the drain loop."""
         if self._wins(racer):
             self._emit(element)
         else:
             self._discard(element)
 
-    def end_of(self, racer: _Racer, error: BaseException | None) -> None:
+    def on_source_end(self, racer: _Racer, error: BaseException | None) -> None:
         """Handle the terminal signal of a source. Called in the drain loop."""
         if self.winner is None and self._operator.by_value:
             self._lost(error)
@@ -93,13 +93,13 @@ class _Racer(Input[Any]):
             owner.post_element(self._emit, element)
 
     def _emit(self, element: Any) -> None:
-        self._owner.emit_of(self, element)
+        self._owner.on_source_element(self, element)
 
     def _end(self, error: BaseException | None) -> None:
         self._owner.post(self._finish, error)
 
     def _finish(self, error: BaseException | None) -> None:
-        self._owner.end_of(self, error)
+        self._owner.on_source_end(self, error)
 
 
 class FirstWithSignal(Operator[Any]):

@@ -21,7 +21,7 @@ Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], o
 
 
 class Selection:
-    """The errors that an operator handles; never KeyboardInterrupt and SystemExit.
+    """The errors that an operator handles; never those for which ``is_exit`` is true.
 
     Raises:
         TypeError: ``kind`` has the wrong type.

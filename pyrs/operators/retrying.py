@@ -84,8 +84,8 @@ class Retry(Operator[Any]):
 class _RetryWhenRun(SubscriptionArbiter[Any]):
     """Emits each outcome of the source to the Subscribers of the outcomes, and requests one signal.
 
-    The signal subscribes to the source again. A signal, or the end of the signals, has an effect only while no source
-    is active, so signals downstream stay serial (§1.3).
+    On the signal, it subscribes to the source again. A signal, or the end of the signals, has an effect only while no
+    source is active, so that the downstream Subscriber is called serially (§1.3).
     """
 
     _operator: RetryWhen
@@ -95,7 +95,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         self._outcomes = _Outcomes(f"the {operator.outcomes} of {operator.call}")
         self._signals = _Signals(self)
         self._waiting = False  # an outcome was emitted and no signal has arrived; under the lock, like _end
-        self._emitted_before = 0  # the number of elements of earlier runs
+        self._emitted_before = 0  # the number of elements of earlier subscriptions
         self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
 
     def _begin(self) -> None:
@@ -129,7 +129,9 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         if end is not None:
             self._end_with(end[0])
             return
-        self._outcomes.push(outcome)  # before the request, which may make the signals request the outcome
+        self._outcomes.push(
+            outcome
+        )  # before the request, inside which the function's Publisher may request the outcome
         self._signals.request(1)
 
     def signalled(self) -> None:
@@ -219,7 +221,7 @@ class _OutcomesRun(Coordinator[Any]):
 class _Outcomes(Operator[Any]):
     """The stream of outcomes for the function of ``retry_when`` or ``repeat_when``.
 
-    It emits each outcome to all its Subscribers, until a signal answers it.
+    Each Subscriber receives an outcome on demand, until the signal for it arrives.
     """
 
     run_type = _OutcomesRun
@@ -242,13 +244,13 @@ class _Outcomes(Operator[Any]):
                 self._runs.remove(run)
 
     def push(self, outcome: BaseException | int) -> None:
-        for run in self._present():
+        for run in self._current_runs():
             run.slot.append(outcome)
             run.wake()
 
     def forget(self) -> None:
-        """Remove the outcome, which a signal has answered."""
-        for run in self._present():
+        """Remove the outcome, because its signal has arrived."""
+        for run in self._current_runs():
             run.slot.clear()
 
     def end(self) -> None:
@@ -258,6 +260,6 @@ class _Outcomes(Operator[Any]):
             run.ended = True
             run.wake()
 
-    def _present(self) -> tuple[_OutcomesRun, ...]:
+    def _current_runs(self) -> tuple[_OutcomesRun, ...]:
         with self._lock:
             return tuple(self._runs or ())

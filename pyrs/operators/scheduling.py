@@ -54,6 +54,11 @@ class Crossing(Coordinator[Any]):
 
     The drain loop may run on another thread. A pulled source emits while the queue is refilled, on the draining thread.
     Its elements bypass the queue as far as they are demanded: to wait for a full batch would only delay them.
+
+    Args:
+        prefetch: the capacity of the queue.
+        refill_at: the number of consumed elements after which as many are requested; None for three quarters.
+        execute: runs the drain loop; None for the calling thread.
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class Crossing(Coordinator[Any]):
         self._input = _CrossingInput(self, prefetch, refill_at)
         self._prefetch = self._input.prefetch
         self._turns = execute is not None
-        self._more = False  # the rest is left to the next task
+        self._more = False  # the next task emits the rest
         self._refilled_by = 0  # the draining thread while it refills, else 0
 
     def cancel(self) -> None:
@@ -98,7 +103,7 @@ class Crossing(Coordinator[Any]):
         finally:
             self._refilled_by = 0
 
-    def _passes(self) -> bool:
+    def _emit_queued(self) -> bool:
         """Emit the queued elements; return whether demand remains."""
         elements = self._input.elements
         if elements:
@@ -138,7 +143,7 @@ class Crossing(Coordinator[Any]):
         return taken
 
     def _take(self, element: Any) -> bool:
-        if not self._passes():
+        if not self._emit_queued():
             return False
         self._emit(element)
         self._prefetch.consumed += 1
@@ -146,7 +151,7 @@ class Crossing(Coordinator[Any]):
 
     def _take_from(self, iterator: Iterator[Any], limit: int) -> int:
         count = 0
-        while count < limit and self._passes():
+        while count < limit and self._emit_queued():
             wanted = min(limit - count, self._demand())
             taken = self._emit_through(iterator, wanted, steady=False)
             self._prefetch.consumed += taken
@@ -159,13 +164,13 @@ class Crossing(Coordinator[Any]):
         return self._again and not self._more
 
     def _after_drain(self) -> None:
-        if not self._more:  # False is not stored again: the next drain may be running on another thread
+        if not self._more:  # else do not write: the next drain may be running on another thread
             return
         self._more = False
         if self._live:
             self.wake()  # after the tasks that wait for the thread
         else:
-            self.wake_here()  # a cancel came while the drain loop was running
+            self.wake_here()  # a cancel arrived while the drain loop was running
 
     def _refused(self, error: RuntimeError) -> None:
         if self._live:
@@ -185,7 +190,7 @@ class _CrossingInput(QueuedInput[Any]):
     def __init__(self, owner: Crossing, prefetch: int, refill_at: int | None) -> None:
         super().__init__(owner, prefetch, refill_at=refill_at)
         self._run = owner
-        self._cancelled = False  # and upstream has been cancelled
+        self._cancelled = False  # set after upstream was cancelled
 
     def cancel(self) -> None:
         super(QueuedInput, self).cancel()  # the drain loop empties the queue
@@ -227,7 +232,7 @@ class _CrossingInput(QueuedInput[Any]):
 def _pushes(source: Publisher[Any] | None) -> bool:
     """Return whether the source may push inside ``subscribe``.
 
-    Then demand must not wait for the end of ``subscribe``.
+    In that case demand must not wait for the end of ``subscribe``.
     """
     while isinstance(source, (PublisherWrapper, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
@@ -244,9 +249,9 @@ def _is_pulled(source: Publisher[Any] | None) -> bool:
 
 
 class _SubscribeOnRun(Coordinator[Any]):
-    """Emits signals on their own thread.
+    """Emits each signal on the thread that delivers it.
 
-    The drain loop serializes them with an error of the scheduler.
+    The drain loop serializes the signals with an error of the scheduler.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
@@ -338,7 +343,7 @@ class _UpstreamCalls(DrainLoop):
         self._owner = owner
         self._input = upstream
         self._source: Publisher[Any] | None = None
-        self._wanted = 0  # under the owner's lock
+        self._wanted = 0  # the demand to request; under the owner's lock
         self._subscribing = False
         self._again = False
         self._refused = False
@@ -373,7 +378,7 @@ class _UpstreamCalls(DrainLoop):
     def _work(self) -> None:
         self._again = False
         source = self._source
-        if source is not None:  # None is not stored again: another thread may just have called subscribe
+        if source is not None:  # else do not write: another thread may just have called subscribe
             self._source = None
         if source is not None and self._owner._live:
             if not self._owner.pulled:

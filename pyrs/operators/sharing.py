@@ -125,7 +125,7 @@ class Connection:
             self._feed.subscribe_to(self._shared.source)
 
     def cancel(self) -> None:
-        """Cancel the source. Its Subscribers fail with ``Disconnected``.
+        """Cancel the source; current Subscribers fail with ``Disconnected``.
 
         Later Subscribers need a new connection. Idempotent. If the source has already terminated, Subscribers still
         receive their buffered elements.
@@ -140,7 +140,7 @@ class Connection:
             elif hub._subscriptions:
                 hub._final = True
             else:
-                hub._abandoned = True  # no Subscriber receives the held elements
+                hub._abandoned = True  # no Subscriber receives the buffered elements
         hub._wake()
 
     def __repr__(self) -> str:
@@ -201,11 +201,11 @@ class _PublishHub(AlignedHub[Any]):
     def __init__(self, prefetch: int) -> None:
         super().__init__(capacity=None)
         self.feed = _Feed(self, prefetch)
-        self.when_over: list[Callable[[], object]] = []  # called when it has terminated and the buffer is empty
+        self.on_finished: list[Callable[[], object]] = []  # called when the hub has terminated and the buffer is empty
 
     def _finish(self) -> None:
         super()._finish()
-        actions, self.when_over = self.when_over, []
+        actions, self.on_finished = self.on_finished, []
         for action in actions:
             action()
 
@@ -233,7 +233,7 @@ class _ReplayHub(ReplayHub[Any]):
 
 
 class AutoConnect(_Assembled):
-    """``auto_connect(subscribers)``: connects once, at that number of Subscribers."""
+    """``auto_connect(subscribers)``: connects once there are that many Subscribers."""
 
     def __init__(
         self, shared: Shared, call: str, subscribers: int, on_connect: Callable[[Connection], object] | None
@@ -282,7 +282,7 @@ class RefCount(Operator[Any]):
         return _CountedSubscriber(self, subscriber)
 
     def enter(self, counted: _CountedSubscriber) -> None:
-        """Count one more Subscriber, and connect with the last one that is needed."""
+        """Count one more Subscriber, and connect when there are enough."""
         with self._lock:
             connection = self._shared.connection()
             period = self._period
@@ -293,7 +293,7 @@ class RefCount(Operator[Any]):
                         self._scheduler, partial(self._expired, period), partial(self._refused, period)
                     )
                     if isinstance(connection.hub, _PublishHub):  # a history outlives the terminal signal
-                        connection.hub.when_over.append(period.timer.cancel)
+                        connection.hub.on_finished.append(period.timer.cancel)
             counted.period = period
             period.count += 1
             connects = period.connects = period.connects or period.count >= self._needed
@@ -315,17 +315,17 @@ class RefCount(Operator[Any]):
             except RuntimeError:  # the scheduler is closed, and cancel() must return normally (§3.15)
                 pass
             else:
-                self._keep_or_clear(period, period.timer)
+                self._clear_if_unneeded(period, period.timer)
                 return
         self._disconnect(period)
 
-    def _keep_or_clear(self, period: _Period, timer: Timer) -> None:
+    def _clear_if_unneeded(self, period: _Period, timer: Timer) -> None:
         """Clear the timer that was just set if it is no longer needed."""
         with self._lock:
             if period.count:
                 timer.clear()  # under the lock: the next Subscriber that leaves sets it again
-            over = period is not self._period or period.connection.hub._over
-        if over:
+            unneeded = period is not self._period or period.connection.hub._over
+        if unneeded:
             timer.cancel()
 
     def _expired(self, period: _Period) -> None:
@@ -341,7 +341,7 @@ class RefCount(Operator[Any]):
             if period.count or period is not self._period:
                 return  # a Subscriber subscribed in time
             self._period = None
-            self._shared.forget(period.connection)  # a later Subscriber takes part in a new connection
+            self._shared.forget(period.connection)  # a later Subscriber needs a new connection
         period.connection.cancel()
 
 
@@ -356,7 +356,7 @@ class _Period:
 
 
 class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
-    """A counted Subscriber.
+    """A Subscriber that ``ref_count`` counts.
 
     The hub signals it serially and answers its illegal requests.
     """
@@ -367,7 +367,7 @@ class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         super().__init__(subscriber, None)
         self._operator = operator
         self._subscription: Subscription | None = None
-        self._present = True  # counted
+        self._present = True  # whether this Subscriber is counted
 
     def start(self) -> None:
         """Join the connection. Called once, by ``subscribe``."""
@@ -388,13 +388,13 @@ class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._discard(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        self._subscription = None  # nothing is called on it from now on (§2.4)
+        self._subscription = None  # it must not be called from now on (§2.4)
         if self._illegal is None or self.period.connection.hub._over:
-            self._present = False  # the connection has terminated, so nothing is counted
+            self._present = False  # the connection has terminated and counts no Subscribers
         self._fail(error)  # after an illegal request (3.9) the connection continues without this Subscriber
 
     def on_complete(self) -> None:
-        self._subscription = None  # nothing is called on it from now on (§2.4)
+        self._subscription = None  # it must not be called from now on (§2.4)
         self._present = False
         self._complete()
 

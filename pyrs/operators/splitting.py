@@ -34,7 +34,7 @@ class PartRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         part = self._part
-        closed = part.closed  # read before the elements, which are then complete
+        closed = part.closed  # read first: if it is true, ``elements`` contains all remaining ones
         taken = self._emit_from(part.elements)
         if taken:
             part.dispatcher.taken(part, taken)
@@ -54,8 +54,8 @@ class Part(Operator[Any]):
     Attributes:
         elements: the dispatched elements that are not emitted yet.
         dispatched: the number of dispatched elements.
-        closed: whether no more elements will be dispatched; ``error`` is then its error, if any.
-        left: whether it has no Subscriber and cannot get one: dispatched elements are dropped.
+        closed: whether no more elements will be dispatched. If so, ``error`` is the part's error, if any.
+        detached: whether it has no Subscriber and cannot get one: dispatched elements are dropped.
         subscribed: whether it was subscribed to.
     """
 
@@ -71,12 +71,12 @@ class Part(Operator[Any]):
         self.dispatched = 0
         self.closed = False
         self.error: BaseException | None = None
-        self.left = False
+        self.detached = False
         self.listener: PartRun | None = None
         self.subscribed = False
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        # Upstream's signals run in the context of the downstream Subscriber, which may be another one.
+        # Upstream's signals run in the context of the operator's Subscriber, which may differ from this one.
         subscriber = in_context(checked_subscriber(subscriber))
         with self.dispatcher.lock:
             again, self.subscribed = self.subscribed, True
@@ -86,12 +86,12 @@ class Part(Operator[Any]):
             self.run(subscriber).start()
 
     def dispatch(self, element: Any) -> bool:
-        """Append an element and return True, unless the part was left.
+        """Append an element and return True, unless the part is detached.
 
         Called under the lock.
         """
         self.dispatched += 1
-        if self.left:
+        if self.detached:
             return False
         self.elements.append(element)
         return True
@@ -104,16 +104,16 @@ class Part(Operator[Any]):
 
 
 class PartHandle(Publisher[Any]):
-    """The reference to a part that downstream operators hold.
+    """The Publisher of a part for downstream operators.
 
-    The dispatcher does not hold it. Its holder may subscribe later or never: an operator that held it may have been
-    cancelled. When nothing references the handle, the part can no longer be subscribed to or cancelled.
+    The dispatcher has no reference to the handle. An operator that received the handle may subscribe later, or never if
+    it was cancelled. When nothing references the handle, the part can no longer be subscribed to or cancelled.
     """
 
     carries_context = True
 
     def __init__(self, part: Part) -> None:
-        self.part: Any = part  # or the operator's subclass of Part
+        self.part: Any = part  # a Part, or the subclass of the operator
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         self.part.subscribe(subscriber)
@@ -131,8 +131,8 @@ class Dispatcher(Input[Any]):
     """Dispatches upstream's elements to parts and emits new parts downstream.
 
     It serializes the signals of upstream, the requests and cancels of the downstream Subscriber and of the Subscribers
-    of the parts, and timers. The lock guards the set of parts and their elements. Under it no user code runs and no
-    element is released, since that may run finalizers.
+    of the parts, and timers. The lock guards the set of parts and their elements. No user code runs and no
+    element is released under it, because that may run finalizers.
 
     The downstream Subscriber may cancel while parts continue: upstream is cancelled when the last of them has
     terminated or can no longer be subscribed to.
@@ -148,9 +148,9 @@ class Dispatcher(Input[Any]):
         self.outer_run = SplitRun(subscriber, operator, self)
         self.discards = self.outer_run.discards
         self.gone = False  # the downstream Subscriber has cancelled or received a terminal signal
-        self._open_count = 0  # the number of open parts that were not left; under the lock
+        self._open_count = 0  # the number of open parts that are not detached; under the lock
         self._unreported_error: BaseException | None = None  # upstream's error, until a Subscriber receives it
-        self._ending: list[Part] = []  # the parts that receive the terminal signal
+        self._terminal_parts: list[Part] = []  # the parts that receive the terminal signal
         self._dispatching = False  # upstream is in on_next, and will call _settle
 
     def start(self) -> None:
@@ -165,7 +165,7 @@ class Dispatcher(Input[Any]):
 
     @abstractmethod
     def _open_parts(self) -> Iterable[Part]:
-        """Return the parts that receive elements, including those that were left."""
+        """Return the parts that receive elements, including detached ones."""
 
     def _more(self) -> int:
         """Return the number of elements to request now, and count them as requested."""
@@ -177,8 +177,8 @@ class Dispatcher(Input[Any]):
     def _on_taken(self, part: Part, n: int) -> None:
         """Count ``n`` emitted elements of a part."""
 
-    def _on_left(self, part: Part, n: int) -> None:
-        """Count the ``n`` dropped elements of a part that its Subscriber has left."""
+    def _on_detached(self, part: Part, n: int) -> None:
+        """Count the ``n`` dropped elements of a part whose Subscriber has left."""
 
     def _on_unread(self, part: Part, n: int) -> None:
         """Count the ``n`` dropped elements of a part that was never subscribed to."""
@@ -202,7 +202,7 @@ class Dispatcher(Input[Any]):
 
         Called under the lock; wake the part afterwards.
         """
-        self._open_count -= not (part.closed or part.left)
+        self._open_count -= not (part.closed or part.detached)
         part.closed = True
 
     def _settle(self) -> None:
@@ -228,7 +228,7 @@ class Dispatcher(Input[Any]):
         try:
             self._dispatch_all(element)
         finally:
-            self._dispatching = False  # before _settle, which requests for parts abandoned until then
+            self._dispatching = False  # before _settle, which also requests for abandoned parts
         self._settle()
 
     def _dispatch_all(self, element: Any) -> None:
@@ -255,7 +255,7 @@ class Dispatcher(Input[Any]):
             self.outer_run.wake()
 
     def _finish(self, error: BaseException | None) -> bool:
-        """Cancel upstream and fail or complete, unless already terminated; return whether it did."""
+        """Cancel upstream and fail or complete; return False if already terminated."""
         with self._guard:
             over, self._closed = self._closed, True
         if not over:
@@ -269,7 +269,7 @@ class Dispatcher(Input[Any]):
             for part in parts:
                 part.error = error
                 self._close_part(part)
-            self._unreported_error, self._ending = error, parts
+            self._unreported_error, self._terminal_parts = error, parts
         self._stop()
         self.outer_run.error = error
         self.outer_run.ended = True
@@ -287,7 +287,11 @@ class Dispatcher(Input[Any]):
         """Report upstream's error to the hook if no Subscriber can receive it any more."""
         with self.lock:
             error = self._unreported_error
-            if error is None or not self.gone or not all(part.left or part.listener is None for part in self._ending):
+            if (
+                error is None
+                or not self.gone
+                or not all(part.detached or part.listener is None for part in self._terminal_parts)
+            ):
                 return
             self._unreported_error = None
         self.outer_run._drop(error)
@@ -311,18 +315,18 @@ class Dispatcher(Input[Any]):
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
         """Handle the cancel of a part.
 
-        ``discards`` has the functions downstream of the part; by default they are those of the operator.
+        ``discards`` are the functions downstream of the part; by default, those of the operator.
         """
-        hooks.discard_all(discards or self.discards, self._drop(part, self._on_left))
+        hooks.discard_all(discards or self.discards, self._drop(part, self._on_detached))
         self._settle()
         self._report()
 
     def abandon(self, part: Part) -> None:
         """Handle a part that can no longer be subscribed to.
 
-        A finalizer calls this, under any locks. So it only counts, and cancels, which is cheap (§3.15). A request may
-        run user code: it is left to upstream's current ``on_next`` if there is one, else to a thread of the default
-        pool. The same applies to the functions for discarded elements.
+        A finalizer calls this, possibly under any lock. Therefore it only counts, and cancels, which is cheap (§3.15).
+        A request may run user code: upstream's current ``on_next`` sends it if there is one, else a thread of the
+        default pool. Such a thread also calls the functions for discarded elements.
         """
         elements = self._drop(part, self._on_unread)
         discards = bool(elements) and hooks.is_discarding(self.discards)
@@ -348,10 +352,10 @@ class Dispatcher(Input[Any]):
     def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
         """Stop dispatching elements to the part, and return its elements that were not emitted."""
         with self.lock:
-            was_left, part.left = part.left, True
-            self._open_count -= not (was_left or part.closed)
+            was_detached, part.detached = part.detached, True
+            self._open_count -= not (was_detached or part.closed)
             elements, part.elements = part.elements, deque()
-            if not was_left:
+            if not was_detached:
                 on_dropped(part, len(elements))
         return elements  # released without the lock: they may have finalizers
 
@@ -367,7 +371,7 @@ class Dispatcher(Input[Any]):
 
 
 class PrefetchingDispatcher(Dispatcher):
-    """Keeps ``prefetch`` elements of the operator requested or buffered in all parts together."""
+    """Keeps ``prefetch`` elements requested or buffered, in all parts together."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Any) -> None:
         super().__init__(subscriber, operator)
@@ -375,7 +379,7 @@ class PrefetchingDispatcher(Dispatcher):
         self._prefetch = Prefetch(operator.prefetch)
 
     def _more(self) -> int:
-        # If an unconsumed part holds over a quarter, 75 % are never consumed: request before the stream stalls.
+        # If parts without a consumer buffer over a quarter, 75 % are never consumed: request before the stream stalls.
         more = self._prefetch.consume(0, at_once=not self._outstanding)
         self._outstanding += more
         return more
@@ -383,7 +387,7 @@ class PrefetchingDispatcher(Dispatcher):
     def _on_taken(self, part: Part, n: int) -> None:
         self._prefetch.consumed += n
 
-    _on_unread = _on_left = _on_taken
+    _on_unread = _on_detached = _on_taken
 
 
 class SplitRun(Coordinator[Any]):
@@ -404,7 +408,7 @@ class SplitRun(Coordinator[Any]):
         self.wake()
 
     def _advance(self) -> None:
-        ended = self.ended  # read before the parts, which are then complete
+        ended = self.ended  # read first: if it is true, ``ready`` contains all remaining parts
         self._emit_from(self.ready)
         if ended and not self.ready and self._live:
             if self.error is not None:

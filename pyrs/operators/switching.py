@@ -48,7 +48,7 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
 
 
 class _FirstInput(Input[Any]):
-    """The source. It holds its first element until the stream of the function emits it."""
+    """The input for the source; it stores the first element until ``_Whole`` emits it."""
 
     def __init__(self, run: _SwitchOnFirstRun) -> None:
         super().__init__(demand=1)
@@ -58,7 +58,7 @@ class _FirstInput(Input[Any]):
         self.first: Any = MISSING
         self.consumer: _WholeRun | None = None
 
-    def is_over(self) -> bool:
+    def has_terminated(self) -> bool:
         """Return whether the operator has terminated, so that nothing is emitted any more."""
         return not self._run._live
 
@@ -86,7 +86,7 @@ class _FirstInput(Input[Any]):
             self.discard(first)
 
     def take_first(self) -> Any:
-        """Remove and return the first element, MISSING if there is none. From any thread."""
+        """Remove and return the first element, or MISSING. May be called on any thread."""
         with self._guard:
             first, self.first = self.first, MISSING
         return first
@@ -107,7 +107,7 @@ class _Whole(Operator[Any]):
         self.input = source
 
     def run(self, subscriber: Subscriber[Any]) -> _WholeRun:
-        if self.input.is_over():
+        if self.input.has_terminated():
             raise RuntimeError(f"{self.call} was cancelled when the Publisher of the function terminated")
         if self.input.consumer is not None:
             raise RuntimeError(f"{self.call} accepts one Subscriber; use share()")
@@ -119,7 +119,7 @@ class _WholeRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: _Whole) -> None:
         super().__init__(subscriber, operator)
         self._input = operator.input
-        self._owes_first = self._input.first is not MISSING  # under the lock
+        self._owes_first = self._input.first is not MISSING  # whether it needs demand; under the lock
         self._wanted = 0  # the demand to forward; under the lock
 
     def _begin(self) -> None:
@@ -132,7 +132,7 @@ class _WholeRun(Coordinator[Any]):
         self.wake()
 
     def _after_drain(self) -> None:
-        # In the drain loop a synchronous source would post all its elements.
+        # Requests outside the drain loop: inside it, a synchronous source would post all its elements.
         if self._input.first is not MISSING:
             return  # another thread has demanded it and will emit it: no element may precede it
         with self._lock:

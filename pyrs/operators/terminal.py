@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 _IN_MEMORY: type = type(iter([]))
 _PREFETCH, _MAX_PREFETCH, _GROWTH = 256, 4096, 4
-_FAST_SECONDS = 4e-6  # per element; at 1 GB/s, a buffer that grows to 4,096 elements holds 16 MB
+_FAST_SECONDS = 4e-6  # the limit per element for a fast consumer; at 1 GB/s, a buffer of 4,096 elements holds 16 MB
 
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
@@ -166,7 +166,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
 
 class _Collect(_ForEach[T]):
-    """Appends each element to a list: whole batches at once where they are in memory."""
+    """Appends the elements to a list, in whole batches if they are in memory."""
 
     def __init__(self, elements: list[T]) -> None:
         super().__init__(elements.append)
@@ -233,7 +233,7 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
 
     Args:
         prefetch: the initial maximum number of buffered elements.
-        most: the maximum to which it grows while the consumer is fast; 0 for no growth.
+        most: the maximum to which ``prefetch`` grows while the consumer is fast; 0 for no growth.
     """
 
     steady_only = True
@@ -247,8 +247,8 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
     def refill(self) -> None:
         """Request the consumed elements, and more if they were consumed fast.
 
-        A refill costs a thread switch. This dominates the time of a fast consumer, so a larger buffer spreads it over
-        more elements. Large elements arrive too slowly for the buffer to grow, which bounds its memory.
+        A refill costs a thread switch. This dominates the time of a fast consumer, and a larger buffer spreads the
+        cost over more elements. Large elements arrive too slowly for the buffer to grow, which bounds its memory.
         """
         prefetch = self.prefetch
         now = perf_counter()

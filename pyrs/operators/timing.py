@@ -113,7 +113,7 @@ class Elapsed(Timestamp):
 
 
 class _LatestInput(Input[Any]):
-    """Requests unbounded demand and keeps the latest element.
+    """Requests unbounded demand and stores the latest element.
 
     It posts nothing to the drain loop, so no queue grows.
 
@@ -193,7 +193,7 @@ class _LatestRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         source = self._input
-        ended = source.ended  # read before the element, which is then the last one
+        ended = source.ended  # read first: if it is true, the latest element is the last one
         found = self._take()
         if ended and source.error is None and found is _NOTHING:
             found = source.take(inf)
@@ -203,7 +203,7 @@ class _LatestRun(Coordinator[Any]):
             element, self._due_element = self._due_element, _NOTHING
             self._emit(element)
         if ended and source.error is not None:
-            self._fail(source.error)  # an error does not wait for demand, and discards the element that does
+            self._fail(source.error)  # without demand; _release discards the due element
         elif ended and self._due_element is _NOTHING:
             self._complete()
 
@@ -309,7 +309,8 @@ class _DelayRun(Coordinator[Any]):
     def _advance(self) -> None:
         self._timer.clear()
         source, now = self._input, self._timer.now()
-        ended, elements = source.ended, source.elements  # in this order: the queue then has all elements before the end
+        ended = source.ended  # read first: if it is true, the queue contains all remaining elements
+        elements = source.elements
         while elements and not self._interrupted and elements[0][0] <= now:
             self._emit(elements.popleft()[1])
         if self._interrupted:
@@ -408,7 +409,7 @@ class _TimeoutRun(Coordinator[Any]):
         self._deadline = inf
         self._forwarded = 0  # the demand forwarded to the current and earlier sources; under the lock
         self._input = _TimedInput(self)
-        self._next: Publisher[Any] | None = None  # subscribed to outside the drain loop, which it may keep busy
+        self._next: Publisher[Any] | None = None  # subscribed to outside the drain loop: ``subscribe`` may take long
 
     def _begin(self) -> None:
         upstream = self._input  # the timer may replace it by that of the fallback before this thread continues
@@ -441,7 +442,7 @@ class _TimeoutRun(Coordinator[Any]):
                 self._limit = self._seconds
                 try:
                     self._timer.set(self._deadline)
-                except SchedulerClosed as error:  # not raised: the source called on_next
+                except SchedulerClosed as error:  # not raised, because the source called on_next
                     self._fail(error)
 
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
@@ -449,7 +450,7 @@ class _TimeoutRun(Coordinator[Any]):
         if upstream is self._input:
             self._end_with(error)
         elif error is not None:
-            hooks.on_error_dropped(error, f"{self._operator.call}: it arrived after the timeout")
+            hooks.on_error_dropped(error, f"{self._operator.call}: the error arrived after the timeout")
 
     def _advance(self) -> None:
         if not self._timer.claim():
@@ -471,7 +472,7 @@ class _TimeoutRun(Coordinator[Any]):
             with self._lock:
                 source, self._next = self._next, None
             if source is not None:
-                self._input.subscribe_to(source)  # closed if there was a cancel
+                self._input.subscribe_to(source)  # a closed input cancels its Subscription
 
     def _release(self) -> None:
         self._timer.close()
@@ -479,7 +480,7 @@ class _TimeoutRun(Coordinator[Any]):
 
 
 class Timeout(_Timed):
-    """``timeout(seconds)``: fails or switches when the next signal is late."""
+    """``timeout(seconds)``: fails, or switches to a fallback, when the next signal is late."""
 
     name = "timeout"
     run_type = _TimeoutRun

@@ -97,9 +97,9 @@ class _BufferWhenRun(Coordinator[Any]):
         for each in (self._input, self._openings, *self._lists):
             each.cancel()
         self._drop(self._input.error)
-        held = {id(element): element for elements in self._lists.values() for element in elements}
+        buffered = {id(element): element for elements in self._lists.values() for element in elements}
         self._lists.clear()
-        self._discard_all(list(held.values()))
+        self._discard_all(list(buffered.values()))
 
 
 class BufferWhen(Operator[Any]):
@@ -200,7 +200,7 @@ class _ToggledDispatcher(Dispatcher):
                 return
             self._windows[window] = closing
             self._open(window)
-        closing.subscribe_to(publisher)  # before the window is emitted: its Subscriber may wait for its end
+        closing.subscribe_to(publisher)  # before the window is emitted: the Subscriber may wait for the window's end
         self._announce()
 
     def close(self, window: Part) -> None:

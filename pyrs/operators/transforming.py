@@ -91,18 +91,17 @@ class Scan(Stage):
 class _ScanFromRun(StageRun):
     """Emits the initial value at the first demand.
 
-    It requests nothing from upstream before that (§1.3). As with any source, it is not emitted before ``on_subscribe``
-    has returned.
+    It requests nothing from upstream before that (§1.3). The value is not emitted before ``on_subscribe`` has returned.
     """
 
     def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
         self._function = function
         self._value = value
         self._lock = RLock()  # request is called from any thread
-        self._owed: int | None = -1  # demand to forward later; None when demand is forwarded directly
+        self._owed: int | None = -1  # the demand after the initial value, to forward later; None: forward directly
         self._begun = False  # on_subscribe has returned
         self._started = False  # one thread emits the initial value; the others only add demand
-        self._illegal = 1  # a requested n <= 0
+        self._illegal = 1  # the n <= 0 that was requested; 1 if none was
         self._end: Callable[[], None] | None = None
 
     def on_next(self, element: Any) -> None:
@@ -128,7 +127,7 @@ class _ScanFromRun(StageRun):
             waits = self._owed is not None
             if waits:
                 self._end = end  # a terminal signal without demand waits for the initial value
-                self._begun = True  # no start follows if an earlier stage has terminated the stream
+                self._begun = True  # no begin() follows if an earlier stage has terminated the stream
         if waits:
             self._start()
         else:
@@ -170,7 +169,7 @@ class _ScanFromRun(StageRun):
 class HandleSink:
     """The second argument of the function of ``handle``: emits at most one element for each element.
 
-    It is used inside the function only, on the thread that calls it.
+    Use it only inside the function, on the thread that calls the function.
     """
 
     def __init__(self) -> None:
@@ -182,7 +181,7 @@ class HandleSink:
 
         Raises:
             NullSignal: ``element`` is None.
-            RuntimeError: it was already called for this element.
+            RuntimeError: ``next`` was already called for this element.
         """
         if self._result is not DROP:
             raise RuntimeError("handle: next() may be called once for an element; flat_map emits several")

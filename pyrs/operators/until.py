@@ -45,7 +45,7 @@ class _UntilRun(WithOtherRun):
     def __init__(self, subscriber: Subscriber[Any], operator: TakeUntil) -> None:
         super().__init__(subscriber, operator)
         self._skips = operator.skips
-        self.passes = not operator.skips  # otherwise one more element is requested for each
+        self.passes = not operator.skips  # otherwise elements are dropped, and one more is requested for each
         self._input = _Main(self)
         self._other = _Other(self)
 
@@ -92,6 +92,6 @@ class TakeUntil(WithOther):
 
 
 class SkipUntil(TakeUntil):
-    """``skip_until(other)``: elements from when the other stream emits or completes."""
+    """``skip_until(other)``: elements after the other stream has emitted or completed."""
 
     name, skips = "skip_until", True

@@ -1,4 +1,4 @@
-"""window and window_*: split a stream into windows by count, by time or by the elements."""
+"""window and window_*: split a stream into windows by count, by time or by value."""
 
 from __future__ import annotations
 

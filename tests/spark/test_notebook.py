@@ -80,7 +80,7 @@ def test_wrong_arguments_raise(spark: Any) -> None:
     stream = ps.from_dataframe(spark.range(1))
     with pytest.raises(TypeError, match="description must be a string, not int"):
         stream.progress(description=3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"file must have write\(\), not int"):
+    with pytest.raises(TypeError, match=r"file must be an object with write\(\), not int"):
         stream.progress(file=3)  # type: ignore[arg-type]
 
 

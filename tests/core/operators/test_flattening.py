@@ -165,7 +165,7 @@ def test_exception_of_the_function_names_the_operator_and_cancels(operator: Oper
 
 
 def test_function_that_returns_no_publisher_fails_with_a_hint(operator: Operator) -> None:
-    with pytest.raises(TypeError, match=r"must return a Publisher, not list; pyrs.from_iterable makes"):
+    with pytest.raises(TypeError, match=r"must return a Publisher, not list; pyrs.from_iterable converts"):
         operator(pyrs.just(1), two_elements).collect()
     with pytest.raises(TypeError, match=r"must return a Publisher, not NoneType"):
         operator(pyrs.just(1), lambda n: None).collect()

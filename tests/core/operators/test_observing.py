@@ -492,7 +492,7 @@ class IncompleteLogger:
         (lambda: pyrs.never().progress("3"), TypeError, "total must be an integer"),  # type: ignore[arg-type]
         (lambda: pyrs.never().progress(-1), ValueError, "total must be at least 0"),
         (lambda: pyrs.never().progress(description=3), TypeError, "description must be a string"),  # type: ignore[arg-type]
-        (lambda: pyrs.never().progress(file=3), TypeError, "file must have write"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().progress(file=3), TypeError, "file must be an object with write"),  # type: ignore[arg-type]
         (lambda: pyrs.never().metrics("x"), TypeError, "metrics must be a Metrics, not str"),  # type: ignore[arg-type]
     ],
 )
