@@ -113,7 +113,7 @@ def test_an_invalid_jvm_option_is_rejected() -> None:
         chosen("java", "elsewhere")
     with pytest.raises(ValueError, match="cannot load the JVM json:nothing"):
         chosen("java", "json:nothing")
-    with pytest.raises(TypeError, match="connect takes a SparkSession"):
+    with pytest.raises(ValueError, match="connect takes a SparkSession"):
         chosen("java", "json:JSONDecoder")
 
 
