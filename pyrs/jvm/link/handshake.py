@@ -33,6 +33,7 @@ class Dialler:
         """Answer the listener's HELLO.
 
         Raises:
+            LinkBroken: The listener sent GOAWAY.
             VersionMismatch: The listener uses another version of the protocol.
             ProtocolError: The frame is not a HELLO.
         """
