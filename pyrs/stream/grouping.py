@@ -58,8 +58,8 @@ class Grouping(Family[T_co]):
         When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal signal.
 
         By count, demand for ``n`` lists requests ``n * count`` elements. With ``skip``, a list starts every ``skip``
-        elements: lists overlap if ``skip`` is less than ``count`` (the last lists are then shorter), and elements
-        between lists are dropped if it is greater.
+        elements, and the first ``n`` lists need ``(n - 1) * skip + count`` elements. Lists overlap if ``skip`` is less
+        than ``count`` (the last lists are then shorter); elements between lists are dropped if it is greater.
 
         By time, a list starts with its first element, so no list is empty, and is due ``seconds`` later. A list that is
         due but not demanded continues to fill. Without demand, the operator buffers up to ``count`` elements plus the
@@ -235,7 +235,8 @@ class Grouping(Family[T_co]):
 
         By count, demand for ``n`` windows requests ``n * count`` elements, whether the windows are consumed or not. A
         window without a Subscriber buffers its elements, at most ``count``, until it is released; it blocks nothing.
-        With ``skip``, a window starts every ``skip`` elements, and is emitted when it is demanded.
+        With ``skip``, a window starts every ``skip`` elements, the first ``n`` windows need ``(n - 1) * skip + count``
+        elements, and each window is emitted when it is demanded.
 
         By time, a window closes ``seconds`` after its first element if the next window is demanded by then; otherwise
         it stays open until that is demanded, so that nothing is dropped. With a count, the remaining capacity of the
