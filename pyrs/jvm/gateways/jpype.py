@@ -1,4 +1,4 @@
-"""Control calls through JPype: a JVM in this process.
+"""Make control calls through JPype: a JVM in this process.
 
 JPype links the two garbage collectors: a Java collection runs Python's, and Python's may start Java's. pyrs does
 not change this, because the switch is private to JPype, and the user may have started the JVM.

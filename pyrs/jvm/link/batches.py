@@ -111,7 +111,7 @@ class Batches:
         return carrying
 
     def stop(self) -> None:
-        """End a running ``fill`` after its current element. From any thread."""
+        """End a running ``fill`` after its current element. Called from any thread."""
         self._stop = True
 
     # The writer: one thread at a time.

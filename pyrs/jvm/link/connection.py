@@ -132,7 +132,7 @@ class LinkConnection:
         seen = 0
         pause = _HOUSEKEEPING_SECONDS
         while True:
-            # Cleared before the check: a thread that adds a polled source after the check wakes this thread.
+            # Cleared first, because a thread that adds a polled source after the check must wake this thread.
             outbox.polling = False
             if outbox.waiting or outbox.frames_out != seen:
                 pause = _POLL_SECONDS
@@ -254,7 +254,7 @@ class LinkConnection:
         return self._has_ended(deadline_seconds) and self.executor.shutdown(deadline_seconds)
 
     def _close_gracefully(self) -> None:
-        """Write the queued frames and GOAWAY, then end the streams. For the writer thread."""
+        """Write the queued frames and GOAWAY, then end the streams. Called by the writer thread."""
         session = self.session
         if session.open:
             # From now on writes have a deadline, because a peer that does not read must not block the close.

@@ -52,7 +52,7 @@ class Handles:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_handle: dict[int, Owned] = {}
-        # Keyed by id() and not by the object, whose __eq__ and __hash__ are user code. The entry references the
+        # The key is the id() and not the object, whose __eq__ and __hash__ are user code. The entry references the
         # object, so its id is not reused.
         self._by_identity: dict[int, Owned] = {}
         self._last = 0

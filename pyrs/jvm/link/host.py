@@ -53,7 +53,7 @@ class StreamHost:
         self.largest_in_flight = 0
 
     def schedule(self, loop: DrainLoop) -> None:
-        """Schedule a drain loop. On the main thread, the writer thread does it (see ``post``)."""
+        """Schedule a drain loop. The main thread lets the writer thread do this (see ``post``)."""
         if not self.open:
             loop.run_here()  # the threads of the link are about to end
         elif threading.get_ident() == _MAIN:

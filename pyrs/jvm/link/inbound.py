@@ -27,7 +27,7 @@ from pyrs.jvm.link.window import Window
 T = TypeVar("T")
 _COMPLETE = object()
 _RUN = 64
-"""From this demand on, a chunk is cut to the size of the demand, which is then not counted for each element."""
+"""A chunk is cut to the demand if that is at least this size, so that elements are not counted one by one."""
 
 
 class Returning(bytes):
@@ -233,7 +233,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             try:
                 self._session.execute(run)
                 return
-            except RuntimeError:  # the link has ended, and its workers with it
+            except RuntimeError:  # the workers have ended with the link
                 pass
         task()
 
@@ -294,8 +294,8 @@ class InboundStream(DrainLoop, CountingSubscription):
             self.cancel()
             hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
             delivered = 0
-        # Read before the queue: a terminal signal that is visible here came after every batch, so no batch is
-        # overlooked. The end of the link is read first, so that a terminal signal that came before it takes precedence.
+        # Both are read before the queue is checked: a terminal signal that is visible here came after every batch, so
+        # no batch is overlooked. ``_lost`` is read first, so that an earlier terminal signal takes precedence.
         lost = self._lost
         terminal = self._terminal
         if self._cancelled:
@@ -366,7 +366,7 @@ class InboundStream(DrainLoop, CountingSubscription):
                 else:
                     for element in left:
                         on_next(element)
-                        if self._cancelled:  # by on_next or another thread
+                        if self._cancelled:  # cancelled by on_next or another thread
                             break  # type: ignore[unreachable]
             finally:  # elements before one whose on_next raised are not counted as dropped
                 emitted = size - length_hint(left) - withheld

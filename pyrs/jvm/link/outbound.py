@@ -248,7 +248,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._cancel_upstream_soon()
 
     def _terminate(self, terminal: bytes) -> None:
-        # Set before the stream is marked ready: the writer reads the terminal signal before it empties the queue.
+        # Set first, because the writer of a stream that is ready reads the terminal signal before it empties the queue.
         self._terminal = terminal
         self._session.outbox.ready(self)
         self._session.outbox.flush()

@@ -99,7 +99,7 @@ class Outbox:
         return bool(self._polled)
 
     def write_polled(self) -> None:
-        """Write the elements of the polled sources. For the writer thread."""
+        """Write the elements of the polled sources. Called by the writer thread."""
         for source in self._polled.copy():  # atomic: another thread may add one
             self.ready(source)
         self.write()
@@ -121,7 +121,7 @@ class Outbox:
             self._wake()
 
     def write(self) -> None:
-        """Write until the queues are empty. Only for threads that may block."""
+        """Write until the queues are empty. The calling thread must be allowed to block."""
         writing = self._writing
         # The queues are checked again after the release of the role, for frames that were queued during the last round.
         while (self._control or self._ready) and writing.acquire(blocking=False):
@@ -131,7 +131,7 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Write the queued frames, then ``data`` as the last frame. For the writer thread."""
+        """Write the queued frames, then ``data`` as the last frame. Called by the writer thread."""
         self.write()
         if self._writing.acquire(timeout=deadline_seconds):
             try:
@@ -166,7 +166,7 @@ class Outbox:
                 source = ready.popleft()
             except IndexError:
                 return
-            # Cleared before the source is read, so that an element that is added afterwards queues the source again.
+            # Cleared first, so that an element that is added after ``take`` queues the source again.
             source.queued = False
             frame, more = source.take()
             if more:
