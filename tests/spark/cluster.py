@@ -1,4 +1,4 @@
-"""Executors without pyrs, and a standalone cluster of two workers with addresses of their own."""
+"""Executors without pyrs, and a standalone cluster of two workers with separate addresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORKERS = ("127.0.0.2", "127.0.0.3")
 
 
 def python_without_pyrs(folder: Path) -> str:
-    """Return an interpreter with the packages of this one, except for those that are installed as links, as pyrs is."""
+    """Return an interpreter with the packages of this one, except for editable installations, such as pyrs."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = str(folder / "bin" / "python")
     packages = subprocess.run(
@@ -46,7 +46,7 @@ def environment(python: str) -> dict[str, str]:
 
 @contextmanager
 def standalone(folder: Path, python: str) -> Iterator[str]:
-    """Start a master and two workers; yield the URL of the master. All processes have ended afterwards."""
+    """Start a master and two workers; yield the URL of the master. Stop all of them on exit."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url = f"spark://127.0.0.1:{port}"

@@ -18,7 +18,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let each test wait for several jobs in turn, each of which has its own deadline."""
+    """Set a timeout of each test that allows it to wait for six jobs."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(6 * JOB_DEADLINE))
@@ -42,13 +42,13 @@ def spark() -> Iterator[Any]:
         "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv": "true",  # for test_from_dataframe_settings.py
     }
     if pyspark.__version__.startswith("3."):
-        # It may reuse the Python worker of a killed task, whose socket it then closes.
+        # Spark 3 may reuse the Python worker of a killed task, and then close its socket.
         options["spark.python.worker.reuse"] = "false"
     builder = SparkSession.builder.master("local[4]").appName("pyrs-tests")
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    assert session.sparkContext.master == "local[4]", "tests/spark wants a process of its own, as in `make test`"
+    assert session.sparkContext.master == "local[4]", "tests/spark needs a separate process, as in `make test`"
     # The first job with Python workers takes as long as a hundred others, so it runs before any deadline of a test.
     assert session.range(1).rdd.map(tuple).collect() == [(0,)]
     yield session
@@ -59,7 +59,8 @@ def spark() -> Iterator[Any]:
 def _prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the intake of ``read_stream`` wait until all requested elements, or the terminal signal, have arrived.
 
-    A batch has the elements that arrived, so a late thread would make it smaller. A TestPublisher emits on its own.
+    A batch consists of the elements that have arrived, so a late thread would make it smaller. The intake does not wait
+    for a TestPublisher, whose elements the test emits.
     """
     from pyrs.spark.source.intake import Intake
     from pyrs.testing import TestPublisher

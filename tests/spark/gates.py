@@ -1,4 +1,4 @@
-"""Hold the tasks of a Spark job until the test releases them."""
+"""Block the tasks of a Spark job until the test releases them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Gates:
-    """Holds each partition at a gate until the test opens it.
+    """Blocks each partition at a gate until the test opens it.
 
     A task creates a file when it starts and waits for the file that opens its gate.
     """

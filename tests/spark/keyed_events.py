@@ -53,11 +53,11 @@ def write_events(folder: Path, count: int, files: int, users: int, values: int) 
         ]
         path = folder / f"{number:04}.json"
         path.write_text("".join(lines))
-        os.utime(path, (number, number))  # Spark reads files in the order of their times
+        os.utime(path, (number, number))  # Spark reads files in the order of their modification times
 
 
 def expected(folder: Path) -> list[Any]:
-    """Return the rows of the same stage in the driver."""
+    """Run the same stage in the driver, and return its rows."""
     from pyspark.sql import Row
 
     rows: dict[str, list[Any]] = {}

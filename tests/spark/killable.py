@@ -1,8 +1,9 @@
 """A driver that reads a Publisher into a folder, and may be killed at a step of its second or a later micro-batch.
 
-``python -m tests.spark.killable FOLDER STEP AS KEPT [MASTER [PAUSE]]`` runs it in a process of its own, with its JVM in
-the same process group. At the step "none" it runs to the end. With PAUSE it also has a query of Publishers on the
-executors, which waits at a step of its second or a later micro-batch until the driver is killed.
+``python -m tests.spark.killable FOLDER STEP AS KEPT [MASTER [PAUSE]]`` runs it in a separate process, with its JVM in
+the same process group. With the step "none" it runs to completion. AS is "rows" or "arrow", the type of the elements.
+With "journal" as KEPT, elements are stored in a journal. With PAUSE, the driver also runs a query of Publishers on the
+executors, which waits at the step PAUSE of its second or a later micro-batch until the driver is killed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def batches(first: int = 0) -> Any:
 
 
 def read(spark: Any, as_: str, journal: Path | None = None, on_restart: Any = None) -> Any:
-    """Return a streaming DataFrame of ``numbers`` or ``batches``, which ``on_restart=True`` also uses to continue."""
+    """Return a streaming DataFrame of ``numbers`` or ``batches``. ``on_restart=True`` continues after a restart."""
     source, capacity = {"rows": (numbers, 2 * MAX_ROWS), "arrow": (batches, 3)}[as_]
     on_restart = source if on_restart is True else on_restart or "fail"
     return ps.read_stream(spark, source(), "n long", MAX_ROWS, capacity, on_restart, journal, as_)
@@ -65,31 +66,31 @@ def read_published(spark: Any, pause: str = "", wait: Callable[[], object] = lam
     )
 
 
-def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[], None]:
+def at_call(name: str, number: int, action: Callable[[], object]) -> Callable[[], None]:
     """Run a function after a given call of a method of the buffer. Return a function that undoes this."""
     method = getattr(ReplayBuffer, name)
     calls = 0
 
-    def instead(self: ReplayBuffer, *arguments: Any) -> Any:
+    def replacement(self: ReplayBuffer, *arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         result = method(self, *arguments)
         if calls == number:
-            happen()
+            action()
         return result
 
-    setattr(ReplayBuffer, name, instead)
+    setattr(ReplayBuffer, name, replacement)
     return lambda: setattr(ReplayBuffer, name, method)
 
 
-def failing_at(step: str, happen: Callable[[], object]) -> Callable[[], None]:
+def failing_at(step: str, action: Callable[[], object]) -> Callable[[], None]:
     """Run a function at a step in the driver. Return a function that undoes this."""
     names = {"latest offset": "_latest", "planning": "_plan", "commit": "_commit"}
-    return at_call(names[step], 2, happen) if step in names else lambda: None
+    return at_call(names[step], 2, action) if step in names else lambda: None
 
 
 def read_guarded(df: Any, step: str, in_task: Callable[[], object]) -> Any:
-    """Return the DataFrame. At the step "read" it runs a function in a task, with the rows of a later batch."""
+    """Return the DataFrame. At the step "read" a task runs a function when it reads the rows of a later batch."""
     if step != "read":
         return df
 
@@ -102,26 +103,26 @@ def read_guarded(df: Any, step: str, in_task: Callable[[], object]) -> Any:
     return df.mapInArrow(guard, df.schema)
 
 
-def store(folder: Path, step: str, happen: Callable[[], object]) -> Callable[[Any, int], None]:
+def store(folder: Path, step: str, action: Callable[[], object]) -> Callable[[Any, int], None]:
     """Return an idempotent sink, which checks that a repeated batch is unchanged."""
 
     def write(df: Any, batch_id: int) -> None:
         rows = [row.n for row in df.collect()]
         path = folder / f"{batch_id:04}.json"
         if path.exists():
-            assert json.loads(path.read_text()) == rows, f"batch {batch_id} came again, and is another"
+            assert json.loads(path.read_text()) == rows, f"batch {batch_id} was repeated with other rows"
         part = path.with_suffix(".part")
         part.write_text(json.dumps(rows))
         part.rename(path)
         if step == "sink write" and batch_id == 2:
-            happen()
+            action()
 
     return write
 
 
-def start(df: Any, folder: Path, step: str = "", happen: Callable[[], object] = lambda: None, **trigger: Any) -> Any:
+def start(df: Any, folder: Path, step: str = "", action: Callable[[], object] = lambda: None, **trigger: Any) -> Any:
     folder.mkdir(exist_ok=True)
-    writer = df.writeStream.foreachBatch(store(folder, step, happen)).trigger(**trigger or {"availableNow": True})
+    writer = df.writeStream.foreachBatch(store(folder, step, action)).trigger(**trigger or {"availableNow": True})
     return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 
 

@@ -94,10 +94,10 @@ def from_dataframe_on_demand(spark: Any) -> Any:
     ps.from_dataframe(spark.range(0, 1_000_000, 1, 50), "tuples").subscribe(subscriber)
     subscriber.await_count(3, SECONDS)
     time.sleep(0.5)
-    held = len(subscriber.elements)
+    received = len(subscriber.elements)
     subscriber.request(1_000_000)
     subscriber.await_complete(SECONDS)
-    return [held, [n for (n,) in subscriber.elements] == list(range(1_000_000))]
+    return [received, [n for (n,) in subscriber.elements] == list(range(1_000_000))]
 
 
 @recorded

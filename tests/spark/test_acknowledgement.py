@@ -1,4 +1,4 @@
-"""from_stream with explicit acknowledgement: delivery at least once, after any operators and kills of the driver."""
+"""from_stream with explicit acknowledgement delivers each batch at least once, even if the driver is killed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
 
 
 def test_no_operator_acknowledges(numbers: Numbers, tmp_path: Path) -> None:
-    """One query for each operator. They run at the same time, because each waits for a commit that must not happen."""
+    """Run one query for each operator, all at the same time, because each waits for a commit that must not happen."""
     subscribers: dict[str, TestSubscriber[Any]] = {name: TestSubscriber(None) for name in OPERATORS}
     for name, subscriber in subscribers.items():
         OPERATORS[name](explicit(numbers, checkpoint=tmp_path / name)).subscribe(subscriber)
@@ -68,7 +68,7 @@ def test_no_operator_acknowledges(numbers: Numbers, tmp_path: Path) -> None:
     eventually(lambda: not numbers.spark.streams.active)
 
 
-def test_the_default_iteration_acknowledges_nothing(numbers: Numbers) -> None:
+def test_iteration_does_not_acknowledge_a_batch(numbers: Numbers) -> None:
     batches = iter(explicit(numbers).to_iterable())
     first = next(batches)
     numbers.wait_for_early_commit()
@@ -80,7 +80,7 @@ def test_the_default_iteration_acknowledges_nothing(numbers: Numbers) -> None:
     batches.close()  # type: ignore[attr-defined]
 
 
-def test_a_block_that_raises_does_not_acknowledge(numbers: Numbers) -> None:
+def test_a_with_block_that_raises_does_not_acknowledge(numbers: Numbers) -> None:
     with pytest.raises(ArithmeticError, match="mine"):
         for batch in explicit(numbers).to_iterable():
             with batch:
@@ -89,7 +89,7 @@ def test_a_block_that_raises_does_not_acknowledge(numbers: Numbers) -> None:
     assert numbers.committed() == set()
 
 
-def test_all_batches_come_and_the_stream_completes(numbers: Numbers) -> None:
+def test_all_batches_arrive_and_the_stream_completes(numbers: Numbers) -> None:
     seen: list[int] = []
 
     def store(batch: ps.Batch) -> None:
@@ -112,7 +112,7 @@ def test_a_discarded_batch_fails_the_stream(numbers: Numbers) -> None:
     assert numbers.committed() == set()
 
 
-def test_an_acknowledgement_after_the_end_does_nothing(numbers: Numbers) -> None:
+def test_an_acknowledgement_after_completion_does_nothing(numbers: Numbers) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     explicit(numbers).subscribe(subscriber)
     (batch,) = subscriber.await_count(1, JOB_DEADLINE)
@@ -130,7 +130,7 @@ def test_a_batch_is_a_tuple_and_its_copies_cannot_acknowledge() -> None:
     assert repr(batch) == "Batch(batch_id=3, data=['row'])"
 
 
-MORTAL = """
+KILLED_DRIVER = """
 import asyncio, json, os, signal, sys, time
 from pathlib import Path
 from pyspark.sql import SparkSession
@@ -146,7 +146,7 @@ batches = ps.from_stream(sdf, "tuples", folder / "checkpoint", {"availableNow": 
 
 def store(batch):
     if batch.batch_id == 1:
-        time.sleep(2)  # as long as a prefetch needs to have the next batches committed
+        time.sleep(2)  # a prefetch would commit the next batches in this time
         os.killpg(os.getpgrp(), signal.SIGKILL)
     (folder / f"stored-{batch.batch_id}").write_text(json.dumps(batch.data))
     batch.ack()
@@ -167,7 +167,7 @@ else:
 @pytest.mark.parametrize("chain", ["to_iterable", pytest.param("concat_map", marks=pytest.mark.campaign)])
 def test_a_killed_driver_loses_no_batch(numbers: Numbers, tmp_path: Path, chain: str) -> None:
     killed = subprocess.run(
-        [sys.executable, "-c", MORTAL, str(tmp_path), chain],
+        [sys.executable, "-c", KILLED_DRIVER, str(tmp_path), chain],
         start_new_session=True,
         capture_output=True,
         text=True,

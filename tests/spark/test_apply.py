@@ -1,4 +1,4 @@
-"""apply: a stage for each partition on the executors, its output, its laziness and its errors."""
+"""apply: a stage for each partition on the executors, its output, its demand and its errors."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_processor_class_is_a_stage(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "arrow", "pandas"])
-def test_a_stage_may_emit_its_input_form(spark: Any, as_: str) -> None:
+def test_a_stage_may_emit_its_input_unchanged(spark: Any, as_: str) -> None:
     df = spark.sql("select id, timestamp'2024-05-06 07:08:09' as at, 'x' as s from range(0, 6, 1, 2)")
     assert ps.apply(df, lambda elements: elements, df.schema, as_=as_).collect() == df.collect()
 
@@ -136,7 +136,7 @@ def test_pandas_times_are_in_the_session_zone(spark: Any) -> None:
 
 
 def test_a_pandas_stage_may_emit_a_time_that_occurs_twice() -> None:
-    """As in Spark, it is the later one, and a time that clocks skip is an error."""
+    """As in Spark, such a local time means the later instant, and a local time that clocks skip is an error."""
     kind = StructType().add("at", "timestamp")
     encoder, shape = RowEncoder(kind), checked_shape("pandas", kind, "Europe/Berlin")
     seconds = pyarrow.array([1729989000, 1729992600], pyarrow.timestamp("s", "UTC")).cast(
@@ -165,7 +165,7 @@ AT = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 LOCAL = datetime.datetime(2024, 1, 1)
 
 
-def test_times_of_pandas_frames_are_local_on_every_level() -> None:
+def test_times_of_pandas_frames_are_local_at_every_nesting_level() -> None:
     """A ``timestamp_ntz`` keeps its value in both directions."""
     encoder, shape = RowEncoder(NESTED_TIMES), checked_shape("pandas", NESTED_TIMES, "Asia/Tokyo")
     batch = encoder.batch([(LOCAL, [AT, None], (AT, LOCAL), {"k": [AT]}), (None, None, None, None)])
@@ -187,7 +187,7 @@ def test_nested_times_of_pandas_frames_may_have_their_own_zone() -> None:
 
 
 def test_integers_of_pandas_frames_are_exact() -> None:
-    """A double, which pandas uses for a column of integers with nulls, would change some of them."""
+    """pandas stores integers with nulls as doubles by default, which would change large values."""
     kind = StructType().add("n", "long").add("small", "long")
     encoder, shape = RowEncoder(kind), checked_shape("pandas", kind, "UTC")
     batch = encoder.batch([(2**53 + 1, 1), (None, None)])
@@ -197,11 +197,13 @@ def test_integers_of_pandas_frames_are_exact() -> None:
     assert list(staged.run(0, [batch])) == [batch]
 
 
-def test_a_misfit_of_pandas_names_the_column() -> None:
+def test_an_unconvertible_value_of_pandas_names_the_column() -> None:
     kind = StructType().add("n", "long")
-    made = pandas.DataFrame({"n": [1, "x"]})
+    wrong = pandas.DataFrame({"n": [1, "x"]})
     output = Output(RowEncoder(kind), "UTC", 10)
-    task = StageTask(lambda frames: frames.map(lambda frame: made), False, checked_shape("pandas", kind, "UTC"), output)
+    task = StageTask(
+        lambda frames: frames.map(lambda frame: wrong), False, checked_shape("pandas", kind, "UTC"), output
+    )
     with pytest.raises(ps.PartitionFailed, match="ValueError: column 'n' of a DataFrame: Could not convert 'x'"):
         list(task.run(0, [RowEncoder(kind).batch([(1,)])]))
 
@@ -223,7 +225,7 @@ def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> StageTask:
 
 
 def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
-    """The executor is this process."""
+    """Run the task of an executor in this process."""
     encoder = RowEncoder(StructType().add("n", "long"))
     pulled: list[int] = []
 
@@ -233,13 +235,13 @@ def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
             yield encoder.batch([(100 * i + j,) for j in range(100)])
 
     closed: list[str] = []
-    made = staged(lambda rows: rows.finally_do(lambda: closed.append("closed")), 150).run(0, batches())
+    emitted = staged(lambda rows: rows.finally_do(lambda: closed.append("closed")), 150).run(0, batches())
     assert pulled == []
-    assert next(made).num_rows == 150
+    assert next(emitted).num_rows == 150
     assert pulled == [0, 1]
-    assert next(made).num_rows == 150
-    assert pulled == [0, 1, 2, 3], "a few elements are demanded ahead, where the stage is not a chain of iterators"
-    made.close()  # type: ignore[attr-defined]
+    assert next(emitted).num_rows == 150
+    assert pulled == [0, 1, 2, 3], "a stage that is not an iterator chain demands a few elements ahead"
+    emitted.close()  # type: ignore[attr-defined]
     assert closed == ["closed"]
     assert pulled == [0, 1, 2, 3]
 
@@ -254,9 +256,9 @@ def test_batches_are_not_prefetched() -> None:
             yield encoder.batch([(i,)])
 
     whole = staged(lambda batches: batches.finally_do(lambda: None), as_="arrow")
-    made = whole.run(0, batches())
+    emitted = whole.run(0, batches())
     for i in range(3):
-        assert next(made).to_pydict() == {"n": [i]}
+        assert next(emitted).to_pydict() == {"n": [i]}
         assert pulled == list(range(i + 1))
 
 
@@ -287,15 +289,15 @@ def test_errors_name_the_partition(spark: Any) -> None:
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 def test_an_exit_in_a_stage_is_an_error_with_its_partition(kind: type[BaseException]) -> None:
-    def leaves(row: Any) -> Any:
+    def raises(row: Any) -> Any:
         raise kind("three")
 
-    made = staged(lambda rows: rows.map(leaves)).run(3, [staged(None).output.encoder.batch([(1,)])])
+    emitted = staged(lambda rows: rows.map(raises)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=rf"^partition 3: {kind.__name__}: three$"):
-        list(made)
+        list(emitted)
 
 
-def test_an_error_without_a_text_is_named_by_its_type() -> None:
+def test_an_error_whose_str_raises_is_named_by_its_type() -> None:
     class Silent(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")
@@ -303,13 +305,13 @@ def test_an_error_without_a_text_is_named_by_its_type() -> None:
     def fails(row: Any) -> Any:
         raise Silent
 
-    made = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
+    emitted = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=r"^partition 3: Silent \(its __str__ raised RuntimeError\)$"):
-        list(made)
+        list(emitted)
 
 
 def test_the_reason_is_the_first_line_of_a_message_of_several_lines() -> None:
-    """Spark's error has the traceback of the worker, and that of the cause if it is not simplified."""
+    """Spark's error contains the traceback of the worker, and that of the cause if tracebacks are not simplified."""
     frames = 'Traceback (most recent call last):\n  File "worker.py", line 1, in main\n    run()\n    ^^^^^\n'
     cause = (
         f"{frames}ValidationError: 1 error\nage\n  must be positive\n\nThe above exception was the direct cause of:\n\n"

@@ -1,4 +1,4 @@
-"""Every function on executors that are other processes and lack pyrs, and executors that are killed."""
+"""Test every function on executors that are separate processes without pyrs, and on executors that are killed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def throughput(master: str, folder: Path, python: str, workers: int) -> float:
-    """Return the seconds of the same work on a number of workers, which have one core each."""
+    """Return the seconds that a fixed amount of work takes on a number of workers with one core each."""
     settings = {
         "spark.cores.max": workers,
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
@@ -81,7 +81,7 @@ def example(
     options: Mapping[str, object],
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Run an example as examples/README.md describes; return its output and errors by its name."""
+    """Run an example as examples/README.md describes; return a dict from its name to its output and errors."""
     given = [f"--{option}={value}" for option, value in options.items()]
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py"), f"--master={master}", *given],
@@ -94,7 +94,7 @@ def example(
 
 
 def killed_and_restarted(master: str, folder: Path, python: str) -> tuple[int, int, list[int]]:
-    """Kill a driver while it writes a batch, and run it again; return the exit codes, and what is stored."""
+    """Kill a driver while it writes a batch, and run it again; return the exit codes and the stored rows."""
     folder.mkdir()
     codes = []
     for step in ("sink write", "none"):
@@ -125,7 +125,7 @@ def run(
     return json.loads(answer)
 
 
-AVAILABLE_NOW = needs_pyspark(4, 2, "trigger(availableNow=True) of a Publisher, until it completes")
+AVAILABLE_NOW = needs_pyspark(4, 2, "trigger(availableNow=True) reads a Publisher until it completes")
 pytestmark = pytest.mark.timeout(3600 if os.environ.get("PYRS_CAMPAIGN") else 300)
 
 
@@ -191,12 +191,12 @@ def test_read_stream_works(results: Any) -> None:
         ("stream_from_publishers_with_a_killed_executor",),
     ),
 )
-def test_a_killed_executor_loses_and_repeats_no_row(results: Any, function: str) -> None:
+def test_no_row_is_lost_or_repeated_if_an_executor_is_killed(results: Any, function: str) -> None:
     assert results[function] is True
 
 
 @pytest.mark.campaign
-def test_a_killed_executor_delivers_only_its_partition_again(results: Any) -> None:
+def test_only_the_partition_of_a_killed_executor_is_redelivered(results: Any) -> None:
     count, complete, repeated = results["for_each_partition_with_a_killed_executor"]
     assert count == 4000 and complete
     assert repeated == [1]
@@ -210,12 +210,12 @@ def test_a_failing_task_is_tried_four_times(results: Any) -> None:
 
 
 @pytest.mark.campaign
-def test_a_partition_that_fails_is_named_after_the_rows_before_it(results: Any) -> None:
+def test_rows_before_a_failed_partition_arrive_before_its_error(results: Any) -> None:
     assert results["fail_partition"] == [3, [0, 1, 2]]
 
 
 @pytest.mark.campaign
-def test_a_lost_worker_loses_and_repeats_no_row(results: Any) -> None:
+def test_no_row_is_lost_or_repeated_if_a_worker_is_killed(results: Any) -> None:
     assert results["lose_worker"] in (True, "not tested: the workers are threads of the driver")
 
 
@@ -257,7 +257,7 @@ def result_of_standalone(results: Any, name: str) -> Any:
 
 
 @pytest.mark.campaign
-def test_a_speculative_task_delivers_its_partition_again(results: Any) -> None:
+def test_the_partition_of_a_speculative_task_is_redelivered(results: Any) -> None:
     count, complete, repeated = result_of_standalone(results, "for_each_partition_with_speculation")
     assert count == 4000 and complete
     assert 1 in repeated  # Spark may run other slow tasks twice, too
@@ -265,7 +265,7 @@ def test_a_speculative_task_delivers_its_partition_again(results: Any) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("function", ["apply_with_speculation", "from_dataframe_with_speculation"])
-def test_a_speculative_task_loses_and_repeats_no_row(results: Any, function: str) -> None:
+def test_no_row_is_lost_or_repeated_by_a_speculative_task(results: Any, function: str) -> None:
     assert result_of_standalone(results, function) is True
 
 

@@ -32,7 +32,7 @@ def tuples(count: int) -> pyrs.Stream[tuple[int]]:
     return pyrs.range(count).map(lambda n: (n,))
 
 
-def test_frames_have_max_rows_and_the_last_one_the_rest(spark: Any) -> None:
+def test_each_frame_has_max_rows_and_the_last_one_the_remaining_rows(spark: Any) -> None:
     frames: list[list[int]] = []
     count = ps.for_each_frame(tuples(7), SCHEMA, rows_into(frames), max_rows=3, max_wait=60)
     assert frames == []
@@ -189,7 +189,7 @@ def test_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> None
     counted.assert_live()
 
 
-def test_a_cancelled_task_that_awaits_cancels(spark: Any) -> None:
+def test_cancelling_a_task_that_awaits_the_count_cancels_upstream(spark: Any) -> None:
     frames: list[list[int]] = []
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
 

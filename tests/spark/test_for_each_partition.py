@@ -72,7 +72,7 @@ def test_for_each_partition_can_be_awaited(spark: Any, tmp_path: Path) -> None:
 
 
 def streaming(spark: Any, folder: Path) -> Any:
-    """A streaming DataFrame of two batches: 0, 1, 2 and 3, 4."""
+    """Return a streaming DataFrame of two batches: 0, 1, 2 and 3, 4."""
     source = folder / "source"
     for first, end in ((0, 3), (3, 5)):
         before = set(source.glob("*.json"))
@@ -173,7 +173,7 @@ def test_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
     counted.assert_live()
 
 
-# In these tests the executor is this process.
+# These tests run the task of an executor in this process.
 
 
 def delivered(subscriber: Any, batches: Any = None) -> int:
@@ -192,7 +192,7 @@ def delivered(subscriber: Any, batches: Any = None) -> int:
 
 
 class Taker(pyrs.Subscriber[Any]):
-    """Takes n elements and then cancels, or requests later on another thread."""
+    """Requests elements once, and cancels after ``cancel_after`` elements if that is given."""
 
     def __init__(self, requests: int = 1, cancel_after: int | None = None) -> None:
         self.requests = requests
@@ -216,7 +216,7 @@ class Taker(pyrs.Subscriber[Any]):
         self.ends.append("complete")
 
 
-def test_a_subscriber_receives_what_it_requests() -> None:
+def test_a_subscriber_receives_the_elements_that_it_requests() -> None:
     from threading import Thread
 
     taker = Taker(2)

@@ -1,4 +1,4 @@
-"""from_dataframe: values, jobs and termination, with both readers if they may differ."""
+"""from_dataframe: values, jobs and termination. Tests run with both readers if their results may differ."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def test_this_driver_has_the_fast_reader(spark: Any) -> None:
     assert partitions.has_fast_path(spark.range(1))
 
 
-def test_a_driver_without_the_methods_uses_the_public_reader(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_without_the_methods_of_the_fast_reader_uses_the_public_one(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(partitions, "_RUN_JOB", ("java.lang.String",))
     partitions._probed.clear()
     try:
@@ -115,7 +117,7 @@ def test_values_equal_those_of_collect(spark: Any, reader: str) -> None:
     assert ours[0].decimal == decimal.Decimal("1.25") and ours[0].span == datetime.timedelta(1, 7384)
 
 
-def test_structs_in_map_keys_are_rows_also_in_dicts(spark: Any) -> None:
+def test_structs_in_map_keys_of_dicts_are_rows(spark: Any) -> None:
     from pyspark.sql import Row
 
     df = spark.sql("select map(struct(1 as x), struct(2 as y)) as m")
@@ -178,7 +180,7 @@ def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
     ps.from_dataframe(gates.guard(spark.range(0, 12, 1, 12)), window=3).subscribe(subscriber)
     eventually(lambda: gates.began() == {0, 1, 2})
     assert active_jobs(spark) == 3
-    gates.open(1)  # done, but held behind partition 0, so no other job starts
+    gates.open(1)  # computed, but buffered until partition 0 is emitted, so no other job starts
     eventually(lambda: active_jobs(spark) == 2)
     assert gates.began() == {0, 1, 2}
     gates.open(0)
@@ -255,10 +257,10 @@ def test_cancel_ends_the_jobs_within_a_second(spark: Any, tmp_path: Path) -> Non
         eventually(lambda: active_jobs(spark) == 0)
         return time.monotonic() - started
 
-    assert any(seconds(number) < 1 for number in range(8)), "of eight cancels not one was over within a second"
+    assert any(seconds(number) < 1 for number in range(8)), "none of eight cancels ended the jobs within a second"
 
 
-def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
+def test_cancel_does_not_cancel_the_jobs_of_other_subscribers(spark: Any, gates: Gates) -> None:
     first: TestSubscriber[Any] = TestSubscriber(None)
     second: TestSubscriber[Any] = TestSubscriber(None)
     stream = ps.from_dataframe(gates.guard(spark.range(0, 2, 1, 2)), window=2)
@@ -273,7 +275,7 @@ def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
 def test_cancel_during_planning_leaves_the_dataframe_usable(
     spark: Any, gates: Gates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Adaptive execution runs the stages below a shuffle during planning, and keeps a failure.
+    """Adaptive execution runs the stages below a shuffle during planning, and caches their failure.
 
     The error of the cancelled job is not reported as dropped.
     """
@@ -290,7 +292,7 @@ def test_cancel_during_planning_leaves_the_dataframe_usable(
     assert dropped == []
 
 
-def test_the_end_of_an_iteration_cancels(spark: Any, gates: Gates) -> None:
+def test_leaving_an_iteration_cancels_the_jobs(spark: Any, gates: Gates) -> None:
     gates.open(0)
 
     async def first() -> Any:
@@ -373,9 +375,9 @@ def test_jobs_inherit_local_properties_and_subscribers_see_no_tag(spark: Any) ->
 
 
 def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux delays an acknowledgement by 40 ms, which Spark's own local iterator loses with each partition.
+    """Linux delays a TCP acknowledgement by 40 ms. Spark's ``toLocalIterator`` waits for it with each partition.
 
-    On a busy machine some partitions take as long, so at least one must be faster.
+    On a busy machine some partitions take that long, so the test requires only that one is faster.
     """
     connected, frames = partitions._connected, partitions._frames
     began: dict[int, float] = {}
@@ -424,7 +426,7 @@ def test_unsupported_dataframes_raise(spark: Any, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_stopped_session_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At assembly, and with on_error if the session stops later."""
+    """The call raises; if the session stops after the call, the stream fails."""
     df = spark.range(1)
     stream = ps.from_dataframe(df)
     monkeypatch.setattr(spark.sparkContext, "_jsc", None)
@@ -434,7 +436,7 @@ def test_a_stopped_session_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatc
         stream.collect(timeout=JOB_DEADLINE)
 
 
-def test_repr_has_the_call(spark: Any) -> None:
+def test_repr_shows_the_call(spark: Any) -> None:
     text = repr(ps.from_dataframe(spark.range(1), as_="arrow", window=2))
     assert "from_dataframe(DataFrame[id], as_='arrow', window=2)" in text
 
@@ -476,7 +478,7 @@ def test_a_failed_partition_of_a_shared_job_is_named(spark: Any) -> None:
     assert subscriber.elements == [(n,) for n in range(250)]
 
 
-def test_structs_with_two_fields_of_one_name(spark: Any, reader: str) -> None:
+def test_structs_with_two_fields_of_one_name_can_be_read_as_rows_and_tuples(spark: Any, reader: str) -> None:
     inner = "named_struct('a', id, 'a', named_struct('b', 1, 'b', null))"
     df = spark.range(3).selectExpr(f"{inner} as x", f"array({inner}) as y", f"map('k', {inner}) as y", "id")
     assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()

@@ -29,8 +29,8 @@ def gates(tmp_path: Path) -> Iterator[Gates]:
     gates.open()
 
 
-def test_large_partitions_have_fewer_jobs(spark: Any, gates: Gates) -> None:
-    """Four jobs start before the size of a partition is known, 1 MiB. Then two fit in the memory."""
+def test_fewer_jobs_run_if_partitions_are_large(spark: Any, gates: Gates) -> None:
+    """Four jobs start before the size of a partition, 1 MiB, is known. Then two partitions fit in the memory."""
     df = gates.guard(spark.range(0, 8, 1, 8).selectExpr(f"repeat('x', {MEBIBYTE}) as text"))
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(df, "tuples", memory=5 * MEBIBYTE // 2).subscribe(subscriber)
@@ -112,7 +112,7 @@ def test_small_memory_changes_no_result(spark: Any) -> None:
         assert sorted(rows) == [(n,) for n in range(20_000)]
 
 
-def test_a_partition_that_spark_refuses_is_named_with_what_to_do(spark: Any) -> None:
+def test_the_error_of_a_partition_that_spark_refuses_advises_smaller_partitions(spark: Any) -> None:
     conf = spark.sparkContext._jsc.sc().conf()
     conf.set("spark.driver.maxResultSize", "1m")
     try:
@@ -151,8 +151,8 @@ def test_blocked_subscribers_delay_no_other_stream(spark: Any) -> None:
         gate.set()
 
 
-def test_the_size_of_an_empty_list_column_without_offsets() -> None:
-    """As Spark 4.0 sends it. ``nbytes`` ends the process."""
+def test_the_size_of_an_empty_list_column_without_offsets_is_computed() -> None:
+    """Spark 4.0 sends such columns. Reading their ``nbytes`` crashes the process."""
     none = pyarrow.py_buffer(b"")
     column = pyarrow.Array.from_buffers(pyarrow.list_(pyarrow.int64()), 0, [None, none], children=[pyarrow.array([1])])
     assert _size_of(pyarrow.RecordBatch.from_arrays([column], ["a"])) == 8
@@ -170,5 +170,5 @@ def test_wrong_memory_raises(spark: Any, memory: Any, kind: type[Exception], mes
         ps.from_dataframe(spark.range(1), memory=memory)
 
 
-def test_repr_has_the_memory(spark: Any) -> None:
+def test_repr_shows_the_memory(spark: Any) -> None:
     assert "as_='rows', memory=1000)" in repr(ps.from_dataframe(spark.range(1), memory=1000))

@@ -13,8 +13,8 @@ from pyrs.spark.read import execution, partitions
 from tests.spark.jobs import JOB_DEADLINE
 from tests.waiting import eventually
 
-# A setting, its value, and a query whose result it changes. The query reads a range, because Spark computes an
-# expression of constants in the driver.
+# A setting, its value, and an expression whose result it changes. The value "not" inverts the default. The queries
+# read a range, because Spark computes an expression of constants in the driver.
 PARTLY_BAD = """'{"a": {"b": "x", "c": ' || id || '}}'"""
 DECIMAL = "cast(1.123456789012345678 as decimal(38,18))"
 QUERIES = [
@@ -101,7 +101,7 @@ def setting(spark: Any) -> Iterator[Callable[[str, str], None]]:
 
 
 def outcome(rows: Callable[[], list[Any]]) -> Any:
-    """The rows as text, in which 0 is not 0.0; of errors, which have different types, only the fact."""
+    """Return the rows as text, which distinguishes 0 from 0.0, or the same text for all errors, whose types differ."""
     try:
         return [repr(tuple(row)) for row in rows()]
     except Exception:
@@ -132,7 +132,7 @@ def test_files_have_the_values_of_collect(
     check(lambda: spark.read.schema(schema).options(**options).format(kind).load(path), lambda: setting(key, value))
 
 
-def test_settings_of_a_new_session_are_its_own(spark: Any) -> None:
+def test_a_new_session_uses_its_own_settings(spark: Any) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
     df = other.sql("select map(id, 1, id, 2) as v from range(2)")
@@ -155,7 +155,7 @@ def test_an_observation_gets_its_values(spark: Any, monkeypatch: pytest.MonkeyPa
     assert observation.get == {"n": 100, "largest": 99}
 
 
-def test_an_execution_on_a_connection_older_than_the_callback_server(spark: Any) -> None:
+def test_an_execution_works_on_a_connection_older_than_the_callback_server(spark: Any) -> None:
     """The first ``foreachBatch`` starts the server, and replaces the client that calls Python."""
     from py4j.java_gateway import JavaObject
     from pyspark.java_gateway import ensure_callback_server_started
@@ -175,7 +175,7 @@ def test_an_execution_on_a_connection_older_than_the_callback_server(spark: Any)
 
 
 def test_a_read_is_one_entry_in_the_ui(spark: Any) -> None:
-    """One SQL execution, with the line that called from_dataframe; none is left running."""
+    """The entry is an SQL execution, which names the line that called from_dataframe, and ends."""
     store = spark._jsparkSession.sharedState().statusStore()
 
     def executions() -> list[Any]:
@@ -192,8 +192,8 @@ def test_a_read_is_one_entry_in_the_ui(spark: Any) -> None:
     assert executions()[before].jobs().size() == 5
 
 
-def test_settings_given_at_the_start_of_the_session(spark: Any) -> None:
-    """The fixture of the session sets this one, which only tasks read."""
+def test_settings_given_at_the_start_of_the_session_apply(spark: Any) -> None:
+    """The fixture ``spark`` gives the session a setting that only tasks read."""
     df = spark.sql("select to_csv(struct(id, cast(null as string))) as v from range(2)")
     assert [row.v for row in df.collect()] == ['0,""', '1,""'], "the session was started without the setting"
     assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()

@@ -86,7 +86,7 @@ def test_an_error_names_the_partition_and_the_reason(spark: Any) -> None:
         ps.from_dataframe(df).collect(timeout=100)
 
 
-# In these tests the executor is this process.
+# These tests run the task of an executor in this process.
 
 
 def published(factory: Any, prefetch: int = 4, rows: int = 10) -> Iterator[Any]:
@@ -109,15 +109,15 @@ def test_at_most_the_prefetched_elements_and_a_batch_are_requested() -> None:
 
         return pyrs.range(1000).subscribe_on(pyrs.schedulers.inline()).do_on_request(add).map(lambda n: (n,))
 
-    made = published(source)
-    assert next(made).num_rows == 10
+    emitted = published(source)
+    assert next(emitted).num_rows == 10
     assert requested <= 10 + 4
-    made.close()  # type: ignore[attr-defined]
+    emitted.close()  # type: ignore[attr-defined]
 
 
-def test_the_end_of_the_task_cancels() -> None:
+def test_the_end_of_the_task_cancels_the_publisher() -> None:
     cancels: list[int] = []
-    made = published(
+    emitted = published(
         lambda value: (
             pyrs.range(1000)
             .subscribe_on(pyrs.schedulers.inline())
@@ -125,8 +125,8 @@ def test_the_end_of_the_task_cancels() -> None:
             .map(lambda n: (n,))
         )
     )
-    next(made)
-    made.close()  # type: ignore[attr-defined]
+    next(emitted)
+    emitted.close()  # type: ignore[attr-defined]
     assert cancels == [1]
 
 
@@ -138,10 +138,10 @@ def test_the_thread_that_watches_a_task_ends_with_it(monkeypatch: pytest.MonkeyP
         def numbers(value: str) -> Any:
             return pyrs.range(3).subscribe_on(pyrs.schedulers.inline()).map(lambda n: (n,))
 
-        made = published(numbers)
-        assert next(made).num_rows == 3
+        emitted = published(numbers)
+        assert next(emitted).num_rows == 3
         (watching,) = (thread for thread in threading.enumerate() if thread.name == "pyrs-spark-task")
-        assert list(made) == []
+        assert list(emitted) == []
         watching.join(60)
         assert not watching.is_alive()
 
@@ -156,10 +156,10 @@ def test_a_publisher_is_cancelled_when_spark_closes_its_connection(monkeypatch: 
             live = pyrs.concat(pyrs.range(10), pyrs.never()).map(lambda n: (n,))
             return live.do_on_cancel(lambda: cancels.append(1))
 
-        made = published(numbers)
-        assert next(made).num_rows == 10
+        emitted = published(numbers)
+        assert next(emitted).num_rows == 10
         ours.close()
-        assert list(made) == []
+        assert list(emitted) == []
         eventually(lambda: cancels == [1])
 
 

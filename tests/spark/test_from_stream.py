@@ -1,4 +1,4 @@
-"""from_stream with acknowledgement by demand: a batch waits, does not delay a stop, and is redelivered after it."""
+"""from_stream with acknowledgement by demand: a waiting batch does not delay a stop, and is redelivered later."""
 
 from __future__ import annotations
 
@@ -72,18 +72,18 @@ Subscribed = Callable[..., TestSubscriber[Any]]
 
 @pytest.fixture
 def subscribed(numbers: Numbers) -> Iterator[Subscribed]:
-    made: list[TestSubscriber[Any]] = []
+    subscribers: list[TestSubscriber[Any]] = []
 
     def subscribe(request: int | None = 1, **options: Any) -> TestSubscriber[Any]:
         subscriber: TestSubscriber[Any] = TestSubscriber(request)
-        made.append(subscriber)
+        subscribers.append(subscriber)
         numbers.stream(**options).subscribe(subscriber)
         return subscriber
 
     yield subscribe
-    for subscriber in made:
+    for subscriber in subscribers:
         subscriber.cancel()
-    eventually(lambda: not numbers.spark.streams.active, "a query was left")
+    eventually(lambda: not numbers.spark.streams.active, "a query still runs")
 
 
 def test_batches_are_in_order_and_the_stream_completes(numbers: Numbers) -> None:
@@ -188,7 +188,7 @@ def test_a_cancel_while_the_query_waits_for_data_stops_it(numbers: Numbers, subs
     eventually(lambda: not numbers.spark.streams.active)
 
 
-def test_a_query_that_fails_fails_the_stream(spark: Any, numbers: Numbers) -> None:
+def test_a_failed_query_fails_the_stream(spark: Any, numbers: Numbers) -> None:
     from pyspark.errors import StreamingQueryException
 
     numbers.add(1)
@@ -198,7 +198,7 @@ def test_a_query_that_fails_fails_the_stream(spark: Any, numbers: Numbers) -> No
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "arrow"])
-def test_the_data_of_a_batch_has_the_requested_form(spark: Any, numbers: Numbers, as_: str) -> None:
+def test_as_selects_the_type_of_the_data_of_a_batch(spark: Any, numbers: Numbers, as_: str) -> None:
     numbers.add(1, 2)
     sdf = spark.readStream.schema("n long").json(str(numbers.source))
     stream = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}, acknowledge="request")
@@ -258,7 +258,9 @@ def slow_stream(spark: Any, numbers: Numbers, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("how", ["cancel", "stop"])
-def test_a_stop_while_a_batch_is_computed_is_no_error(spark: Any, numbers: Numbers, tmp_path: Path, how: str) -> None:
+def test_a_stop_while_a_batch_is_computed_is_not_an_error(
+    spark: Any, numbers: Numbers, tmp_path: Path, how: str
+) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     slow_stream(spark, numbers, tmp_path).subscribe(subscriber)
     eventually((tmp_path / "began").exists)
@@ -308,7 +310,7 @@ while len(spark.streams.active) < 2:
 spark.stop()
 print(type(idle.await_error(timeout=200)).__name__)
 print(type(subscriber.await_error(timeout=200)).__name__, list(checkpoint.glob("commits/[0-9]*")))
-time.sleep(1)  # the query stops in the background
+time.sleep(1)  # the query stops in the background, and might report a dropped error
 """
 
 

@@ -1,4 +1,4 @@
-"""apply_by_key: state across micro-batches and restarts, timers, errors and refusals."""
+"""apply_by_key: state across micro-batches and restarts, timers, errors and refused arguments."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_arguments_are_validated(rocksdb: Any, tmp_path: Path) -> None:
 
 
 @needs_state
-def test_the_state_store_is_required(rocksdb: Any, tmp_path: Path) -> None:
+def test_a_state_store_other_than_rocksdb_is_refused(rocksdb: Any, tmp_path: Path) -> None:
     rocksdb.conf.set(ROCKSDB[0], ROCKSDB[1].replace("RocksDB", "HDFSBacked"))
     df = events_of(rocksdb, tmp_path / "events")
     with pytest.raises(ValueError, match=r'needs Spark.s RocksDB state store: spark.conf.set\("spark'):

@@ -1,4 +1,4 @@
-"""The stages of apply_by_key without Spark: state at random batch borders, its format, and refused operators."""
+"""The stages of apply_by_key without Spark: state between random batches, its format, and refused operators."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ STAGES: dict[str, StageFunction] = {
 
 
 def emitted_in_driver(stage: StageFunction, batches: Batches) -> list[list[Any]]:
-    """Return what one subscription emits in each batch, in virtual time."""
+    """Return the elements that one subscription emits in each batch, in virtual time."""
     found = []
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
@@ -85,7 +85,7 @@ def emitted_in_driver(stage: StageFunction, batches: Batches) -> list[list[Any]]
 
 
 def emitted_by_batches(stage: StageFunction, batches: Batches) -> list[list[Any]]:
-    """Return what the stage emits if each batch runs in another process: only the text of the state remains."""
+    """Return the elements that the stage emits if only the serialized state is passed from batch to batch."""
     found, state = [], None
     for now, elements in batches:
         step = KeyedStage(stage).advance(state, elements, now)
@@ -105,7 +105,7 @@ def random_batches(seed: int) -> Batches:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_a_stage_with_saved_state_emits_what_it_emits_in_the_driver(name: str) -> None:
+def test_a_stage_with_saved_state_emits_the_same_elements_as_in_the_driver(name: str) -> None:
     for seed in range(25):
         batches = random_batches(seed)
         assert emitted_by_batches(STAGES[name], batches) == emitted_in_driver(STAGES[name], batches), batches
@@ -140,7 +140,7 @@ def test_time_that_goes_backwards_stops_the_clock() -> None:
     assert stage.advance(step.state, [2], 90.0).emitted == [(100.0, 2)]
 
 
-def test_an_initial_value_that_a_function_changes_belongs_to_one_key() -> None:
+def test_a_mutable_initial_value_is_not_shared_between_keys() -> None:
     def append(found: list[int], n: int) -> list[int]:
         found.append(n)
         return found
@@ -192,7 +192,7 @@ def test_exactly_the_documented_operators_keep_their_state() -> None:
         (lambda rows: 3, "the result of stage must be a Publisher"),
     ],
 )
-def test_another_operator_is_refused_by_its_name(stage: StageFunction, message: str) -> None:
+def test_an_unsupported_operator_is_refused_by_its_name(stage: StageFunction, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         KeyedStage(stage)
 
@@ -211,7 +211,7 @@ def test_the_error_of_a_function_is_the_error_of_the_stage() -> None:
         KeyedStage(lambda rows: rows.map(lambda n: None)).advance(None, [0], 0)
 
 
-def test_state_that_is_not_plain_is_refused_with_its_operator() -> None:
+def test_state_that_cannot_be_saved_is_refused_with_its_operator() -> None:
     stage = KeyedStage(lambda rows: rows.distinct(lambda _: object()))
     with pytest.raises(TypeError, match=r"distinct\(.*\) cannot save its state: <object .* is of type object"):
         stage.advance(None, [1], 0)

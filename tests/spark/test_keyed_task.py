@@ -48,7 +48,7 @@ ROWS = [
 
 
 class Store:
-    """Spark's handle and the value of one key."""
+    """A test double of Spark's handle of a processor, and of the stored value of one key."""
 
     def __init__(self) -> None:
         self.value: Any = None
@@ -97,7 +97,7 @@ def test_columns_may_have_the_names_of_parameters() -> None:
 
 
 def test_the_processor_runs_with_the_interface_of_spark() -> None:
-    tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="PySpark 4.2 has a tester")
+    tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="needs the TwsTester of PySpark 4.2")
 
     def processor(stage: Callable[[Any], Any], is_timed: bool) -> Any:
         work = KeyedWork(stage, checked_shape("rows", ONE, "UTC"), arrow_schema(ONE, False), RowEncoder(ONE), is_timed)

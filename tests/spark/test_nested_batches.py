@@ -1,4 +1,4 @@
-"""Arrow batches whose nested columns have other types than the schema: lossless casts on every level."""
+"""Arrow batches whose nested columns have other types than the schema: lossless casts at every nesting level."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ INT, LONG, DOUBLE, TEXT = pyarrow.int32(), pyarrow.int64(), pyarrow.float64(), p
 def fitted(values: Any, of: pyarrow.DataType, kind: t.DataType) -> pyarrow.Array:
     column = values if isinstance(values, pyarrow.Array) else pyarrow.array(values, of)
     encoder = RowEncoder(t.StructType().add("c", kind))
-    (made,) = encoder.fitted(pyarrow.RecordBatch.from_arrays([column], ["c"])).columns
-    made.validate(full=True)
-    assert made.type == encoder.arrow.field("c").type
-    return made
+    (result,) = encoder.fitted(pyarrow.RecordBatch.from_arrays([column], ["c"])).columns
+    result.validate(full=True)
+    assert result.type == encoder.arrow.field("c").type
+    return result
 
 
 def struct(**fields: pyarrow.DataType) -> pyarrow.DataType:
@@ -106,7 +106,7 @@ def test_a_lossy_nested_cast_names_the_path(values: Any, of: Any, kind: t.DataTy
     assert caught.value.field == field
 
 
-def test_lossless_casts_are_done_on_every_level() -> None:
+def test_lossless_casts_are_done_at_every_nesting_level() -> None:
     kind = t.ArrayType(t.StructType().add("m", t.MapType(t.StringType(), t.ArrayType(t.IntegerType()))).add("s", INTS))
     of = pyarrow.large_list(
         struct(

@@ -131,7 +131,8 @@ WAITS: dict[str, Callable[[Any], object]] = {
     "for_each_frame": frames_of,
     "for_each_partition": partitions_of,
 }
-# Spark needs two seconds to end the tasks. Only Python's handler leaves their cancel to the stream.
+# Each case takes two seconds, in which Spark ends the tasks. PySpark's handler cancels the jobs itself, so most of its
+# cases run in campaigns only.
 INTERRUPTED = [
     pytest.param(handler, name, marks=[] if handler == "python" or name == "collect" else [pytest.mark.campaign])
     for handler in ("spark", "python")
@@ -162,7 +163,7 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: str, 
         pyrs.set_error_hook(before)
         gates.open()
         thread.join()
-    if on_interrupt == "spark":  # the stream may fail by PySpark's cancel just when the interrupt cancels it
+    if on_interrupt == "spark":  # PySpark's cancel may fail the stream just after the interrupt cancels it
         dropped = [text for text in dropped if "cancelled as part of cancellation of all jobs" not in text]
     assert dropped == []
 
@@ -181,10 +182,10 @@ def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: str) -> None:
     sdf = spark.readStream.format("rate").option("rowsPerSecond", 5).load()
 
     def acknowledge(batch: ps.Batch) -> None:
-        batch.ack()  # a batch that is dropped without it fails the stream, perhaps before the interrupt
+        batch.ack()  # a discarded batch would fail the stream, perhaps before the interrupt
         began.set()
 
     with pytest.raises(KeyboardInterrupt):
         ps.from_stream(sdf).for_each(acknowledge)
     thread.join()
-    eventually(lambda: not spark.streams.active, "a query was left")
+    eventually(lambda: not spark.streams.active, "a query still runs")

@@ -1,4 +1,4 @@
-"""Tasks on an executor, in this process or in a worker: imports, tracebacks and the time of batches."""
+"""Tasks on an executor, in this process or in a worker: imports, tracebacks, and when batches are sent."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def missing_package() -> None:
     raise ImportError("the executor's Python cannot import pyrs")
 
 
-def test_supports_reports_what_an_executor_cannot_import(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supports_reports_that_executors_cannot_import_pyrs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shipping._answers.clear()
     monkeypatch.setattr(shipping, "requirement", lambda *_: missing_package)
     try:
@@ -104,7 +104,7 @@ def uses_a_global(rows: Any) -> Any:
 
 
 def test_a_global_of_an_inner_function_is_named() -> None:
-    uses_a_global.__module__ = "__main__"  # pickled by value, as a function of a notebook
+    uses_a_global.__module__ = "__main__"  # pickled by value, like a function of a notebook
     with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'A_LOCK', a RLock"):
         packed(staged(uses_a_global), uses_a_global, "stage", None)
 
@@ -132,7 +132,7 @@ def failing(row: Any) -> Any:
 
 
 def test_an_error_shows_the_line_of_the_user(spark: Any) -> None:
-    """Spark drops the cause of an error in a worker by default."""
+    """Spark drops the cause of an error in a worker by default, so the error itself must show the line."""
     with pytest.raises(Exception, match="PartitionFailed: partition 0: ArithmeticError: on this line") as caught:
         ps.apply(spark.range(0, 2, 1, 1), lambda rows: rows.map(failing), "id long").collect()
     assert 'raise ArithmeticError("on this line")' in str(caught.value) and __file__ in str(caught.value)
@@ -153,12 +153,12 @@ def test_rows_of_a_slow_stage_are_sent_before_a_batch_is_full() -> None:
     def batches() -> Iterator[Any]:
         yield RowEncoder(SCHEMA).batch([(n,) for n in range(1000)])
 
-    made = staged(lambda rows: rows.map(slow)).run(0, batches())
+    emitted = staged(lambda rows: rows.map(slow)).run(0, batches())
     started = time.monotonic()
-    first = next(made)
+    first = next(emitted)
     assert 1 <= first.num_rows < 100
     assert time.monotonic() - started < 5
-    made.close()  # type: ignore[attr-defined]
+    emitted.close()  # type: ignore[attr-defined]
 
 
 def slow(row: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The offsets of stream_from_publishers, called as Spark's planner does."""
+"""The offsets of stream_from_publishers, with the calls that Spark's planner makes."""
 
 from __future__ import annotations
 
@@ -27,58 +27,58 @@ def at(**ends: Any) -> Any:
 
 def test_a_micro_batch_has_a_range_for_each_partition_with_new_elements() -> None:
     ends = {"a": 5, "b": 0}
-    asked = offsets(ends.__getitem__)
-    first = asked.after(INITIAL, True)
-    assert asked.ranges(INITIAL, first) == [("a", 0, 5)]
-    assert asked.after(first, True) == first
+    positions = offsets(ends.__getitem__)
+    first = positions.after(INITIAL, True)
+    assert positions.ranges(INITIAL, first) == [("a", 0, 5)]
+    assert positions.after(first, True) == first
     ends |= {"a": 7, "b": 2}
-    second = asked.after(first, True)
-    assert asked.ranges(first, second) == [("a", 5, 7), ("b", 0, 2)]
-    assert asked.ranges(second, second) == []
+    second = positions.after(first, True)
+    assert positions.ranges(first, second) == [("a", 5, 7), ("b", 0, 2)]
+    assert positions.ranges(second, second) == []
 
 
 def test_a_limit_bounds_each_range() -> None:
-    asked = offsets({"a": 5, "b": 2.5}.__getitem__, limit=2)
+    positions = offsets({"a": 5, "b": 2.5}.__getitem__, limit=2)
     position, ranges = INITIAL, []
-    asked.after(INITIAL, True)
-    assert asked.latest == {"first": {"a": 0, "b": 0}, "next": {"a": 5, "b": 2.5}}
-    while (end := asked.after(position, True)) != position:
-        ranges.append([each[1:] for each in asked.ranges(position, end)])
+    positions.after(INITIAL, True)
+    assert positions.latest == {"first": {"a": 0, "b": 0}, "next": {"a": 5, "b": 2.5}}
+    while (end := positions.after(position, True)) != position:
+        ranges.append([each[1:] for each in positions.ranges(position, end)])
         position = end
     assert ranges == [[(0, 2), (0, 2)], [(2, 4), (2, 2.5)], [(4, 5)]]
-    assert asked.ranges(INITIAL, asked.after(INITIAL, False)) == [("a", 0, 5), ("b", 0, 2.5)]
+    assert positions.ranges(INITIAL, positions.after(INITIAL, False)) == [("a", 0, 5), ("b", 0, 2.5)]
 
 
 def test_a_function_limits_offsets_that_are_not_numbers() -> None:
     days = ["2024-01-01", "2024-01-02", "2024-01-03"]
-    asked = offsets(lambda p: days[-1], days[0], lambda p, start, end: days[days.index(start) + 1], ["a"])
-    first = asked.after(INITIAL, True)
-    second = asked.after(first, True)
-    assert asked.ranges(INITIAL, first) == [("a", days[0], days[1])]
-    assert asked.ranges(first, second) == [("a", days[1], days[2])]
-    assert asked.after(second, True) == second
+    positions = offsets(lambda p: days[-1], days[0], lambda p, start, end: days[days.index(start) + 1], ["a"])
+    first = positions.after(INITIAL, True)
+    second = positions.after(first, True)
+    assert positions.ranges(INITIAL, first) == [("a", days[0], days[1])]
+    assert positions.ranges(first, second) == [("a", days[1], days[2])]
+    assert positions.after(second, True) == second
 
 
-def test_available_now_reads_up_to_the_first_ends() -> None:
+def test_available_now_reads_up_to_the_ends_at_its_start() -> None:
     ends = iter(range(5, 100))
-    asked = offsets(lambda p: next(ends), limit=3, partitions=["a"])
-    asked.finish()
+    positions = offsets(lambda p: next(ends), limit=3, partitions=["a"])
+    positions.finish()
     position = INITIAL
     for end in (3, 5, 5):
-        position = asked.after(position, True)
+        position = positions.after(position, True)
         assert position["next"] == {"a": end}
 
 
-def test_a_start_at_the_latest_offset_reads_what_comes_later() -> None:
-    """Also with availableNow, where a source that grows must not end before its start."""
+def test_a_start_at_the_latest_offset_reads_later_elements() -> None:
+    """With availableNow, the end of a growing source must not precede its start."""
     ends = iter(range(5, 100))
 
     def latest(partition: str) -> int:
         return next(ends)
 
-    asked = offsets(latest, latest, partitions=["a"])
-    asked.finish()
-    assert asked.ranges(INITIAL, asked.after(INITIAL, True)) == [("a", 5, 6)]
+    positions = offsets(latest, latest, partitions=["a"])
+    positions.finish()
+    assert positions.ranges(INITIAL, positions.after(INITIAL, True)) == [("a", 5, 6)]
 
 
 def test_a_repeated_first_micro_batch_has_the_start_of_the_checkpoint() -> None:
@@ -89,21 +89,21 @@ def test_a_repeated_first_micro_batch_has_the_start_of_the_checkpoint() -> None:
 
 def test_partitions_are_added_and_removed_between_two_runs() -> None:
     before = offsets(lambda p: 5, partitions=["a", "b"]).after(INITIAL, True)
-    asked = offsets(lambda p: 8, 3, partitions=["b", "c"])
-    after = asked.after(before, True)
-    assert asked.ranges(before, after) == [("b", 5, 8), ("c", 3, 8)]
+    positions = offsets(lambda p: 8, 3, partitions=["b", "c"])
+    after = positions.after(before, True)
+    assert positions.ranges(before, after) == [("b", 5, 8), ("c", 3, 8)]
     again = offsets(lambda p: 9, partitions=["a", "b", "c"])
     assert again.ranges(after, again.after(after, True)) == [("a", 5, 9), ("b", 8, 9), ("c", 8, 9)]
     with pytest.raises(ValueError, match=r"partition 'a' was removed, .* its rows from 0 to 5, which must be repeated"):
-        asked.ranges(INITIAL, before)
+        positions.ranges(INITIAL, before)
 
 
 def test_spark_before_4_2_does_not_pass_the_position_after_a_restart() -> None:
-    asked = offsets(lambda p: 9, limit=2, partitions=["a"])
-    end = asked.after(None, True)
-    assert asked.ranges(at(a=4), end) == [("a", 4, 9)]
+    positions = offsets(lambda p: 9, limit=2, partitions=["a"])
+    end = positions.after(None, True)
+    assert positions.ranges(at(a=4), end) == [("a", 4, 9)]
     with pytest.raises(ValueError, match="partition 'a' went back from 12 to 9"):
-        asked.ranges(at(a=12), end)
+        positions.ranges(at(a=12), end)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_a_wrong_limit_is_refused(limit: Any, error: type[Exception], message: s
 
 
 def test_a_checkpoint_of_another_source_is_refused() -> None:
-    asked = offsets(lambda p: 9)
+    positions = offsets(lambda p: 9)
     with pytest.raises(ValueError, match=r"the checkpoint belongs to another source: its offset is {\"sequence\": 3}"):
-        asked.after({"sequence": 3}, True)  # type: ignore[dict-item]
+        positions.after({"sequence": 3}, True)  # type: ignore[dict-item]
 
 
 def source_of(functions: dict[str, Any]) -> Any:
@@ -155,7 +155,7 @@ def source_of(functions: dict[str, Any]) -> Any:
 
 
 def test_a_pickled_reader_plans_and_reads_ranges() -> None:
-    limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 passes limits")
+    limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs Spark 4.2, which passes limits")
     functions = {"latest": lambda partition: 5, "start": 0, "limit": 3}
     reader = source_of(functions).streamReader(None)
     assert reader.initialOffset() == INITIAL
@@ -163,7 +163,7 @@ def test_a_pickled_reader_plans_and_reads_ranges() -> None:
     first = reader.latestOffset(INITIAL, reader.getDefaultReadLimit())
     assert reader.reportLatestOffset()["next"] == {"1": 5}
     assert [part.value for part in reader.partitions(INITIAL, first)] == [(1, 0, 3)]
-    assert reader.latestOffset()["next"] == {"1": 5}  # as Spark before 4.2
+    assert reader.latestOffset()["next"] == {"1": 5}  # Spark before 4.2 passes no arguments
     everything = reader.latestOffset(INITIAL, limits.ReadAllAvailable())
     (part,) = reader.partitions(INITIAL, everything)
     assert list(cloudpickle.loads(cloudpickle.dumps(reader.read))(part)) == [(1, 0, 5)]
@@ -188,5 +188,5 @@ def test_partitions_are_named_by_their_json() -> None:
         named_partitions([1, "1"])
 
 
-def test_offsets_are_those_of_the_checkpoint() -> None:
+def test_a_tuple_in_an_offset_becomes_a_list_as_in_the_checkpoint() -> None:
     assert checked_offset(("2024-01-01", 7), "start") == ["2024-01-01", 7]

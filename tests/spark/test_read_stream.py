@@ -22,7 +22,7 @@ from pyrs.spark.source.journal import Journal
 from pyrs.testing import TestPublisher
 from tests.waiting import DEADLINE, eventually
 
-SAYS_WHERE = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
+PASSES_START = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
 """True if Spark passes the start offset, and supports availableNow for Python sources."""
 
 
@@ -47,13 +47,13 @@ class Sink:
         return [row for batch_id in sorted(self.batches) for row in self.batches[batch_id]]
 
     def await_rows(self, count: int) -> list[Any]:
-        def are_there() -> bool:
+        def have_arrived() -> bool:
             error = self.query.exception()
             if error is not None:
                 raise error
             return len(self.rows) >= count
 
-        eventually(are_there, seconds=90)
+        eventually(have_arrived, seconds=90)
         return self.rows
 
 
@@ -64,7 +64,7 @@ def sink(spark: Any, tmp_path: Path) -> Iterator[Sink]:
         query.stop()
 
 
-def test_a_query_requests_what_it_has_committed(spark: Any, sink: Sink) -> None:
+def test_a_query_requests_as_many_elements_as_it_has_committed(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     df = ps.read_stream(spark, publisher, "n long, name string", max_rows=2)
     assert df.isStreaming and df.columns == ["n", "name"]
@@ -101,7 +101,7 @@ def test_every_type_arrives_unchanged(spark: Any, sink: Sink) -> None:
     assert (*values, tuple(struct), nothing) == row
 
 
-def test_the_least_capacity_does_not_block(spark: Any, sink: Sink) -> None:
+def test_the_minimum_capacity_does_not_block(spark: Any, sink: Sink) -> None:
     numbers = pyrs.range(5).map(lambda n: (n,))
     sink.start(ps.read_stream(spark, numbers, "n long", max_rows=1, capacity=2))
     assert sink.await_rows(5) == [(n,) for n in range(5)]
@@ -114,7 +114,7 @@ def test_arrow_batches_are_accepted_as_elements(spark: Any, sink: Sink) -> None:
     assert all(len(rows) <= 7 for rows in sink.batches.values())
 
 
-@pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
+@pytest.mark.skipif(not PASSES_START, reason="needs Spark 4.2: earlier versions read one batch")
 def test_available_now_reads_until_the_publisher_completes(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long", max_rows=2), availableNow=True)
@@ -127,7 +127,7 @@ def test_available_now_reads_until_the_publisher_completes(spark: Any, sink: Sin
     assert sink.rows == [(n,) for n in range(4)]
 
 
-@pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
+@pytest.mark.skipif(not PASSES_START, reason="needs Spark 4.2: earlier versions read one batch")
 def test_a_stop_does_not_wait_for_an_element(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long"), availableNow=True)
@@ -180,7 +180,7 @@ def test_a_jvm_publisher_is_a_source(spark: Any, sink: Sink) -> None:
         java.close()
 
 
-def test_large_arrow_types_make_no_difference(spark: Any, sink: Sink) -> None:
+def test_large_arrow_types_do_not_change_the_values(spark: Any, sink: Sink) -> None:
     spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
     try:
         sink.start(ps.read_stream(spark, pyrs.just(("text", b"bytes")), "s string, b binary"))
@@ -238,21 +238,21 @@ def test_an_unused_journal_moves_to_the_next_read_stream(spark: Any, sink: Sink,
 def test_a_read_stream_that_spark_refuses_releases_everything(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[streams.Server] = []
+    servers: list[streams.Server] = []
 
-    class Noted(streams.Server):
+    class RecordedServer(streams.Server):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            made.append(self)
+            servers.append(self)
 
     def refuse(name: str, *arguments: Any) -> Any:
         raise PermissionError("no data sources here")
 
-    monkeypatch.setattr(streams, "Server", Noted)
+    monkeypatch.setattr(streams, "Server", RecordedServer)
     monkeypatch.setattr(streams, "reader_source", refuse)
     with pytest.raises(PermissionError, match="no data sources here"):
         ps.read_stream(spark, pyrs.empty(), "n long", journal=tmp_path / "journal")
-    assert not made[0]._thread.is_alive() and made[0]._listener.fileno() == -1
+    assert not servers[0]._thread.is_alive() and servers[0]._listener.fileno() == -1
     Journal(tmp_path / "journal").close()
 
 

@@ -78,7 +78,7 @@ def fail_at(step: str, df: Any, folder: Path) -> None:
 
 
 def killed(folder: Path, step: str, as_: str, kept: str, pause: str = "") -> list[int]:
-    """Kill a driver at a step, and return what it stored."""
+    """Kill a driver at a step, and return the rows that it stored."""
     folder.mkdir()
     command = [sys.executable, "-m", "tests.spark.killable", str(folder), step, as_, kept, "local[2]", pause]
     # The output is not piped: Spark's workers, in another process group, would keep the pipe open.
@@ -116,7 +116,7 @@ def test_a_killed_driver_without_a_journal_reports_the_lost_rows(
 ) -> None:
     folder = tmp_path / "stored"
     before = killed(folder, "planning", as_, "nothing")
-    with pytest.raises(Exception, match=r"OffsetRefused: .*whose process has ended, and what it held"):
+    with pytest.raises(Exception, match=r"OffsetRefused: .*whose process has ended, so its buffered elements"):
         start(read(spark, as_), folder).awaitTermination()
     assert stored(folder) == before
     with caplog.at_level(logging.ERROR, "pyrs.spark"):

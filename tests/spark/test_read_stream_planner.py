@@ -31,19 +31,19 @@ SCHEMA = StructType().add("n", LongType())
 
 
 class Planner:
-    """A planner of a query: pickled and called as Spark does it."""
+    """A test double of Spark's planner: it pickles the source, and calls the reader, as Spark does."""
 
     def __init__(self, server: Server) -> None:
-        source = self._travelled(reader_source("numbers", SCHEMA, server.host, server.port, server.token, 3))({})
-        self.reader = self._travelled(source).streamReader(SCHEMA)
+        source = self._pickled(reader_source("numbers", SCHEMA, server.host, server.port, server.token, 3))({})
+        self.reader = self._pickled(source).streamReader(SCHEMA)
         self.position: Any = None
 
     @staticmethod
-    def _travelled(value: Any) -> Any:
+    def _pickled(value: Any) -> Any:
         return pickle.loads(cloudpickle.dumps(value))
 
     def plan(self) -> list[int] | None:
-        """Plan the next batch of a running query; None if there are no rows."""
+        """Plan the next batch of a running query; return its rows, or None if there are none."""
         start = self.position or self.reader.initialOffset()
         end = self.reader.latestOffset(start, None)
         if end == start:
@@ -72,10 +72,10 @@ class Driver:
             None if journal is None else Journal(journal),
             whole=options.pop("whole", False),
         )
-        self.lives = True
+        self.is_running = True
         self.closed = Event()
         self.planners: list[Planner] = []
-        self.server = Server(self.buffer.answer, self.buffer.ahead, lambda: self.lives, self._close)
+        self.server = Server(self.buffer.answer, self.buffer.ahead, lambda: self.is_running, self._close)
 
     def _close(self) -> None:
         self.buffer.close()
@@ -85,8 +85,8 @@ class Driver:
         self.planners.append(Planner(self.server))
         return self.planners[-1]
 
-    def die(self) -> None:
-        self.lives = False
+    def terminate(self) -> None:
+        self.is_running = False
         assert self.closed.wait(DEADLINE)
         for planner in self.planners:
             planner.reader.stop()
@@ -95,15 +95,15 @@ class Driver:
 @pytest.fixture
 def driver(_prompt: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Driver]]:
     monkeypatch.setattr("pyrs.spark.source.server._CHECK_SECONDS", 0.02)
-    made: list[Driver] = []
+    drivers: list[Driver] = []
 
     def make(*arguments: Any, **options: Any) -> Driver:
-        made.append(Driver(*arguments, **options))
-        return made[-1]
+        drivers.append(Driver(*arguments, **options))
+        return drivers[-1]
 
     yield make
-    for each in made:
-        each.die()
+    for each in drivers:
+        each.terminate()
 
 
 def rows_of(numbers: Any) -> Any:
@@ -141,7 +141,7 @@ def test_the_first_query_subscribes(driver: Callable[..., Driver]) -> None:
     publisher.await_subscribers()
 
 
-def test_the_capacity_is_requested_and_then_what_is_committed(
+def test_the_capacity_is_requested_and_then_one_element_for_each_committed_one(
     driver: Callable[..., Driver],
 ) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
@@ -155,15 +155,15 @@ def test_the_capacity_is_requested_and_then_what_is_committed(
     publisher.await_requested(9).assert_max_requested(9)
 
 
-def test_the_least_capacity_does_not_block(driver: Callable[..., Driver]) -> None:
+def test_the_minimum_capacity_does_not_block(driver: Callable[..., Driver]) -> None:
     planner = driver(rows_of(range(50)), capacity=4).planner()
     assert read(planner, 50) == list(range(50))
 
 
 def test_a_failed_batch_is_read_again_unchanged(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
-    made = driver(publisher)
-    planner = made.planner()
+    process = driver(publisher)
+    planner = process.planner()
     assert planner.plan() is None
     publisher.await_requested(6).assert_max_requested(6)
     publisher.next((0,), (1,))
@@ -171,15 +171,15 @@ def test_a_failed_batch_is_read_again_unchanged(driver: Callable[..., Driver]) -
     assert read(planner, 2) == [0, 1]
     end = planner.position
     publisher.next((2,), (3,))
-    again = made.planner()
+    again = process.planner()
     assert again.rows(start, end) == [0, 1]
     again.position = end
     assert read(again, 2) == [2, 3]
 
 
-def test_the_last_planner_is_answered(driver: Callable[..., Driver]) -> None:
-    made = driver(rows_of(range(9)))
-    first, second = made.planner(), made.planner()
+def test_only_the_latest_planner_is_answered(driver: Callable[..., Driver]) -> None:
+    process = driver(rows_of(range(9)))
+    first, second = process.planner(), process.planner()
     assert read(first, 3) == [0, 1, 2]
     assert read(second, 3) == [0, 1, 2]
     with pytest.raises((RuntimeError, OSError)):
@@ -197,7 +197,7 @@ def test_elements_before_an_error_are_read_first(driver: Callable[..., Driver]) 
         eventually(planner.plan)
 
 
-def test_a_misfit_is_named_after_the_elements_before_it(driver: Callable[..., Driver]) -> None:
+def test_elements_before_a_misfit_are_read_first(driver: Callable[..., Driver]) -> None:
     planner = driver(pyrs.just((0,), (1,), ("two",), (3,))).planner()
     assert read(planner, 2) == [0, 1]
     with pytest.raises(RuntimeError, match=r"SchemaMisfit: element 2, .*'n' is of type bigint.*'two' is of type str"):
@@ -228,11 +228,11 @@ def test_a_publisher_that_exceeds_demand_is_cancelled(driver: Callable[..., Driv
 
 def test_the_stop_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
-    made = driver(publisher)
-    planner = made.planner()
+    process = driver(publisher)
+    planner = process.planner()
     assert planner.plan() is None
     publisher.await_requested(6).assert_max_requested(6)
-    made.lives = False
+    process.is_running = False
     publisher.await_cancelled()
     with pytest.raises((RuntimeError, OSError)):
         planner.plan()
@@ -269,26 +269,26 @@ def test_a_restart_function_supplies_missing_elements(driver: Callable[..., Driv
     before = driver(rows_of(range(20))).planner()
     assert read(before, 9) == list(range(9))
     end = before.position
-    asked: list[int] = []
+    requested: list[int] = []
 
     def from_number(number: int) -> Any:
-        asked.append(number)
+        requested.append(number)
         return rows_of(range(number, 20))
 
     after = driver(pyrs.never(), on_restart=from_number).planner()
     assert after.rows({**end, "sequence": 2}, end) == list(range(2, 9))  # more than the capacity
-    assert asked == [2]
+    assert requested == [2]
     after.position = end
     assert read(after, 11) == list(range(9, 20))
 
 
-def test_a_journal_holds_uncommitted_elements(driver: Callable[..., Driver], tmp_path: Path) -> None:
-    made = driver(rows_of(range(9)), journal=tmp_path)
-    before = made.planner()
+def test_a_journal_stores_uncommitted_elements(driver: Callable[..., Driver], tmp_path: Path) -> None:
+    process = driver(rows_of(range(9)), journal=tmp_path)
+    before = process.planner()
     assert read(before, 6) == list(range(6))
     end = before.position
     eventually(lambda: list(tmp_path.glob("*-00000000000000000009.segment")))
-    made.die()
+    process.terminate()
     after = driver(rows_of(range(100, 103)), journal=tmp_path).planner()
     assert after.rows({**end, "sequence": 3}, end) == [3, 4, 5]
     after.position = end
@@ -296,10 +296,10 @@ def test_a_journal_holds_uncommitted_elements(driver: Callable[..., Driver], tmp
 
 
 def test_a_restart_function_continues_at_the_end_of_the_journal(driver: Callable[..., Driver], tmp_path: Path) -> None:
-    made = driver(rows_of(range(20)), journal=tmp_path)
-    before = made.planner()
+    process = driver(rows_of(range(20)), journal=tmp_path)
+    before = process.planner()
     assert read(before, 6) == list(range(6))
-    made.die()
+    process.terminate()
     after = driver(pyrs.never(), on_restart=lambda n: rows_of(range(n, 20)), journal=tmp_path).planner()
     after.position = before.position
     assert read(after, 14) == list(range(6, 20))
@@ -312,11 +312,11 @@ def test_a_journal_may_be_added_later(driver: Callable[..., Driver], tmp_path: P
     def from_number(number: int) -> Any:
         return rows_of(range(number, 20))
 
-    made = driver(pyrs.never(), on_restart=from_number, journal=tmp_path)
-    after = made.planner()
+    process = driver(pyrs.never(), on_restart=from_number, journal=tmp_path)
+    after = process.planner()
     after.position = before.position
     assert read(after, 3) == [3, 4, 5]
-    made.die()
+    process.terminate()
     last = driver(pyrs.never(), on_restart=from_number, journal=tmp_path).planner()
     last.position = after.position
     assert read(last, 14) == list(range(6, 20))
@@ -324,8 +324,8 @@ def test_a_journal_may_be_added_later(driver: Callable[..., Driver], tmp_path: P
 
 def test_buffered_elements_are_journaled_while_spark_is_busy(driver: Callable[..., Driver], tmp_path: Path) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
-    made = driver(publisher, journal=tmp_path)
-    planner = made.planner()
+    process = driver(publisher, journal=tmp_path)
+    planner = process.planner()
     assert planner.plan() is None
     publisher.await_requested(6).assert_max_requested(6)
     publisher.next((0,), (1,))
@@ -336,17 +336,19 @@ def test_buffered_elements_are_journaled_while_spark_is_busy(driver: Callable[..
 def test_a_planner_without_a_start_offset_remembers_it(
     driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark before 4.2 does not pass it, and the journal may have all elements before the first question."""
-    monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", inf)  # until all six have arrived
+    """Spark before 4.2 does not pass the start offset, and the journal may contain elements before the first batch."""
+    monkeypatch.setattr(
+        "pyrs.spark.source.buffer._KEEP_SECONDS", inf
+    )  # nothing is journaled until all six have arrived
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
-    made = driver(publisher, journal=tmp_path)
-    reader = made.planner().reader
+    process = driver(publisher, journal=tmp_path)
+    reader = process.planner().reader
     position = reader.initialOffset()
     assert reader.latestOffset() == position
     publisher.await_requested(6).next(*[(n,) for n in range(6)])
     monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", 0)
     eventually(lambda: list(tmp_path.glob("*-00000000000000000006.segment")))
-    planner = made.planners[0]
+    planner = process.planners[0]
     for rows in ([0, 1, 2], [3, 4, 5]):
         end = reader.latestOffset()
         reader.commit(position)
@@ -357,20 +359,20 @@ def test_a_planner_without_a_start_offset_remembers_it(
 
 def test_the_initial_offset_may_be_requested_after_the_first_batch(driver: Callable[..., Driver]) -> None:
     """Spark before 4.2 does so in a query with a new checkpoint."""
-    made = driver(rows_of(range(20)))
-    assert [made.planner().plan(), made.planners[0].plan()] == [[0, 1, 2], [3, 4, 5]]
-    planner = made.planner()
+    process = driver(rows_of(range(20)))
+    assert [process.planner().plan(), process.planners[0].plan()] == [[0, 1, 2], [3, 4, 5]]
+    planner = process.planner()
     end = planner.reader.latestOffset()
     assert planner.rows(planner.reader.initialOffset(), end) == [3, 4, 5, 6, 7, 8]
-    eventually(lambda: planner.reader.latestOffset() != end)  # an element more than the capacity is requested
+    eventually(lambda: planner.reader.latestOffset() != end)  # one element more than the capacity is requested
     assert planner.rows(end, planner.reader.latestOffset()) == [9]
 
 
 def test_a_full_disk_fails_the_query_which_can_continue(
     driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = driver(rows_of(range(3)), journal=tmp_path)
-    planner = made.planner()
+    process = driver(rows_of(range(3)), journal=tmp_path)
+    planner = process.planner()
 
     def full(self: Journal, segment: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -386,61 +388,61 @@ def test_a_full_disk_fails_the_query_which_can_continue(
 
 
 def test_a_connection_without_the_token_gets_no_answer(driver: Callable[..., Driver]) -> None:
-    made = driver(rows_of(range(9)))
-    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as connection:
+    process = driver(rows_of(range(9)))
+    with socket.create_connection(("127.0.0.1", process.server.port), DEADLINE) as connection:
         connection.sendall(bytes(32))
         assert len(connection.recv(64, socket.MSG_WAITALL)) == 64
         connection.sendall(bytes(32))
         assert connection.recv(1) == b""
-    assert read(made.planner(), 3) == [0, 1, 2]
+    assert read(process.planner(), 3) == [0, 1, 2]
 
 
 def test_silent_connections_do_not_block_the_planner(driver: Callable[..., Driver]) -> None:
-    made = driver(rows_of(range(9)))
-    connections = [socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) for _ in range(20)]
+    process = driver(rows_of(range(9)))
+    connections = [socket.create_connection(("127.0.0.1", process.server.port), DEADLINE) for _ in range(20)]
     try:
-        assert read(made.planner(), 3) == [0, 1, 2]
-        for connection in connections[:12]:  # eight may wait
+        assert read(process.planner(), 3) == [0, 1, 2]
+        for connection in connections[:12]:  # at most eight may wait
             assert connection.recv(1) == b""
     finally:
         for connection in connections:
             connection.close()
 
 
-def test_an_unproven_connection_is_closed_after_a_timeout(
+def test_an_unauthenticated_connection_is_closed_after_a_timeout(
     driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pyrs.spark.source.server._PROOF_SECONDS", 0.05)
-    made = driver(rows_of(range(9)))
-    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as connection:
+    process = driver(rows_of(range(9)))
+    with socket.create_connection(("127.0.0.1", process.server.port), DEADLINE) as connection:
         assert connection.recv(1) == b""
 
 
 def test_the_planner_refuses_another_server(driver: Callable[..., Driver]) -> None:
-    made, other = driver(rows_of(range(9))), driver(rows_of(range(9)))
+    process, other = driver(rows_of(range(9))), driver(rows_of(range(9)))
     planner = other.planner()
-    planner.reader._token = made.server.token
+    planner.reader._token = process.server.token
     with pytest.raises(RuntimeError, match="is not the process that read_stream was called in"):
         planner.plan()
 
 
-def test_an_oversized_question_is_refused(driver: Callable[..., Driver]) -> None:
-    made = driver(rows_of(range(9)))
-    planner = made.planner()
+def test_an_oversized_message_is_refused(driver: Callable[..., Driver]) -> None:
+    process = driver(rows_of(range(9)))
+    planner = process.planner()
     planner.reader.initialOffset()
     planner.reader._connection.sendall(b"\xff\xff\xff\xff")
     assert planner.reader._connection.recv(1) == b""
 
 
 def test_executors_do_not_receive_the_token(driver: Callable[..., Driver]) -> None:
-    made = driver(rows_of(range(9)))
-    source = Planner._travelled(
-        reader_source("numbers", SCHEMA, made.server.host, made.server.port, made.server.token, 3)({})
+    process = driver(rows_of(range(9)))
+    source = Planner._pickled(
+        reader_source("numbers", SCHEMA, process.server.host, process.server.port, process.server.token, 3)({})
     )
-    assert made.server.token in cloudpickle.dumps(source)
+    assert process.server.token in cloudpickle.dumps(source)
     reader = source.streamReader(SCHEMA)
-    assert made.server.token not in cloudpickle.dumps((reader, source))
-    (batch,) = Planner._travelled(reader).read(type("Part", (), {"value": _encoded((1,), (2,))}))
+    assert process.server.token not in cloudpickle.dumps((reader, source))
+    (batch,) = Planner._pickled(reader).read(type("Part", (), {"value": _encoded((1,), (2,))}))
     assert batch.column("n").to_pylist() == [1, 2]
 
 
@@ -510,7 +512,7 @@ def test_a_restart_function_supplies_batches_from_a_row(driver: Callable[..., Dr
     planner = one.planner()
     first = len(read(planner, 8))
     start, end = planner.position, {**planner.position, "sequence": first + 7}
-    one.die()
+    one.terminate()
     again = driver(batches(0), max_rows=4, capacity=2, whole=True, on_restart=batches).planner()
     assert again.rows(start, end) == list(range(first, first + 7))
 

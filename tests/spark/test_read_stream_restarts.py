@@ -57,21 +57,21 @@ def buffer(
     return ReplayBuffer(source, RowEncoder(SCHEMA), max_rows, capacity, on_restart, opened, 1, whole)
 
 
-def ask(of: ReplayBuffer, what: str, **more: Any) -> list[Any]:
+def request(of: ReplayBuffer, what: str, **more: Any) -> list[Any]:
     return list(of.answer({"what": what, **more}, lambda: True))
 
 
 def planned(of: ReplayBuffer, start: dict[str, Any], end: dict[str, Any]) -> Iterator[int]:
-    for part in ask(of, "plan", start=start, end=end):
+    for part in request(of, "plan", start=start, end=end):
         with pyarrow.ipc.open_stream(part) as reader:
             for batch in reader:
                 yield from batch.column("n").to_pylist()
 
 
 def test_empty_batches_do_not_end_an_available_now_query() -> None:
-    with closing(buffer(pyrs.just(*[batch_of()] * 5, batch_of(1, 2, 3)), capacity=2, whole=True)) as asked:
-        start = json.loads(ask(asked, "initial")[0])
-        assert json.loads(ask(asked, "latest", start=start, finish=True)[0])["sequence"] == 3
+    with closing(buffer(pyrs.just(*[batch_of()] * 5, batch_of(1, 2, 3)), capacity=2, whole=True)) as replay:
+        start = json.loads(request(replay, "initial")[0])
+        assert json.loads(request(replay, "latest", start=start, finish=True)[0])["sequence"] == 3
 
 
 @pytest.mark.parametrize(
@@ -83,18 +83,18 @@ def test_an_earlier_batch_is_planned_with_any_new_sizes(
     source: Callable[[int], Any], whole: bool, capacity: int
 ) -> None:
     limits = {"max_rows": 20 if source is small_batches_from else 5, "capacity": capacity, "whole": whole}
-    with closing(buffer(source(0), on_restart=source, **limits)) as asked:
+    with closing(buffer(source(0), on_restart=source, **limits)) as replay:
         start, end = ({"epoch": EARLIER, "sequence": at} for at in (0, 20))
-        assert list(planned(asked, start, end)) == list(range(20))
+        assert list(planned(replay, start, end)) == list(range(20))
 
 
 def test_a_query_resumes_at_an_uncommitted_first_batch() -> None:
     """The checkpoint has no start of the first batch, so Spark uses the initial offset of this process."""
-    with closing(buffer(rows_from(0), on_restart=rows_from, capacity=10)) as asked:
-        start = json.loads(ask(asked, "initial")[0])
+    with closing(buffer(rows_from(0), on_restart=rows_from, capacity=10)) as replay:
+        start = json.loads(request(replay, "initial")[0])
         end = {"epoch": EARLIER, "sequence": 5}
-        assert list(planned(asked, start, end)) == list(range(5))
-        assert json.loads(ask(asked, "latest", start=end, finish=True)[0])["sequence"] == 10
+        assert list(planned(replay, start, end)) == list(range(5))
+        assert json.loads(request(replay, "latest", start=end, finish=True)[0])["sequence"] == 10
 
 
 @pytest.fixture
@@ -103,11 +103,11 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers: list[int] = []
     allow = Intake.allow
 
-    def noted(self: Intake, count: int) -> None:
+    def recording(self: Intake, count: int) -> None:
         numbers.append(count)
         allow(self, count)
 
-    monkeypatch.setattr(Intake, "allow", noted)
+    monkeypatch.setattr(Intake, "allow", recording)
     monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", 0)
     return numbers
 
@@ -117,102 +117,102 @@ def numbers_of(whole: bool) -> pyrs.Stream[Any]:
 
 
 def latest(of: ReplayBuffer, start: Any, finish: bool = True) -> Any:
-    return json.loads(ask(of, "latest", start=start, finish=finish)[0])
+    return json.loads(request(of, "latest", start=start, finish=finish)[0])
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
-def test_repeated_restarts_hold_at_most_the_capacity(whole: bool, tmp_path: Path, allowed: list[int]) -> None:
-    for held in (0, 8, 8, 8):
-        with closing(buffer(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
-            start = json.loads(ask(asked, "initial")[0])
-            assert latest(asked, start)["sequence"] > 0
-            assert sum(allowed) == 8 - held
-            eventually(lambda asked=asked: not asked.ahead() and asked._end == 8)
+def test_repeated_restarts_buffer_at_most_the_capacity(whole: bool, tmp_path: Path, allowed: list[int]) -> None:
+    for journaled in (0, 8, 8, 8):
+        with closing(buffer(numbers_of(whole), journal=tmp_path, whole=whole)) as replay:
+            start = json.loads(request(replay, "initial")[0])
+            assert latest(replay, start)["sequence"] > 0
+            assert sum(allowed) == 8 - journaled
+            eventually(lambda replay=replay: not replay.ahead() and replay._end == 8)
             allowed.clear()
-    with closing(buffer(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
-        position = json.loads(ask(asked, "initial")[0])
+    with closing(buffer(numbers_of(whole), journal=tmp_path, whole=whole)) as replay:
+        position = json.loads(request(replay, "initial")[0])
         rows: list[int] = []
         while len(rows) < 20:
-            end = latest(asked, position)
-            ask(asked, "commit", end=position)
-            rows += planned(asked, position, end)
+            end = latest(replay, position)
+            request(replay, "commit", end=position)
+            rows += planned(replay, position, end)
             position = end
-            assert asked._held <= 8
+            assert replay._held <= 8
         assert rows == [*range(8), *range(len(rows) - 8)]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
-def test_a_restart_between_a_batch_and_a_commit_adds_at_most_one(
+def test_a_restart_between_a_batch_and_a_commit_buffers_at_most_one_more_element(
     whole: bool, tmp_path: Path, allowed: list[int]
 ) -> None:
     """Spark repeats a commit only with the next batch, which needs one more element."""
     limits: dict[str, Any] = {"max_rows": 5, "capacity": 6, "journal": tmp_path, "whole": whole}
-    with closing(buffer(numbers_of(whole), **limits)) as asked:
-        start = json.loads(ask(asked, "initial")[0])
-        first = latest(asked, start)
-        assert list(planned(asked, first, first)) == []  # as Spark 4.0 does before it repeats a batch
-        list(planned(asked, start, first))
-        second = latest(asked, first)
+    with closing(buffer(numbers_of(whole), **limits)) as replay:
+        start = json.loads(request(replay, "initial")[0])
+        first = latest(replay, start)
+        assert list(planned(replay, first, first)) == []  # as Spark 4.0 does before it repeats a batch
+        list(planned(replay, start, first))
+        second = latest(replay, first)
     for restart in range(1, 4):
-        with closing(buffer(numbers_of(whole), **limits)) as asked:
-            assert list(planned(asked, second, second)) == []
-            assert len(list(planned(asked, first, second))) == second["sequence"] - first["sequence"]
-            first, second = second, latest(asked, second)
+        with closing(buffer(numbers_of(whole), **limits)) as replay:
+            assert list(planned(replay, second, second)) == []
+            assert len(list(planned(replay, first, second))) == second["sequence"] - first["sequence"]
+            first, second = second, latest(replay, second)
             assert second["sequence"] > first["sequence"]
-            assert asked._held <= 6 + restart
+            assert replay._held <= 6 + restart
 
 
 @pytest.mark.parametrize("start_is_known", [True, False])
 @pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
-def test_a_query_continues_when_the_capacity_is_held_by_spark(
+def test_a_query_continues_if_uncommitted_rows_exhaust_the_capacity(
     whole: bool, start_is_known: bool, tmp_path: Path, allowed: list[int]
 ) -> None:
-    with closing(buffer(numbers_of(whole), max_rows=20, capacity=21, journal=tmp_path, whole=whole)) as asked:
-        start = json.loads(ask(asked, "initial")[0])
-        eventually(lambda: latest(asked, start)["sequence"] >= 20)
-        end = latest(asked, start)
-        list(planned(asked, start, end))
+    with closing(buffer(numbers_of(whole), max_rows=20, capacity=21, journal=tmp_path, whole=whole)) as replay:
+        start = json.loads(request(replay, "initial")[0])
+        eventually(lambda: latest(replay, start)["sequence"] >= 20)
+        end = latest(replay, start)
+        list(planned(replay, start, end))
     allowed.clear()
-    with closing(buffer(numbers_of(whole), max_rows=3, capacity=4, journal=tmp_path, whole=whole)) as asked:
+    with closing(buffer(numbers_of(whole), max_rows=3, capacity=4, journal=tmp_path, whole=whole)) as replay:
         if not start_is_known:  # before Spark 4.2, which repeats no batch
-            assert latest(asked, None, finish=False) == end
-        after = latest(asked, end)
+            assert latest(replay, None, finish=False) == end
+        after = latest(replay, end)
         assert after["sequence"] == end["sequence"] + 1
         assert sum(allowed) == 1
-        ask(asked, "commit", end=end)
-        assert list(planned(asked, end, after)) == [0]
+        request(replay, "commit", end=end)
+        assert list(planned(replay, end, after)) == [0]
         assert sum(allowed) == 4
 
 
 def test_full_batches_are_prepared_while_spark_is_busy() -> None:
-    with closing(buffer(rows_from(0), max_rows=6, capacity=20)) as asked:
-        eventually(lambda: asked._begun().received == 20)
-        position = json.loads(ask(asked, "initial")[0])
-        position = latest(asked, position)
-        eventually(lambda: not asked.ahead())
-        assert asked._end == 18, "the last two rows may be joined by later ones"
+    with closing(buffer(rows_from(0), max_rows=6, capacity=20)) as replay:
+        eventually(lambda: replay._begun().received == 20)
+        position = json.loads(request(replay, "initial")[0])
+        position = latest(replay, position)
+        eventually(lambda: not replay.ahead())
+        assert replay._end == 18, "the last two rows may be joined by later ones"
         ends = [position["sequence"]]
         while ends[-1] < 20:
-            end = latest(asked, position)
-            assert list(planned(asked, position, end)) == list(range(position["sequence"], end["sequence"]))
+            end = latest(replay, position)
+            assert list(planned(replay, position, end)) == list(range(position["sequence"], end["sequence"]))
             ends.append(end["sequence"])
             position = end
         assert ends == [6, 12, 18, 20]
 
 
-def test_a_row_that_a_task_cannot_carry_fails_after_the_rows_before_it() -> None:
+def test_a_row_too_large_for_a_task_fails_after_the_rows_before_it() -> None:
     schema = StructType().add("text", StringType())
     rows = pyrs.just(("a",), ("b" * 5000,), ("c",))
     of = ReplayBuffer(rows, RowEncoder(schema), 10, 20, "fail", None, most_bytes=1000)
     try:
         eventually(lambda: of._begun().received == 3)
-        start = json.loads(ask(of, "initial")[0])
-        end = json.loads(ask(of, "latest", start=start)[0])
+        start = json.loads(request(of, "initial")[0])
+        end = json.loads(request(of, "latest", start=start)[0])
         assert end["sequence"] == 1
         with pytest.raises(
             ValueError, match=r"row 1 has 50\d\d bytes, which spark\.rpc\.message\.maxSize does not allow"
         ):
-            ask(of, "latest", start=end)
+            request(of, "latest", start=end)
     finally:
         of.close()
 

@@ -1,4 +1,4 @@
-"""Encoding of elements as Arrow batches: accepted values, and the path of a misfit."""
+"""Encoding of elements as Arrow batches: accepted values, and the path of a value that does not fit."""
 
 from __future__ import annotations
 

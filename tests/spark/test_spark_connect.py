@@ -1,4 +1,4 @@
-"""The functions of pyrs.spark on a session of Spark Connect, in a process of its own."""
+"""The functions of pyrs.spark on a session of Spark Connect, in a separate process."""
 
 from __future__ import annotations
 

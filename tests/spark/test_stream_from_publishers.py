@@ -52,7 +52,7 @@ def test_available_now_reads_all_ranges_in_limited_batches(spark: Any, tmp_path:
         assert (metrics.elements, metrics.completed) == (8, 2)
 
 
-def test_an_interval_trigger_reads_what_is_added_in_limited_batches(spark: Any, tmp_path: Path) -> None:
+def test_an_interval_trigger_reads_added_elements_in_limited_batches(spark: Any, tmp_path: Path) -> None:
     end, rows = tmp_path / "end", tmp_path / "rows"
     end.write_text("3")
 
@@ -72,7 +72,7 @@ def test_an_interval_trigger_reads_what_is_added_in_limited_batches(spark: Any, 
 
 
 def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Path) -> None:
-    """Its start and end are those of the checkpoint, although the new functions have other results.
+    """Its start and end come from the checkpoint, although the new functions return other values.
 
     An invalid offset is not written to the checkpoint.
     """
@@ -95,7 +95,7 @@ def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Pa
     assert stored(tmp_path) == list(range(3, 9))
 
 
-def test_large_arrow_types_make_no_difference(spark: Any, tmp_path: Path) -> None:
+def test_large_arrow_types_do_not_change_the_values(spark: Any, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
     try:
         df = ps.stream_from_publishers(spark, ["a"], lambda *part: pyrs.just(("text", 7)), "s string, n long", len)
@@ -105,7 +105,7 @@ def test_large_arrow_types_make_no_difference(spark: Any, tmp_path: Path) -> Non
     assert stored(tmp_path) == [7]
 
 
-def test_the_factory_fails_the_task_by_the_name_of_the_range() -> None:
+def test_an_error_of_the_factory_names_the_range() -> None:
     def run(factory: Any) -> list[Any]:
         work = RangeTask(factory, Output(RowEncoder(StructType().add("n", LongType())), "UTC", 10), 4)
         loaded = cloudpickle.loads(cloudpickle.dumps(work))

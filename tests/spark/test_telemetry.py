@@ -44,7 +44,7 @@ def exporting(file: Path) -> Callable[[], None]:
         if not isinstance(provider, TracerProvider):  # Spark uses a worker for several tasks
             provider = TracerProvider()
             trace.set_tracer_provider(provider)
-        file = open(path, "a")  # noqa: SIM115 - as long as the worker lives
+        file = open(path, "a")  # noqa: SIM115 - open as long as the worker runs
         exporter = ConsoleSpanExporter(out=file, formatter=lambda span: span.to_json(indent=None) + "\n")
         provider.add_span_processor(SimpleSpanProcessor(exporter))
 
@@ -81,7 +81,7 @@ def test_stage_on_an_executor_continues_the_trace_of_the_driver(spark: Any, tmp_
     assert span["attributes"]["pyrs.elements"] == 4
 
 
-def test_example_of_the_page_traces_a_stage(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_the_telemetry_page_traces_a_stage(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text(encoding="utf-8")
     code = page.split("<!-- needs Spark -->\n```python\n")[1].split("```")[0]
     exec(code, {"spark": spark, "ps": ps, "trace": trace})

@@ -1,4 +1,4 @@
-"""Functions that need a later PySpark than 3.5: where they work, and the error where they do not."""
+"""Functions that need a later PySpark than 3.5, and their errors with an older one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrs import spark as ps
 from tests.spark.keyed_events import ROCKSDB
 from tests.spark.versions import NEEDED, has_pyspark, needs_pyspark
 
-pytest.importorskip("pandas")  # supports checks it
+pytest.importorskip("pandas")  # ps.supports requires it
 
 OLDER = {(4, 0): "3.5.8", (4, 1): "4.0.1", (4, 2): "4.1.1"}
 
@@ -57,7 +57,7 @@ def test_an_older_pyspark_is_refused_with_the_needed_version(
 
 
 @needs_pyspark(4, 0, "read_stream")
-def test_a_function_for_on_restart_needs_the_first_offset(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_restart_as_a_function_needs_pyspark_4_2(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if has_pyspark(4, 2):
         assert read_stream(spark, on_restart=lambda number: pyrs.empty()).isStreaming
         monkeypatch.setattr(pyspark, "__version__", OLDER[4, 2])

@@ -255,9 +255,9 @@ class ReplayBuffer:
                 "read; on_restart='new-epoch' continues without what that journal holds"
             )
         raise OffsetRefused(
-            f"the checkpoint is at element {offset.sequence} of a publisher whose process has ended, and what it held "
-            "is lost. Give read_stream a journal, or as on_restart a function that returns a publisher of the "
-            "elements from a number on; on_restart='new-epoch' continues without them"
+            f"the checkpoint is at element {offset.sequence} of a publisher whose process has ended, so its buffered "
+            "elements are lost. Give read_stream a journal, or as on_restart a function that returns a publisher of "
+            "the elements from a number on; on_restart='new-epoch' continues without them"
         )
 
     def _begun(self) -> Intake:
