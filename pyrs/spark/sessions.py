@@ -39,7 +39,7 @@ _NEED_VERSION = {
     "on_restart as a function": ((4, 2), "the first that passes the start of a query"),
     "events on Spark Connect": ((4, 0), "the first whose listeners run in the client"),
 }
-"""The functions that need a later PySpark than 3.5, and its feature."""
+"""The functions that need a later PySpark than 3.5, with its version and the feature that they need."""
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
@@ -55,7 +55,7 @@ _cancels = DaemonExecutor("spark-cancel")  # runs no user code
 
 
 def drain_executor() -> Callable[[Callable[[], object]], None]:
-    """Return the executor of a drain loop: neither an asyncio loop nor a listener's thread signals."""
+    """Return the executor of a drain loop, so that no asyncio loop or listener's thread signals Subscribers."""
     return bound_executor(_signals, capture())
 
 
@@ -216,7 +216,7 @@ class Jobs:
         self._tag_thread = inherited(spark, partial(add_tag, self.tag))
         self._idle = Condition()
         self._active = 0
-        self._over = False
+        self._finished = False
         self.cancelled = False
 
     def submit(self, task: Callable[[], object], executor: DaemonExecutor = _fetches) -> None:
@@ -232,14 +232,14 @@ class Jobs:
             raise
 
     def submit_query(self, task: Callable[[], object]) -> None:
-        """Like ``submit``, but for a task that calls ``wait_until_over``: it delays no other task."""
+        """Like ``submit``, but for a task that calls ``wait_until_finished``, on threads that no other task needs."""
         self.submit(task, _queries)
 
     def inherit(self) -> None:
         """Run later tasks with the local properties that the calling thread, which carries the tag, has now."""
         self._tag_thread = inherited(self._spark, lambda: None)
 
-    def wait_until_over(self) -> None:
+    def wait_until_finished(self) -> None:
         """Return after ``finish``. This thread does not count as one that runs a job.
 
         Raises:
@@ -248,15 +248,15 @@ class Jobs:
         with self._idle:
             self._active -= 1
             self._idle.notify_all()
-            self._idle.wait_for(lambda: self._over or self.cancelled)
+            self._idle.wait_for(lambda: self._finished or self.cancelled)
             self._active += 1
-            if not self._over:
+            if not self._finished:
                 raise ExecutionFailed("the Subscriber cancelled, or a partition failed")
 
     def finish(self) -> None:
         """End the execution as successful: every partition was read."""
         with self._idle:
-            self._over = True
+            self._finished = True
             self._idle.notify_all()
 
     def _enter(self, task: Callable[[], object]) -> None:

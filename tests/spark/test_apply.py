@@ -342,7 +342,7 @@ def test_a_misfit_names_the_element_and_field(spark: Any) -> None:
 def test_a_stage_must_return_a_publisher(spark: Any) -> None:
     with pytest.raises(Exception, match="TypeError: the result of stage must be a Publisher"):
         ps.apply(spark.range(1), lambda rows: 3, "id long").collect()  # type: ignore[arg-type]
-    with pytest.raises(Exception, match="TypeError: stage must make a Processor, not int"):
+    with pytest.raises(Exception, match="TypeError: stage must return a Processor, not int"):
         ps.apply(spark.range(1), lambda: 3, "id long").collect()
 
 
@@ -359,7 +359,7 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.apply([1], lambda rows: rows, "id long")
     with pytest.raises(TypeError, match="stage must be callable"):
         ps.apply(df, 3, "id long")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="stage must take a Stream, or no argument and make a Processor"):
+    with pytest.raises(TypeError, match="stage must take a Stream, or take no argument and return a Processor"):
         ps.apply(df, lambda one, two: one, "id long")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="schema must be a StructType or a string"):
         ps.apply(df, lambda rows: rows, 3)

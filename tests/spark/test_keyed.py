@@ -101,7 +101,7 @@ def test_arguments_are_validated(rocksdb: Any, tmp_path: Path) -> None:
         ({"key": 3}, TypeError, "key must be the name of a column, or a list of names, not int"),
         ({"key": [3]}, TypeError, "key must have names of columns, not int"),
         ({"key": []}, ValueError, "key must have a column"),
-        ({"key": ["user", "user"]}, ValueError, "key must have distinct columns, and has 'user' more than once"),
+        ({"key": ["user", "user"]}, ValueError, "key must have distinct columns, but has 'user' more than once"),
         ({"key": "customer"}, ValueError, "df has no column 'customer': its columns are value, user"),
         ({"stage": 3}, TypeError, "stage must be callable"),
         ({"stage": lambda rows: rows.sample(1)}, TypeError, r"the state of sample\(1\): it cannot be saved"),

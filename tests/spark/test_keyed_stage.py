@@ -220,14 +220,14 @@ def test_state_that_cannot_be_saved_is_refused_with_its_operator() -> None:
 def test_the_state_of_another_stage_is_refused() -> None:
     saved = KeyedStage(lambda rows: rows.map(str).distinct().buffer(3)).advance(None, [1], 0).state
     KeyedStage(lambda rows: rows.map(repr).filter(bool).distinct().buffer(3)).advance(saved, [1], 0)
-    former = r"the checkpoint has the state of distinct\(\), buffer\(3\), and the stage now has "
+    former = r"the checkpoint has the state of distinct\(\), buffer\(3\), but the stage now has "
     for stage, now in [
         (lambda rows: rows.distinct().buffer(4), r"distinct\(\), buffer\(4\)"),
         (lambda rows: rows.map(str), "no operator with state"),
     ]:
         with pytest.raises(RuntimeError, match=former + now):
             KeyedStage(stage).advance(saved, [1], 0)
-    with pytest.raises(RuntimeError, match="the checkpoint has state of version 0, and this version of pyrs continues"):
+    with pytest.raises(RuntimeError, match="the checkpoint has state of version 0, but this version of pyrs continues"):
         KeyedStage(lambda rows: rows).advance('{"version": 0}', [1], 0)
 
 

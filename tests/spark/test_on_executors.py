@@ -59,7 +59,7 @@ def test_an_executor_without_pyrs_reports_what_to_do(tmp_path: Path) -> None:
 def test_an_executor_with_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_of(packed(staged(lambda rows: rows), None, "stage", None))
     monkeypatch.setattr(pyrs, "__version__", "0.0.1")
-    with pytest.raises(ImportError, match=r"has pyrs 0\.0\.1, and the driver"):
+    with pytest.raises(ImportError, match=r"has pyrs 0\.0\.1, but the driver has"):
         list(task(iter(())))
 
 

@@ -128,7 +128,7 @@ def test_a_wrong_latest_offset_is_refused(latest: Any, error: type[Exception], m
 @pytest.mark.parametrize(
     ("limit", "error", "message"),
     [
-        (5, ValueError, "limit=5 needs offsets that are numbers, and partition 'a' has 4 and 'x': pass a function"),
+        (5, ValueError, "limit=5 needs offsets that are numbers, but partition 'a' has 4 and 'x': pass a function"),
         (lambda p, start, end: start, ValueError, "limit of partition 'a' returned the start, 4, so the query cannot"),
         (lambda p, start, end: 3, ValueError, "the offset of partition 'a' went back from 4 to 3"),
         (lambda p, start, end: None, TypeError, "the result of limit for partition 'a' is None"),
@@ -184,7 +184,7 @@ def test_partitions_are_named_by_their_json() -> None:
     assert named_partitions(values) == dict(zip(["a", "1", "2.5", '["x", 1]', '{"table": "t"}'], values, strict=True))
     with pytest.raises(TypeError, match="the value 1 of partitions must be a string or another JSON value"):
         named_partitions(["a", object()])
-    with pytest.raises(ValueError, match="partitions must be distinct, and '1' occurs twice"):
+    with pytest.raises(ValueError, match="partitions must be distinct, but '1' occurs twice"):
         named_partitions([1, "1"])
 
 

@@ -227,7 +227,7 @@ def test_an_unused_journal_moves_to_the_next_read_stream(spark: Any, sink: Sink,
     with pytest.raises(ps.JournalDamaged, match="in use"):
         read()
     sink.query.stop()
-    eventually(lambda: not streams._servers[tmp_path / "journal"].is_asked)
+    eventually(lambda: not streams._servers[tmp_path / "journal"].has_planner)
     with pytest.raises(ps.JournalDamaged, match="the journal has rows of another schema: 'n', not 'name'"):
         read("name string")
     publisher.await_cancelled()

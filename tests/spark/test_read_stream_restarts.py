@@ -137,7 +137,7 @@ def test_repeated_restarts_buffer_at_most_the_capacity(whole: bool, tmp_path: Pa
             request(replay, "commit", end=position)
             rows += planned(replay, position, end)
             position = end
-            assert replay._held <= 8
+            assert replay._uncommitted <= 8
         assert rows == [*range(8), *range(len(rows) - 8)]
 
 
@@ -159,7 +159,7 @@ def test_a_restart_between_a_batch_and_a_commit_buffers_at_most_one_more_element
             assert len(list(planned(replay, first, second))) == second["sequence"] - first["sequence"]
             first, second = second, latest(replay, second)
             assert second["sequence"] > first["sequence"]
-            assert replay._held <= 6 + restart
+            assert replay._uncommitted <= 6 + restart
 
 
 @pytest.mark.parametrize("start_is_known", [True, False])

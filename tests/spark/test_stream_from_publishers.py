@@ -126,7 +126,7 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.stream_from_publishers(3, ["a"], numbers_of, "n long", len)
     with pytest.raises(TypeError, match=r"partitions must be an iterable .*, not str"):
         stream("abc")
-    with pytest.raises(ValueError, match="partitions must be distinct, and 'a' occurs twice"):
+    with pytest.raises(ValueError, match="partitions must be distinct, but 'a' occurs twice"):
         stream(["a", "a"])
     with pytest.raises(TypeError, match="factory must be callable"):
         stream(factory=3)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Position = dict[str, dict[str, Any]]
-"""An offset of the query: ``next`` has the end of the last micro-batch of each partition, ``first`` its beginning.
+"""An offset of the query: ``next`` has the end of the last micro-batch of each partition, ``first`` its first offset.
 
 ``first`` makes a repeated micro-batch independent of ``start``: Spark stores the end of the first micro-batch and not
 its start, and a partition that is added later has no start in the previous offset.
@@ -15,7 +15,7 @@ its start, and a partition that is added later has no start in the previous offs
 
 
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions by their names in the checkpoint: a string itself, another value as JSON.
+    """Return the partitions by their names in the checkpoint: a string is its own name, another value's name is JSON.
 
     Raises:
         TypeError: a partition is not a JSON value.
@@ -30,7 +30,7 @@ def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
                 f"{type(partition).__name__}: the checkpoint stores it"
             )
         if name in named:
-            raise ValueError(f"partitions must be distinct, and {name!r} occurs twice")
+            raise ValueError(f"partitions must be distinct, but {name!r} occurs twice")
         named[name] = partition
     return named
 
@@ -57,7 +57,7 @@ class Offsets:
     Args:
         latest: returns the end of a partition.
         start: the first offset of each partition, or a function of a partition.
-        limit: the maximum advance of an offset in a micro-batch, a function of partition, start and end, or None.
+        limit: the maximum advance of an offset in a micro-batch; or a function of partition, start and end; or None.
 
     Attributes:
         latest: the ends of the partitions at the last call of ``after``; None before it.
@@ -118,7 +118,7 @@ class Offsets:
                 continue
             if name not in self._partitions:
                 raise ValueError(
-                    f"partition {name!r} was removed, and the checkpoint has a micro-batch with its rows from "
+                    f"partition {name!r} was removed, but the checkpoint has a micro-batch with its rows from "
                     f"{begin!r} to {stop!r}, which must be repeated: remove the partition after that"
                 )
             _in_order(name, begin, stop)
@@ -141,7 +141,7 @@ class Offsets:
         if not callable(self._limit):
             if not (_is_number(begin) and _is_number(end)):
                 raise ValueError(
-                    f"limit={self._limit!r} needs offsets that are numbers, and partition {name!r} has {begin!r} and "
+                    f"limit={self._limit!r} needs offsets that are numbers, but partition {name!r} has {begin!r} and "
                     f"{end!r}: pass a function as limit"
                 )
             return min(end, begin + self._limit)
@@ -167,7 +167,7 @@ def _checked(position: Any) -> Position:
 
 
 def _in_order(name: str, begin: Any, end: Any) -> None:
-    """Raise if the end of a range is less than its start. Only numbers are compared: others may have another order."""
+    """Raise if a range ends before its start. Only numbers are compared: the order of other offsets is unknown."""
     if _is_number(begin) and _is_number(end) and end < begin:
         raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
 

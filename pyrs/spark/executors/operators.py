@@ -37,8 +37,8 @@ def apply(
         apply(df, stage, schema)   a DataFrame of 10, 20, 30
 
     The same stage runs in the driver (``stage(stream)``), in a Reactor chain (``to_jvm_stage``) and here, for batch and
-    streaming DataFrames. The partitions of a streaming one are those of each micro-batch. Nothing runs until Spark runs
-    the result.
+    streaming DataFrames. The partitions of a streaming DataFrame are those of each micro-batch. Nothing runs until
+    Spark runs the result.
 
     Each partition is a stream, so the state of a stage covers one partition. Rows are pulled from Spark on the demand
     of the stage, one Arrow batch at a time. The rows of the stage are sent in batches: after
@@ -56,8 +56,8 @@ def apply(
         stage: called on the executor with a ``Stream`` of the elements of a partition; returns a Publisher of rows. Or
             a class of Processors, or another callable without arguments that returns one for each partition.
         schema: the schema of the result: a ``StructType``, or text such as ``"id long, name string"``.
-        as_: the type of the stage's elements, as in ``from_dataframe``. For each of them the stage may emit a ``Row``,
-            a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
+        as_: the type of the stage's elements, as in ``from_dataframe``. Independently of this type, the stage may emit
+            a ``Row``, a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
 
     Raises:
         TypeError: ``df`` is not a DataFrame, ``stage`` has other parameters or cannot be pickled, or ``schema`` is not
@@ -137,7 +137,7 @@ def for_each_partition(
     """
     _checked_columns(checked_dataframe(df, streaming=None))
     if not df.isStreaming and (checkpoint, trigger) != (None, None):
-        raise ValueError("checkpoint and trigger need a streaming DataFrame, and df is not streaming")
+        raise ValueError("checkpoint and trigger need a streaming DataFrame, but df is not streaming")
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
     work = packed(SubscriberTask(subscriber_factory, shape), subscriber_factory, "subscriber_factory", df.sparkSession)
@@ -179,7 +179,7 @@ def from_publishers(
 
     Args:
         spark: a session, classic or of Spark Connect.
-        partitions: a value for each partition. It is pickled.
+        partitions: a value for each partition. The values are pickled.
         factory: called on the executor with the value of a partition; returns a Publisher of rows. An element is a
             ``Row``, a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
         schema: the schema of the DataFrame: a ``StructType``, or text such as ``"id long, name string"``.
@@ -249,10 +249,10 @@ def _checked_columns(df: Any) -> None:
 
 
 def _makes_processor(stage: Any) -> bool:
-    """Return whether a stage is called without arguments, to make a Processor.
+    """Return whether a stage is called without arguments and returns a Processor.
 
     Raises:
-        TypeError: it takes neither no argument nor one.
+        TypeError: it can be called neither with one argument nor without arguments.
     """
     if isinstance(stage, type) and issubclass(stage, Processor):
         return True
@@ -267,13 +267,15 @@ def _makes_processor(stage: Any) -> bool:
         except TypeError:
             continue
         return makes_processor
-    raise TypeError(f"stage must take a Stream, or no argument and make a Processor: {name_of(stage)}{signature}")
+    raise TypeError(
+        f"stage must take a Stream, or take no argument and return a Processor: {name_of(stage)}{signature}"
+    )
 
 
 def task_of(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return the function that Spark runs for a partition.
 
-    It is pickled by value and holds the work as bytes, so that an executor without this package can report that.
+    It is pickled by value and holds the work as bytes, so that an executor without this package can report its absence.
     """
     check, entries = requirement("pyrs"), current_trace()
 
@@ -306,7 +308,7 @@ class _DeliveriesRun(JobRun[int]):
     """The job of one Subscriber, on a background thread."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
-        self._mapped = operator.arguments()  # in the context of this subscription, for the tasks
+        self._mapped = operator.arguments()  # called here, so that the tasks continue the trace of this subscription
         super().__init__(subscriber, operator, self._mapped.sparkSession)
         self._started = False
 
@@ -317,7 +319,7 @@ class _DeliveriesRun(JobRun[int]):
 
     def _run_job(self) -> None:
         try:
-            # A separate plan: a cancel would end the stages of a shared plan for all its users.
+            # The job has a separate plan, because a cancel would end the stages of a shared plan for all its users.
             count = _counted(self._mapped.alias("pyrs"))
         except Exception as error:
             if self._live:  # otherwise the cancel itself is the likely cause

@@ -116,16 +116,16 @@ def _why_not_pickled(function: Any, parameter: str, receiver: str, error: Except
     if inspect.isfunction(inner):
         captured |= {name: inner.__globals__[name] for name in _names(inner.__code__) if name in inner.__globals__}
         captured |= inspect.getclosurevars(inner).nonlocals
-    guilty = []
+    refused = []
     for name, value in captured.items():
         try:
             _Pickler(BytesIO()).dump(value)
         except Exception:
-            guilty.append(f"{name!r}, a {type(value).__name__}")
-    what = f"it captures {' and '.join(guilty)}" if guilty else "it, or a value that it captures, cannot be pickled"
+            refused.append(f"{name!r}, a {type(value).__name__}")
+    what = f"it captures {' and '.join(refused)}" if refused else "it, or a value that it captures, cannot be pickled"
     return (
-        f"{parameter} cannot be sent to {receiver}: {what} ({error}). Create such objects inside of it, where it "
-        "runs, or pass plain values"
+        f"{parameter} cannot be sent to {receiver}: {what} ({error}). Create such objects inside the function, or "
+        "pass plain values"
     )
 
 

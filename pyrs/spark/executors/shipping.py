@@ -20,7 +20,7 @@ _MIN_TASKS, _MAX_TASKS = 8, 256
 _REQUIRED = ("pyarrow", "pandas", "pyrs")
 _answers: WeakKeyDictionary[Any, dict[tuple[str, ...], str]] = WeakKeyDictionary()
 _shipped: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
-"""Both by SparkContext, or by session of Spark Connect."""
+"""The keys of both are SparkContexts, or sessions of Spark Connect."""
 
 
 def ship(spark: Any) -> None:
@@ -72,7 +72,7 @@ def why_no_workers(spark: Any, *more: str) -> str:
 def requirement(*names: str) -> Callable[[], None]:
     """Return a function that checks packages, and the version of pyrs, on an executor.
 
-    It is pickled by value and uses nothing of this package, which may be missing on the executors.
+    It is pickled by value and does not depend on this package, which may be missing on the executors.
     """
     driver = pyrs.__version__
 
@@ -80,7 +80,7 @@ def requirement(*names: str) -> Callable[[], None]:
         import importlib
         import sys
 
-        python = "Where an executor should run another Python, set PYSPARK_PYTHON before the session starts"
+        python = "If an executor should run another Python, set PYSPARK_PYTHON before the session starts"
         for name in names:
             ship = "ps.ship(spark) sends the package of the driver. " if name == "pyrs" else ""
             try:
@@ -90,7 +90,7 @@ def requirement(*names: str) -> Callable[[], None]:
                 raise ModuleNotFoundError(f"{where}. {ship}{python}") from None
             if name == "pyrs" and module.__version__ != driver:
                 where = f"the executor's Python, {sys.executable}, has pyrs {module.__version__}"
-                raise ImportError(f"{where}, and the driver {driver}. {ship}{python}")
+                raise ImportError(f"{where}, but the driver has {driver}. {ship}{python}")
 
     return check
 

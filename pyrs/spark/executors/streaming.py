@@ -48,27 +48,27 @@ def stream_from_publishers(
     Publisher must complete at the end of the range. No Publisher is kept between micro-batches, because the next task
     of a partition may run on another executor.
 
-    An offset is a number, a string, or another JSON value. ``range`` and Kafka's convention applies: the range has the
-    start and does not have the end. Spark calls ``latest``, ``start`` and ``limit`` in its planner, a process of the
-    driver's host that needs pyrs like an executor. It calls ``latest`` again as soon as a micro-batch has ended, and
-    100 times a second if there is nothing new: set an interval with ``trigger(processingTime=...)``.
+    An offset is a number, a string, or another JSON value. As in ``range`` and in Kafka, a range includes its start and
+    excludes its end. Spark calls ``latest``, ``start`` and ``limit`` in its planner, a process of the driver's host
+    that needs pyrs like an executor. It calls ``latest`` again as soon as a micro-batch has ended, and 100 times a
+    second if there is nothing new: set an interval with ``trigger(processingTime=...)``.
 
-    ``trigger(availableNow=True)`` reads up to the ends that ``latest`` returned first, in micro-batches of ``limit``
-    (before PySpark 4.2 in one). Before 4.2, Spark does not pass the position of the query after a restart, so the first
-    micro-batch has no limit.
+    ``trigger(availableNow=True)`` reads up to the ends that the first calls of ``latest`` return, in micro-batches of
+    at most ``limit`` (before PySpark 4.2, in one micro-batch). Before 4.2, Spark does not pass the position of the
+    query after a restart, so the first micro-batch has no limit.
 
     The executors need pyrs, pyarrow and pandas: call ``ship`` before this function.
 
     Args:
         spark: a session, classic or of Spark Connect.
-        partitions: distinct strings or other JSON values, which identify the partitions in the checkpoint. A query with
-            an earlier checkpoint may have more partitions, and fewer: those are not read any more.
+        partitions: distinct strings or other JSON values, which identify the partitions in the checkpoint. A query that
+            continues from a checkpoint may add partitions, or omit some, which are then no longer read.
         factory: called on the executor with a partition, a start and an end; returns a Publisher of rows, as in
             ``from_publishers``.
         schema: the schema of the DataFrame: a ``StructType``, or text such as ``"id long, name string"``.
         latest: called with a partition; returns the offset after its last element. It must not decrease.
-        start: the first offset of each partition, or a function of a partition. ``latest`` itself starts with the
-            elements that are added after the start of the query.
+        start: the first offset of each partition, or a function of a partition. With ``start=latest`` the query reads
+            only the elements that are added after its start.
         limit: the maximum advance of an offset in a micro-batch, if offsets are numbers; or a function of a partition,
             a start and an end that returns an offset after the start, at most the end. ``trigger(once=True)`` ignores
             it.
@@ -84,7 +84,7 @@ def stream_from_publishers(
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     The query fails, with an error that names the partition, if a function fails, an offset is None, not a JSON value,
-    or a number that is less than the one before. An error within a range is ``PartitionFailed``.
+    or a number that is less than the previous one. An error within a range is ``PartitionFailed``.
 
     Rules: 1.1, 3.5, 3.9, 3.17.
 
@@ -176,7 +176,7 @@ def _source(
             return initial
 
         def getDefaultReadLimit(self) -> Any:  # noqa: N802
-            return ReadMaxRows(1)  # its number has no effect: it only differs from the limit of Trigger.Once
+            return ReadMaxRows(1)  # the number has no effect; the type differs from that of Trigger.Once
 
         def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
             # Spark before 4.2 does not pass the start of the batch. It is the end of the previous batch.

@@ -36,7 +36,7 @@ _AHEAD = 32  # elements to request ahead; an element of the stage may be a whole
 
 
 class Output(NamedTuple):
-    """Sends the elements of a stream to Spark. Pickled in the driver.
+    """Sends the elements of a stream to Spark. It is pickled in the driver.
 
     Attributes:
         encoder: encodes the elements.
@@ -91,7 +91,7 @@ class Output(NamedTuple):
 
 
 class StageTask(NamedTuple):
-    """Runs a stage on an executor. Pickled in the driver.
+    """Runs a stage on an executor. It is pickled in the driver.
 
     Attributes:
         stage: a function from Stream to Publisher, or a factory of Processors.
@@ -122,7 +122,7 @@ class StageTask(NamedTuple):
         def joined() -> Publisher[Any]:
             processor = self.stage()
             if not isinstance(processor, Processor):
-                raise TypeError(f"stage must make a Processor, not {type(processor).__name__}")
+                raise TypeError(f"stage must return a Processor, not {type(processor).__name__}")
             source.subscribe(processor)
             return processor
 
@@ -130,7 +130,7 @@ class StageTask(NamedTuple):
 
 
 class RangeTask(NamedTuple):
-    """Runs a Publisher of ``stream_from_publishers``. Pickled in the driver.
+    """Runs a Publisher of ``stream_from_publishers``. It is pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a range.
@@ -163,10 +163,10 @@ class RangeTask(NamedTuple):
 
 
 class PublisherTask(NamedTuple):
-    """Runs Publishers of ``from_publishers`` on an executor. Pickled in the driver.
+    """Runs Publishers of ``from_publishers`` on an executor. It is pickled in the driver.
 
     Attributes:
-        source: returns and sends the Publisher of a value.
+        source: calls the factory with a value, and sends the elements of the Publisher.
         values: the pickled argument of the factory for each partition.
     """
 
@@ -231,7 +231,7 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
     try:
         yield stream.take_until(from_future(unneeded))
     finally:
-        ours.close()  # ends the thread, so that a worker of many short tasks does not collect threads
+        ours.close()  # ends the thread, so that a worker of many short tasks does not accumulate threads
 
 
 @contextmanager
@@ -271,7 +271,7 @@ def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBat
 
 
 class SubscriberTask(NamedTuple):
-    """Sends partitions to Subscribers on an executor. Pickled in the driver.
+    """Sends partitions to Subscribers on an executor. It is pickled in the driver.
 
     Attributes:
         factory: returns a Subscriber for each partition.

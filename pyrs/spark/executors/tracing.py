@@ -12,13 +12,13 @@ from pyrs._core.observation import set_instrumentation
 
 
 def current_trace() -> dict[str, str]:
-    """Return the W3C entries of the current span; none without ``telemetry.instrument``."""
+    """Return the W3C entries of the current span, an empty dict if ``pyrs.telemetry`` is not used."""
     propagation = sys.modules.get("pyrs.telemetry.propagation")
     return {} if propagation is None else propagation.inject()
 
 
 def in_trace(entries: dict[str, str], iterator: Generator[Any, None, None]) -> Iterator[Any]:
-    """Yield what the iterator yields, with the span of the entries as the current one. In a task.
+    """Yield the batches of a task's iterator, with the span of the entries as the current span.
 
     The subscriptions of the task are recorded. An executor without ``opentelemetry-api`` runs the task untraced.
     """
@@ -41,4 +41,4 @@ def in_trace(entries: dict[str, str], iterator: Generator[Any, None, None]) -> I
                     return
                 yield batch
         finally:
-            set_instrumentation(before)  # Spark uses the worker again, for untraced queries
+            set_instrumentation(before)  # Spark may reuse the worker for an untraced query

@@ -55,8 +55,8 @@ def apply_by_key(
 
     The state of a key is JSON. It may have None, booleans, numbers, strings, bytes, dates, times, and lists, tuples,
     dicts, sets and Rows of these. It is read and written as a whole in each micro-batch with rows of that key, and kept
-    until the checkpoint is deleted. If the operators with state change, the query fails with the reason. A function may
-    change.
+    until the checkpoint is deleted. If the operators with state change, the query fails with the reason. The functions
+    of operators may change.
 
     Time is that of the micro-batches: ``debounce``, ``buffer(seconds=...)`` and ``window(seconds=...)`` emit in the
     first micro-batch after their time. Spark runs micro-batches without rows for them.
@@ -77,11 +77,11 @@ def apply_by_key(
         TypeError: ``df`` is not a DataFrame, ``key`` is neither a column name nor a list of them, ``stage`` is not
             callable, has an operator whose state cannot be saved or cannot be pickled, or ``schema`` is not a schema or
             has a type that Arrow cannot carry.
-        ValueError: ``df`` is not streaming, has no such column or a name with a dot, ``key`` has a column twice, the
-            schema has no column or two columns of one name, ``as_`` has another value, or the session does not use the
-            RocksDB state store.
+        ValueError: ``df`` is not streaming, has no such column or has a column name with a dot, ``key`` has a column
+            twice, the schema has no column or two columns of one name, ``as_`` has another value, or the session does
+            not use the RocksDB state store.
         ImportError: protobuf is not installed, or is older than PySpark's messages.
-        NotImplementedError: PySpark is older than 4.1, which has the ``transformWithState`` of rows.
+        NotImplementedError: PySpark is older than 4.1, the first with ``transformWithState`` of rows.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error of a stage fails the task, and the query, with ``PartitionFailed`` in Spark's error, which has the key.
@@ -146,14 +146,15 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
         raise ValueError(f"df has a column {dotted!r}, which Spark's transformWithState takes for a field: rename it")
     if len(set(keys)) < len(keys):
         twice = next(each for each in keys if keys.count(each) > 1)
-        raise ValueError(f"key must have distinct columns, and has {twice!r} more than once")
+        raise ValueError(f"key must have distinct columns, but has {twice!r} more than once")
     return keys
 
 
 def _processor(work: bytes) -> Any:
     """Return Spark's processor of the work.
 
-    Its class is pickled by value and holds the work as bytes, so that an executor without this package can report that.
+    Its class is pickled by value and holds the work as bytes, so that an executor without this package can report its
+    absence.
     """
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import LongType, StringType, StructType

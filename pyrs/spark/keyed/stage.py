@@ -109,12 +109,12 @@ class KeyedStage:
         state = json.loads(text)
         if state["version"] != _VERSION:
             raise RuntimeError(
-                f"the checkpoint has state of version {state['version']}, and this version of pyrs continues from "
+                f"the checkpoint has state of version {state['version']}, but this version of pyrs continues from "
                 f"version {_VERSION}: use a new checkpoint, or the version of pyrs that wrote it"
             )
         if state["operators"] != self._stateful:
             raise RuntimeError(
-                f"the checkpoint has the state of {_listed(state['operators'])}, and the stage now has "
+                f"the checkpoint has the state of {_listed(state['operators'])}, but the stage now has "
                 f"{_listed(self._stateful)}: use a new checkpoint, or the former stage"
             )
         states = state["states"]
@@ -130,7 +130,7 @@ def _saved(run: SavedRun) -> list[Any]:
     if not run.is_idle:
         raise RuntimeError(
             f"{_call(run.operator)}: a stream that the function returned has not completed at the end of the "
-            "micro-batch, and its state cannot be saved: return streams that emit at once, such as from_iterable"
+            "micro-batch, so its state cannot be saved: return streams that emit at once, such as from_iterable"
         )
     try:
         return list(map(encoded, run.state()))
@@ -176,7 +176,7 @@ def _why_not(operator: Any) -> str | None:
     if getattr(operator, "saved", None) is None:
         return "it cannot be saved; the documentation of apply_by_key lists the operators whose state can"
     if getattr(operator, "scheduler", None) is not None:
-        return "Spark measures the time, so it may not have a scheduler"
+        return "Spark measures the time, so it must not have a scheduler"
     return None
 
 
@@ -192,7 +192,7 @@ def _without_window(publisher: Any) -> Any:
 
 
 def _with_own_initial(publisher: Any) -> Any:
-    """Return a copy of the initial values of ``scan`` for a new key: a function may change its first argument."""
+    """Copy the initial values of ``scan`` for a new key, because a function may change its first argument."""
     if not any(isinstance(operator, Scan) for operator in _operators(publisher)):
         return publisher
     return PushedChainPublisher(publisher.source, tuple(map(_copied, publisher.stages)))
@@ -238,7 +238,7 @@ class _Rows(Publisher[Any], Subscription):
         self._subscriber = None
 
     def emit(self, row: Any) -> bool:
-        """Emit a row, and return False if it was not requested or the stage has cancelled."""
+        """Emit a row. Return False if it was not requested, or the stage has cancelled."""
         if self._subscriber is None or not self._demand:
             self.starved = self._subscriber is not None
             return False

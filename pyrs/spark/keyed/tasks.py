@@ -45,7 +45,8 @@ class KeyedTask:
     Args:
         work: the pickled ``KeyedWork``.
         handle: Spark's handle, which has the timers of the current key.
-        state: the value of the current key: the state of the stage, and the time of its timer in milliseconds.
+        state: Spark's state of the current key: a pair of the state of the stage, and the time of its timer in
+            milliseconds.
     """
 
     def __init__(self, work: bytes, handle: Any, state: Any) -> None:
@@ -84,7 +85,7 @@ class KeyedTask:
         yield from (tuple.__new__(row, values.values()) for values in batch.to_pylist())
 
     def close(self) -> None:
-        """End the task."""
+        """End the task, and report the counts of the ``Metrics`` in the stage."""
         self._opened.close()
 
     def _elements(self, rows: Iterator[Any]) -> Iterator[Any]:

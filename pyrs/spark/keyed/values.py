@@ -1,4 +1,4 @@
-"""State as values of JSON: plain values only, each restored with its type."""
+"""Encode state as JSON: plain values only, each restored with its type."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ _TYPES: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda value: [value.days, value.seconds, value.microseconds],
         lambda parts: datetime.timedelta(*parts),
     ),
-    count: ("count", next, count),  # read when its subscription is over
+    count: ("count", next, count),  # encoding advances the counter, so it is called after the subscription has ended
     type(MISSING): ("missing", lambda _: None, lambda _: MISSING),
 }
 _DECODERS = {tag: decode for tag, _, decode in _TYPES.values()}
 
 
 def encoded(value: Any) -> Any:
-    """Return a value as JSON has it: a scalar, or a list of a tag and a payload.
+    """Return a value as a JSON value: a scalar, or a list of a tag and a payload.
 
     Raises:
         TypeError: the value, or one within it, is not plain.
@@ -81,7 +81,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """Return the value of a result of ``encoded``."""
+    """Return the value that ``encoded`` has encoded."""
     if type(value) is not list:
         return value
     tag, payload = value

@@ -26,7 +26,7 @@ _DECAY = 0.2  # the weight of a smaller partition in the expected size
 _MAX_JOB_PARTITIONS = 64
 _MAX_JOB_BYTES = 32 << 20
 _MAX_JOB_SECONDS = 0.5
-_MAX_HELD_BATCHES = 8  # the maximum number of buffered batches of a reader that streams
+_MAX_BUFFERED_BATCHES = 8  # the maximum number of buffered batches of a reader that streams
 _CHECK_SECONDS = 0.1
 
 
@@ -215,8 +215,8 @@ class _DataFrameRun(JobRun[Any]):
         self._taken = 0  # the number of partitions whose batches were all taken
         self._slots: deque[_Job] = deque()  # running or with batches; used by the drain loop only
         self._bytes = 0  # the size of all batches that the drain loop has taken
-        self._held = 0  # the size of the batches that it has not taken; written under the lock
-        self._held_lock = Lock()
+        self._buffered_bytes = 0  # the size of the batches that it has not taken; written under the lock
+        self._buffered_lock = Lock()
         self._expected: float | None = None  # the expected size of a partition, in bytes
         self._is_estimate = True  # whether that is Spark's estimate
         self._seconds = 0.0  # the total duration of the jobs of these partitions
@@ -269,8 +269,8 @@ class _DataFrameRun(JobRun[Any]):
             self._jobs.submit(partial(self._read, reader, job))
 
     def _free_memory(self) -> float:
-        """Return how many bytes neither buffered batches nor those that the jobs should still deliver occupy."""
-        reserved: float = self._held
+        """Return ``memory`` minus the buffered bytes and those that running jobs are still expected to deliver."""
+        reserved: float = self._buffered_bytes
         for job in self._slots:
             if not job.done:
                 reserved += max(0.0, (self._expected or 0.0) * len(job.partitions) - job.received)
@@ -299,7 +299,7 @@ class _DataFrameRun(JobRun[Any]):
         return max(1, int(min(demanded, small, _MAX_JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
-        """Take a batch, release a finished job, or complete the stream; False to wait."""
+        """Take a batch, release a finished job, or complete the stream. Return False to wait."""
         slots = self._slots
         if self._arguments.ordered:
             job = slots[0] if slots else None
@@ -314,8 +314,8 @@ class _DataFrameRun(JobRun[Any]):
         if job.batches:
             batch = job.batches.popleft()
             size = _size_of(batch)
-            with self._held_lock:
-                self._held -= size
+            with self._buffered_lock:
+                self._buffered_bytes -= size
             self._batch_taken.set()
             self._bytes += size
             self._elements, self._remaining = self._arguments.shape.of_batch(batch)
@@ -359,7 +359,7 @@ class _DataFrameRun(JobRun[Any]):
             self._most_jobs = min(max(_MIN_JOBS, self._cores), _MAX_JOBS)
         self._reader = reader
         self.wake()
-        self._jobs.wait_until_over()
+        self._jobs.wait_until_finished()
 
     def _read(self, reader: PartitionReader, job: _Job) -> None:
         delivered = False
@@ -369,8 +369,8 @@ class _DataFrameRun(JobRun[Any]):
             delivered = True
             size = _size_of(batch)
             job.received += size
-            with self._held_lock:
-                self._held += size
+            with self._buffered_lock:
+                self._buffered_bytes += size
             job.batches.append(batch)
             self.wake()
             while self._is_full(reader, job) and self._live:
@@ -382,15 +382,15 @@ class _DataFrameRun(JobRun[Any]):
         failed = job.partitions[0]
         try:
             try:
-                reader.read(job.partitions, deliver, self._is_over)
+                reader.read(job.partitions, deliver, self._has_ended)
             except Exception:
-                if len(job.partitions) == 1 or delivered or self._is_over():
+                if len(job.partitions) == 1 or delivered or self._has_ended():
                     raise
                 # Read one by one, to emit the partitions before the failed one and to name it in the error.
                 for failed in job.partitions:
-                    reader.read(range(failed, failed + 1), deliver, self._is_over)
+                    reader.read(range(failed, failed + 1), deliver, self._has_ended)
         except Exception as error:
-            if self._is_over():
+            if self._has_ended():
                 return  # the cancel itself is the likely cause
             failure = partition_failed(error, None if reader.streams else failed)
             job.error = unless_stopped(self._arguments.df.sparkSession, failure)
@@ -405,10 +405,10 @@ class _DataFrameRun(JobRun[Any]):
         """
         batches = len(job.batches)
         return bool(batches) and (
-            self._held > self._arguments.memory or (reader.streams and batches >= _MAX_HELD_BATCHES)
+            self._buffered_bytes > self._arguments.memory or (reader.streams and batches >= _MAX_BUFFERED_BATCHES)
         )
 
-    def _is_over(self) -> bool:
+    def _has_ended(self) -> bool:
         return not self._live
 
     def _release(self) -> None:

@@ -31,7 +31,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
     Hot: each Subscriber has its own listener, and receives the events between its subscription and its cancel. The
     stream never completes; it fails with ``JvmUnavailable`` when the session is stopped. Spark's listener bus is never
     blocked: events wait for demand in a buffer. When the buffer is full, ``overflow`` selects the event to drop, which
-    goes to the hook for dropped elements. A thread of the default scheduler signals the Subscriber.
+        is passed to the hook for dropped elements. A thread of the default scheduler signals the Subscriber.
 
     Args:
         spark: the session.
@@ -64,7 +64,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 
 
 def _watch(spark: Any, listener: Any, emitter: Emitter[Any], ended: Event) -> None:
-    """Fail the stream when the session is stopped, which Spark does not report; remove the listener at its end."""
+    """Fail the stream when the session stops, which Spark does not report. Remove the listener after a cancel."""
     while not ended.wait(_CHECK_SECONDS):
         if is_stopped(spark):
             emitter.error(JvmUnavailable("the SparkSession was stopped"))

@@ -1,4 +1,4 @@
-"""SQL executions: what gives Spark's jobs the session's settings, observed metrics and an entry in the UI."""
+"""SQL executions, which give Spark's jobs the session's settings, observed metrics and an entry in the UI."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARAMETERS = ("org.apache.spark.sql.execution.QueryExecution", "scala.Option", 
 _log = logging.getLogger("pyrs.spark")
 _CALL_SITE = "callSite.short"
 _executors: WeakKeyDictionary[Any, Callable[[Any, str, Callable[[], object]], object] | None] = WeakKeyDictionary()
-"""The results of ``_executor`` by gateway; None where it failed."""
+"""The results of ``_executor`` by gateway; None if it failed."""
 
 
 class ExecutionFailed(Exception):
@@ -26,7 +26,7 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
     execution sets these on its thread; a job that another thread starts needs a copy of them. An ``Observation`` gets
     its values when the body returns.
 
-    Where the driver's JVM lacks the method, the settings are set on the thread, and there is no execution.
+    If the driver's JVM lacks the method, the settings are set on the thread, and there is no execution.
 
     Args:
         df: the DataFrame whose plan the body runs.
@@ -127,11 +127,11 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
     return execute
 
 
-def keep_from_log(kind: type[BaseException]) -> None:
-    """Filter an expected exception of proxies out of Py4J's log, where it is an error."""
+def exclude_from_log(kind: type[BaseException]) -> None:
+    """Exclude an expected exception of a proxy from Py4J's log, which reports it as an error."""
     logging.getLogger("py4j.clientserver").addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], kind))
     )
 
 
-keep_from_log(ExecutionFailed)
+exclude_from_log(ExecutionFailed)

@@ -23,7 +23,7 @@ _UNKNOWN_BYTES = 1 << 60
 _TOO_LARGE = "spark.driver.maxResultSize"
 _TRACEBACK = "Traceback (most recent call last):"
 _LENGTH = struct.Struct("!i")
-_OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
+_PARTITION_FAILED = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # available on Linux only
 _probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # the results of has_fast_path by gateway
@@ -53,9 +53,9 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
             error itself is returned.
     """
     reason = reason_of(error)
-    ours = _OURS.match(reason)
-    if ours is not None and partition in (None, int(ours[1])):
-        partition, reason = int(ours[1]), ours[2]
+    found = _PARTITION_FAILED.match(reason)
+    if found is not None and partition in (None, int(found[1])):
+        partition, reason = int(found[1]), found[2]
     if partition is None:
         return error
     if _TOO_LARGE in reason:
@@ -83,9 +83,9 @@ def reason_of(error: BaseException) -> str:
     except Exception:  # the JVM has ended
         pass
     lines = text.strip().splitlines()
-    ours = next((line for line in lines if _OURS.match(line)), None)
-    if ours is not None:
-        return ours
+    found = next((line for line in lines if _PARTITION_FAILED.match(line)), None)
+    if found is not None:
+        return found
     # A Python worker's error ends with the traceback and the message of the exception, which may have several lines.
     starts = [i for i, line in enumerate(lines) if _TRACEBACK in line]
     after = lines[starts[-1] + 1 :] if starts else []
@@ -114,8 +114,8 @@ class PartitionReader(ABC):
         return 1
 
     @abstractmethod
-    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        """Run the job of some partitions, and deliver their batches until ``over`` returns True.
+    def read(self, partitions: range, deliver: Callable[[Any], object], ended: Callable[[], bool]) -> None:
+        """Run the job of some partitions, and deliver their batches until ``ended`` returns True.
 
         Several threads call this at a time.
         """
@@ -180,7 +180,7 @@ class JvmReader(_RddReader):
     """
 
     def __init__(self, df: Any, schema: Any) -> None:
-        super().__init__(df.alias("pyrs"))  # a separate plan: the stages of a shared one would stay cancelled
+        super().__init__(df.alias("pyrs"))  # a separate plan, because the stages of a shared one would stay cancelled
         self._schema = schema
         self._idle: deque[Any] = deque()
 
@@ -200,7 +200,7 @@ class JvmReader(_RddReader):
         return whole / max(self._partitions, 1) if whole < _UNKNOWN_BYTES else None
 
     def _run(self, partitions: range) -> Any:
-        # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
+        # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs ended its RDD, and
         # the partition that failed could not be identified. A union with an empty RDD is an RDD with the same content.
         if self._observed is not None:
             with self._observed:
@@ -219,17 +219,17 @@ class JvmReader(_RddReader):
             indices.add(partition)
         return self._run_job(self._spark_context, rdd, indices)
 
-    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+    def read(self, partitions: range, deliver: Callable[[Any], object], ended: Callable[[], bool]) -> None:
         address, secret, server = self._run(partitions)
         try:
             with _connected(address, secret) as connection:
                 for data in _frames(connection):
-                    if over():
+                    if ended():
                         return
                     batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), self._schema)
                     if batch.num_rows:
                         deliver(batch)
-            server.getResult()  # raises if the JVM stopped in the middle
+            server.getResult()  # raises if the JVM stopped before it had sent everything
         finally:
             # The server holds the whole partition, and Py4J would release it only at a later garbage collection.
             self._context._gateway.detach(server)
@@ -238,7 +238,7 @@ class JvmReader(_RddReader):
 class PublicReader(_RddReader):
     """Reads each partition as Arrow that Python workers encode, with the public interface only.
 
-    That is ``mapInArrow``, ``rdd`` and ``runJob``.
+    It calls ``mapInArrow``, ``rdd`` and ``runJob``.
     """
 
     def __init__(self, df: Any) -> None:
@@ -258,9 +258,9 @@ class PublicReader(_RddReader):
     def _run_over(self, rdd: Any, partitions: range) -> list[bytes]:
         return self._context.runJob(rdd, _payloads(), list(partitions))  # type: ignore[no-any-return]
 
-    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+    def read(self, partitions: range, deliver: Callable[[Any], object], ended: Callable[[], bool]) -> None:
         for data in self._run(partitions):
-            if over():
+            if ended():
                 return
             with pyarrow.ipc.open_stream(data) as batches:
                 for batch in batches:
@@ -282,12 +282,12 @@ class ConnectReader(PartitionReader):
     def open(self) -> int:
         return 1
 
-    def read(self, partitions: range, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+    def read(self, partitions: range, deliver: Callable[[Any], object], ended: Callable[[], bool]) -> None:
         plan, client = self.df._plan, self.df.sparkSession.client
         observed = (plan.observations,) if hasattr(plan, "observations") else ()  # since Spark 4.0
         with closing(client.to_table_as_iterator(plan.to_proto(client), *observed)) as answers:
             for answer in answers:
-                if over():
+                if ended():
                     return
                 if isinstance(answer, pyarrow.Table):  # the other answers are schemas
                     for batch in answer.cast(self._schema).to_batches():
@@ -295,7 +295,7 @@ class ConnectReader(PartitionReader):
 
 
 class _MappedOnce:
-    """An argument for ``runJob``, which maps its argument into a new RDD for each call. Here it is the same RDD."""
+    """Replaces the RDD in ``runJob``, which calls ``mapPartitions`` for each job: returns the same RDD each time."""
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped
@@ -307,7 +307,7 @@ class _MappedOnce:
 def _is_observed(df: Any) -> bool:
     """Return whether a plan collects metrics for an ``Observation``.
 
-    Since Spark 4.3 these are the metrics of a single RDD, so all jobs of such a plan run over one RDD. They run
+    Since Spark 4.3 these are the metrics of a single RDD, so all jobs of such a plan run ended one RDD. They run
     sequentially, because jobs that share an RDD fail together.
     """
     try:
@@ -318,7 +318,7 @@ def _is_observed(df: Any) -> bool:
 
 def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
     def encode(batches: Iterator[Any]) -> Iterator[Any]:
-        # Pickled by value, so it uses nothing of this package, which may be missing on the executors.
+        # Pickled by value, so it imports nothing from this package, which may be missing on the executors.
         import pyarrow
 
         def row(value: Any) -> Any:

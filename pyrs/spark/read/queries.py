@@ -14,7 +14,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.read.dataframes import from_dataframe
-from pyrs.spark.read.execution import keep_from_log
+from pyrs.spark.read.execution import exclude_from_log
 from pyrs.spark.schema.arrow import opened
 from pyrs.spark.sessions import (
     SparkOperator,
@@ -70,7 +70,7 @@ class BatchDiscarded(PyrsError, RuntimeError):
 
 
 class _Receipt:
-    """The right to acknowledge one batch. Held by the batch alone, so it knows when the batch is discarded."""
+    """The right to acknowledge one batch. Only the batch references it, so it is finalized with the batch."""
 
     __slots__ = ("_batch_id", "_discarded", "_settle")
 
@@ -95,7 +95,7 @@ class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
     As a context manager it acknowledges itself when the block ends without an exception.
 
     Attributes:
-        batch_id: Spark's number for it. A batch that was not acknowledged comes again with the same number.
+        batch_id: Spark's number for it. A batch that was not acknowledged is delivered again with the same number.
         data: its rows, in the form that ``as_`` of ``from_stream`` names.
     """
 
@@ -104,7 +104,7 @@ class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
     def ack(self) -> None:
         """Acknowledge the batch: Spark commits it, and computes the next one.
 
-        From any thread. A second call does nothing, and so does a call after the query has ended.
+        Call it from any thread. A second call does nothing, and so does a call after the query has ended.
         """
         if self._receipt is not None:
             self._receipt.ack()
@@ -137,23 +137,24 @@ def from_stream(
                             Spark commits batch 0
 
     Cold: each Subscriber starts its own query, with its first request. Spark commits a batch to the checkpoint,
-    and computes the next one, when ``batch.ack()`` is called. So one batch at most is not acknowledged, and operators
+    and computes the next one, when ``batch.ack()`` is called. So at most one batch is not acknowledged, and operators
     that prefetch, buffer or change threads can follow.
 
     Delivery is at least once: a batch that was not acknowledged when the query stopped or failed, when the Subscriber
-    cancelled or when the driver died, comes again with the same ``batch_id`` to the next query over the checkpoint.
-    Store the ``batch_id`` with the data to recognize it. A batch that is garbage collected without ``ack()`` fails the
-    stream with ``BatchDiscarded``.
+    cancelled or when the driver died, is delivered again with the same ``batch_id`` by the next query over the
+    checkpoint. Store the ``batch_id`` with the data to recognize it. A batch that is garbage collected without
+    ``ack()`` fails the stream with ``BatchDiscarded``.
 
     With ``acknowledge="request"`` the demand acknowledges: Spark commits a batch when another one is requested, or,
     with unbounded demand, when ``on_next`` returns. This is at least once only if a Subscriber requests an element
     after it has processed the one before. ``to_iterable()``, ``buffer``, ``concat_map`` and other operators request
-    earlier: a driver that dies then loses the batches that these hold.
+    earlier: a driver that dies then loses the batches that these have buffered.
 
     A batch is in memory as a whole. The source limits its size (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
 
-    The stream completes when the query ends: all was read (``availableNow``), or ``query.stop()`` was called, which
-    takes less than a second also while a batch waits. A query that fails fails the stream with Spark's error, of which
+    The stream completes when the query ends: all data was read (``availableNow``), or ``query.stop()`` was called,
+        which takes less than a second even while a batch waits for its acknowledgement. A query that fails fails the
+        stream with Spark's error, of which
     the ``PartitionFailed`` of a batch that could not be computed is the ``__cause__``. A cancel stops the query.
 
     The data of a batch by ``as_``:
@@ -166,19 +167,19 @@ def from_stream(
 
     Args:
         sdf: the streaming DataFrame, of a classic session.
-        as_: what the data of a batch is.
-        checkpoint: the folder of the query's checkpoint, one for each query. Without it nothing is remembered.
+        as_: the type of the data of a batch, see above.
+        checkpoint: the folder of the query's checkpoint, one for each query. Without it no progress is kept.
         trigger: as ``DataStreamWriter.trigger`` takes it, for example ``{"processingTime": "1 second"}`` or
-            ``{"availableNow": True}``. By default a batch follows the other.
+            ``{"availableNow": True}``. By default each batch starts when the previous one is committed.
         output_mode: ``"append"``, ``"update"`` or ``"complete"``.
         acknowledge: ``"explicit"``, by ``Batch.ack()``, or ``"request"``, by demand.
 
     Raises:
         TypeError: ``sdf`` is not a DataFrame, a column has a type that Arrow cannot carry, or ``trigger`` is not a
             mapping.
-        ValueError: sdf is not streaming, as_ or acknowledge has another value, or the trigger is none that works here.
-        JvmUnavailable: the session is one of Spark Connect, where such functions run on the server; was stopped; or
-            runs with ``PYSPARK_PIN_THREAD=false``.
+        ValueError: sdf is not streaming, as_ or acknowledge has another value, or the trigger is not supported.
+        JvmUnavailable: the session is one of Spark Connect, where Spark calls ``foreachBatch`` functions on the server;
+            was stopped; or runs with ``PYSPARK_PIN_THREAD=false``.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.5, 3.9.
 
@@ -226,10 +227,10 @@ def batches(
             raise ValueError(f"trigger must have one key of {', '.join(map(repr, _TRIGGERS))}, not {dict(trigger)!r}")
 
     def writer() -> Any:
-        made = sdf.writeStream.outputMode(output_mode)
+        query_writer = sdf.writeStream.outputMode(output_mode)
         if checkpoint is not None:
-            made = made.option("checkpointLocation", fspath(checkpoint))
-        return made if trigger is None else made.trigger(**trigger)
+            query_writer = query_writer.option("checkpointLocation", fspath(checkpoint))
+        return query_writer if trigger is None else query_writer.trigger(**trigger)
 
     writer()  # Spark rejects unknown arguments now, and not at the first request
     return Stream(SparkOperator(call, _Query(sdf.sparkSession, writer, data, explicit), _QueryRun))
@@ -281,7 +282,7 @@ class _QueryRun(Coordinator[Batch]):
             self._notify()
 
     def _run_query(self) -> None:
-        """Start the query, and wait until it terminates. On a background thread."""
+        """Start the query, and wait until it terminates. Called on a background thread."""
         try:
             self._inherit()
             query = self._arguments.writer().foreachBatch(self._take).start()
@@ -291,7 +292,7 @@ class _QueryRun(Coordinator[Batch]):
                 self._changed.notify_all()
             if not wanted:
                 query.stop()
-            # A query that waits for data when its session stops never terminates for Spark.
+            # Spark does not terminate a query that waits for data when its session stops.
             while not query.awaitTermination(_STOP_CHECK_SECONDS):
                 checked_session(self._arguments.spark)
         except JvmUnavailable as unavailable:
@@ -310,7 +311,7 @@ class _QueryRun(Coordinator[Batch]):
         return explained
 
     def _take(self, df: Any, batch_id: int) -> None:
-        """Offer a batch, and return when it was acknowledged. On the query's thread.
+        """Offer a batch, and return when it was acknowledged. Called on the query's thread.
 
         Raises:
             _Stopped: the query was stopped. A return would commit the batch, also on an interrupted thread.
@@ -353,7 +354,7 @@ class _QueryRun(Coordinator[Batch]):
             if unacknowledged is not None and self._live and self._offered is None and monotonic() > remind_at:
                 remind_at = inf
                 _log.warning(
-                    "from_stream: batch %d has waited %d s for batch.ack(); the query computes no other batch before",
+                    "from_stream: batch %d has waited %d s for batch.ack(); Spark computes the next batch after that",
                     unacknowledged,
                     _REMIND_SECONDS,
                 )
@@ -396,7 +397,7 @@ class _QueryRun(Coordinator[Batch]):
             in_background(lambda: _stop(query, self._arguments.spark))
 
 
-keep_from_log(_Stopped)
+exclude_from_log(_Stopped)
 
 
 def _stop(query: Any, spark: Any) -> None:

@@ -38,7 +38,7 @@ class Bar:
         self._show(monotonic() - self._shown >= _SECONDS)
 
     def partitions(self, done: int, count: int) -> None:
-        """Set the number of partitions that were read, and of all."""
+        """Set the number of partitions that were read, and the total number."""
         at_once = self._count is None
         self._done, self._count = done, count
         self._show(at_once or monotonic() - self._shown >= _SECONDS)

@@ -42,7 +42,7 @@ class Shape(NamedTuple):
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
-    """Return the shape named ``as_`` for batches of a Spark schema. Its zone is the session's.
+    """Return the shape named ``as_`` for batches of a Spark schema. ``zone`` is the session's time zone.
 
     Raises:
         TypeError: the name is not a string.
@@ -72,8 +72,8 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
         TypeError: a column has a type that Arrow cannot carry. The message names the column.
     """
     # Up to Spark 4.1 there is no timezone parameter, and 3.5 has no large types.
-    wished = {"timezone": "UTC", "prefers_large_types": large}
-    options = {name: wish for name, wish in wished.items() if name in _SCHEMA_OPTIONS}
+    wanted = {"timezone": "UTC", "prefers_large_types": large}
+    options = {name: wish for name, wish in wanted.items() if name in _SCHEMA_OPTIONS}
     fields = []
     for field in schema:
         only = spark_types.StructType([field])
@@ -93,10 +93,10 @@ def _distinct(kind: Any) -> Any:
     """Return the type with other names in each struct that has two fields of one name."""
     if isinstance(kind, spark_types.StructType):
         numbered = len(set(kind.names)) < len(kind.names)
-        made = spark_types.StructType()
+        result = spark_types.StructType()
         for i, field in enumerate(kind):
-            made = made.add(f"_{i}" if numbered else field.name, _distinct(field.dataType), field.nullable)
-        return made
+            result = result.add(f"_{i}" if numbered else field.name, _distinct(field.dataType), field.nullable)
+        return result
     if isinstance(kind, spark_types.ArrayType):
         return spark_types.ArrayType(_distinct(kind.elementType), kind.containsNull)
     if isinstance(kind, spark_types.MapType):
@@ -145,10 +145,10 @@ def _elements(batch: Any, schema: Any, as_: str) -> tuple[Iterator[Any], int]:
     columns = [_values(batch.column(i), field.dataType, as_) for i, field in enumerate(schema)]
     count = batch.num_rows
     plain: Iterator[tuple[Any, ...]] = zip(*columns, strict=True) if columns else repeat((), count)
-    return (plain if as_ == "tuples" else _made(tuple(schema.names), plain, as_)), count
+    return (plain if as_ == "tuples" else _structs(tuple(schema.names), plain, as_)), count
 
 
-def _made(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
+def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
     """Return structs as dicts or as Rows. A struct in a tuple is a Row, as in Spark's own rows."""
     if as_ == "dicts":
         return map(dict, map(zip, repeat(names), plain))
@@ -157,7 +157,7 @@ def _made(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) ->
 
 @lru_cache(maxsize=256)
 def row_class(names: tuple[str, ...]) -> Any:
-    """Return a subclass of Row with these fields. C code creates its rows, six times as fast; they pickle as Row."""
+    """Return a subclass of Row with these fields. C code creates them, six times as fast; they pickle as Row."""
     return type("Row", (Row,), {"__fields__": list(names), "__slots__": (), "__module__": Row.__module__})
 
 
@@ -171,7 +171,7 @@ def _values(column: Any, kind: Any, as_: str) -> list[Any]:
     if isinstance(kind, spark_types.StructType):
         fields = [_values(child, field.dataType, as_) for child, field in zip(column.flatten(), kind, strict=True)]
         plain: Iterator[tuple[Any, ...]] = zip(*fields, strict=True) if fields else repeat((), len(column))
-        return _with_nulls(column, list(_made(tuple(kind.names), plain, as_)))
+        return _with_nulls(column, list(_structs(tuple(kind.names), plain, as_)))
     if isinstance(kind, spark_types.MapType):
         # A dict cannot be a key of a dict, so structs in keys are always Rows.
         keys = _values(column.keys, kind.keyType, "rows" if as_ == "dicts" else as_)

@@ -79,11 +79,11 @@ def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
     kinds = pyarrow.types
     if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
         raise ValueError("one has a time zone and the other has none: set the zone in the batch")
-    made = column.cast(into)
-    back = made.cast(column.type)
+    result = column.cast(into)
+    back = result.cast(column.type)
     same = compute.equal(column, back)
     if kinds.is_floating(column.type):  # NaN is not equal to itself
         same = compute.or_(same, compute.and_(compute.is_nan(column), compute.is_nan(back)))
     if not compute.all(same, min_count=0).as_py():
         raise ValueError(f"{column[compute.index(same, False).as_py()]} would be changed")
-    return made
+    return result

@@ -224,13 +224,13 @@ def _flat(name: str, values: Sequence[Any], offsets: list[int], take: Callable[[
 
 
 def _each(function: Callable[[Any], Any], values: Sequence[Any], kind: Any) -> list[Any]:
-    made = []
+    results = []
     for i, value in enumerate(values):
         try:
-            made.append(None if value is None else function(value))
+            results.append(None if value is None else function(value))
         except Exception as error:
             raise _misfit(i, value, kind, str(error)) from error
-    return made
+    return results
 
 
 def _converted(parts: Sequence[Any], values: Sequence[Any], kind: Any, into: Any) -> Any:

@@ -40,7 +40,8 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     """Return the ``StructType`` of a schema, which may be text: ``"id long"``.
 
     Raises:
-        TypeError: the schema is neither, or a column has a type that Arrow cannot carry, or ``char`` or ``varchar``.
+        TypeError: the schema is neither a ``StructType`` nor text, or a column has a type that Arrow cannot carry, or
+            is of type ``char`` or ``varchar``.
         ValueError: the schema has no column, or two columns of the same name. Case matters if
             ``spark.sql.caseSensitive`` is true.
         pyspark.errors.ParseException: the text is not a schema.
@@ -55,12 +56,12 @@ def checked_schema(spark: Any, schema: Any) -> Any:
         raise ValueError("schema must have a column")
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"schema must have distinct names, and has more than one column {repeated!r}")
+        raise ValueError(f"schema must have distinct names, but has more than one column {repeated!r}")
     folded = {name.lower(): name for name in names}
     if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false").lower() != "true":
         one = next(name for name in names if folded[name.lower()] != name)
         raise ValueError(
-            f"schema must have distinct names, and {one!r} and {folded[one.lower()]!r} are the same name "
+            f"schema must have distinct names, but {one!r} and {folded[one.lower()]!r} are the same name "
             "for Spark, because spark.sql.caseSensitive is false"
         )
     for field in schema:

@@ -80,7 +80,7 @@ def offsets(lists: pyarrow.Array) -> pyarrow.Array:
 
 
 def _mapped(column: pyarrow.Array, change: Callable[[Any], Any]) -> pyarrow.Array:
-    """Return the column with each array of times in it changed. Its nested types have times on some level."""
+    """Return the column with a function applied to each array of times in it, on any level."""
     kind = column.type
     if not has_zone(kind):
         return column

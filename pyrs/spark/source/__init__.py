@@ -2,5 +2,5 @@
 
 ``streams`` has ``read_stream``. Spark's planner, a separate process, runs the ``reader``, which sends requests to the
 ``server`` in the driver's process. The server answers from the ``buffer``, which the ``intake`` fills and the
-``journal`` keeps on disk. ``microframes`` has ``for_each_frame``, which needs none of these.
+``journal`` stores on disk. ``microframes`` has ``for_each_frame``, which needs none of these.
 """

@@ -43,7 +43,7 @@ class Offset(NamedTuple):
 class ReplayBuffer:
     """Answers Spark's planner, and buffers the rows until Spark has committed them.
 
-    A segment has the rows of one offset, or of several. When Spark commits an offset at or after its end, the segment
+    A batch consists of one or more segments. When Spark commits an offset at or after the end of a segment, the segment
     is released, and the same number of elements is requested. Elements in the journal count as buffered from the start.
     Requests are answered sequentially.
 
@@ -53,9 +53,9 @@ class ReplayBuffer:
         max_rows: the maximum number of rows in a batch.
         capacity: the maximum number of buffered elements.
         on_restart: ``"fail"``, ``"new-epoch"`` or a function.
-        journal: keeps the segments on disk, None to keep them in memory only.
+        journal: stores the segments on disk; None to buffer them in memory only.
         parallelism: the number of tasks for a large batch.
-        whole: whether elements are Arrow batches, and not rows. Offsets and ``max_rows`` count rows in either case,
+        whole: whether elements are Arrow batches instead of rows. Offsets and ``max_rows`` count rows in either case,
             and ``capacity`` counts elements.
         most_bytes: the maximum size of a row that Spark can send to an executor.
 
@@ -93,12 +93,12 @@ class ReplayBuffer:
         self._warned = False
         self._kept = 0.0
         # The number of elements that were requested or are in the journal, and are not committed.
-        self._held = sum(
+        self._uncommitted = sum(
             self._elements.restore(segment.start, _batches(segment, encoder.arrow)) for segment in self._segments
         )
 
     def answer(self, request: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the answer to a request of the planner, in pieces."""
+        """Return the answer to a request of the planner, in pieces. ``wanted`` returns whether the planner waits."""
         what = request["what"]
         start, end = _offset(request.get("start")), _offset(request.get("end"))
         if what == "plan" and start and end:
@@ -115,7 +115,7 @@ class ReplayBuffer:
             self._commit(end)
         else:
             raise ValueError(f"unknown request: {what!r}")
-        return [json.dumps(self._said(sequence)).encode()]
+        return [json.dumps(self._as_json(sequence)).encode()]
 
     def ahead(self) -> bool:
         """Prepare a part of the next batch while Spark processes another. Return False if there is nothing to do."""
@@ -145,7 +145,7 @@ class ReplayBuffer:
         if self._journal is not None:
             self._journal.close()
 
-    def _said(self, sequence: int | None) -> dict[str, Any] | None:
+    def _as_json(self, sequence: int | None) -> dict[str, Any] | None:
         return None if sequence is None else {"epoch": self._epoch, "sequence": sequence}
 
     def _latest(self, start: Offset | None, finish: bool, wanted: Callable[[], bool]) -> dict[str, Any] | None:
@@ -161,33 +161,35 @@ class ReplayBuffer:
         left = self._max_rows - (end - position)
         if end == self._end and left > 0:
             while True:
-                over = intake.ended or self._error is not None  # read first: earlier elements are in the intake by then
+                # Read before the elements: when it is set, all earlier elements are in the intake.
+                ended = intake.ended or self._error is not None
                 end = self._cut(left, position)
                 if start is not None and end == position and not self._pending and intake.is_spent:
-                    # Spark has planned all held elements, and commits them only when there are more. This happens
-                    # after a restart with smaller sizes, or if the commit of the batch before did not arrive.
+                    # Spark has planned all buffered elements, and commits them only when there are more. This happens
+                    # after a restart with smaller sizes, or if the commit of the previous batch did not arrive.
                     self._allow(1)
-                if not finish or over or end > position:
+                if not finish or ended or end > position:
                     break
                 intake.wait(_CHECK_SECONDS)  # also after a batch without rows
                 if not wanted():
                     raise ConnectionError("the query no longer waits for an answer")
-        error = self._error or intake.error  # read first: earlier elements are in the intake by then
+        error = self._error or intake.error  # read first: then all elements are in the intake
         if error is not None and end == position and not len(intake):
             raise error
-        return self._said(end) if start is None or end > position or start.epoch == self._epoch else start._asdict()
+        return self._as_json(end) if start is None or end > position or start.epoch == self._epoch else start._asdict()
 
     def _plan(self, start: Offset, end: Offset, wanted: Callable[[], bool]) -> Sequence[Any]:
         """Return the rows between two offsets as Arrow streams, one for each partition."""
         if end.epoch != self._epoch and self._on_restart == "new-epoch":
             if end != start:
                 _log.error(
-                    "read_stream: %s rows of a batch are lost with the process that had them", _between(start, end)
+                    "read_stream: %s rows of a batch are lost with the process that had buffered them",
+                    _between(start, end),
                 )
             return ()
-        ours = self._epoch  # of the initial offset, if this is the first batch of the checkpoint
+        before = self._epoch  # the epoch of the initial offset, if this is the first batch of the checkpoint
         last = self._position(end, start)
-        first = start.sequence if start.epoch in (ours, self._epoch) else self._position(start)
+        first = start.sequence if start.epoch in (before, self._epoch) else self._position(start)
         if first > last:
             raise OffsetRefused(f"the batch ends at element {last}, before its start at element {first}")
         intake = self._begun()
@@ -206,7 +208,9 @@ class ReplayBuffer:
                     raise ConnectionError("the query no longer waits for an answer")
         segments = [each for each in self._segments if first <= each.start and each.end <= last]
         if sum(each.end - each.start for each in segments) != last - first:
-            raise OffsetRefused(f"the elements from {first} to {last} are not held: those from {self._base} on are")
+            raise OffsetRefused(
+                f"the elements from {first} to {last} are not buffered, only those from {self._base} on"
+            )
         return [piece for each in segments for piece in each.pieces]
 
     def _commit(self, end: Offset) -> None:
@@ -215,7 +219,7 @@ class ReplayBuffer:
         start = self._base
         while self._segments and self._segments[0].end <= end.sequence:
             self._base = self._segments.popleft().end
-        self._held -= self._elements.committed(start, self._base)
+        self._uncommitted -= self._elements.committed(start, self._base)
         self._fill()
         if self._journal is not None:
             self._journal.trim(self._base)
@@ -227,8 +231,8 @@ class ReplayBuffer:
                 offset.sequence > self._end and callable(self._on_restart)
             ):
                 raise OffsetRefused(
-                    f"the checkpoint is at element {offset.sequence}, and those from {self._base} to {self._end} are "
-                    "held: it is not the checkpoint of this journal, or another query has committed in between"
+                    f"the checkpoint is at element {offset.sequence}, but those from {self._base} to {self._end} are "
+                    "buffered: it is not the checkpoint of this journal, or another query has committed in between"
                 )
             return offset.sequence
         if callable(self._on_restart) and self._intake is None and not self._end:
@@ -244,7 +248,7 @@ class ReplayBuffer:
                 self._warned = True
                 _log.error(
                     "read_stream: the checkpoint is at element %d of a process that has ended. The elements that it "
-                    "held and Spark had not committed are lost; those of this process are numbered from 0",
+                    "buffered and Spark had not committed are lost; those of this process are numbered from 0",
                     offset.sequence,
                 )
             return self._base
@@ -252,7 +256,7 @@ class ReplayBuffer:
             raise OffsetRefused(
                 f"the checkpoint is at element {offset.sequence} of another journal than {self._journal.folder}: give "
                 "read_stream the journal that the query with this checkpoint had, on a disk that the new driver can "
-                "read; on_restart='new-epoch' continues without what that journal holds"
+                "read; on_restart='new-epoch' continues without the elements of that journal"
             )
         raise OffsetRefused(
             f"the checkpoint is at element {offset.sequence} of a publisher whose process has ended, so its buffered "
@@ -264,18 +268,18 @@ class ReplayBuffer:
         if self._intake is None:
             publisher = self._publisher
             if callable(self._on_restart) and self._end:
-                publisher = checked_publisher(self._on_restart(self._end), "what on_restart returns")
+                publisher = checked_publisher(self._on_restart(self._end), "the result of on_restart")
             self._intake = Intake(publisher)
             self._fill()
         return self._intake
 
     def _fill(self) -> None:
         """Request elements up to the capacity."""
-        if self._intake is not None and self._held < self._capacity:
-            self._allow(self._capacity - self._held)
+        if self._intake is not None and self._uncommitted < self._capacity:
+            self._allow(self._capacity - self._uncommitted)
 
     def _allow(self, count: int) -> None:
-        self._held += count
+        self._uncommitted += count
         self._begun().allow(count)
 
     def _cut(self, most: int, position: int | None = None) -> int:
@@ -303,7 +307,7 @@ class ReplayBuffer:
                 if self._journal is not None:
                     self._journal.append(segment)
             except BaseException:
-                self._pending.extendleft(reversed(batches))  # for another attempt, with free space on the disk
+                self._pending.extendleft(reversed(batches))  # for another attempt, when the disk has free space
                 raise
             self._segments.append(segment)
             self._end = segment.end
@@ -323,7 +327,7 @@ class ReplayBuffer:
         if batch.num_rows:
             self._pending.append(batch)
         if empty:
-            self._held -= empty
+            self._uncommitted -= empty
             self._fill()
         return True
 
@@ -332,8 +336,8 @@ def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.Recor
     for piece in segment.pieces:
         with pyarrow.ipc.open_stream(piece) as batches:
             if batches.schema != schema:
-                held, wanted = listed(batches.schema.names), listed(schema.names)
-                raise JournalDamaged(f"the journal has rows of another schema: {held}, not {wanted}")
+                found, expected = listed(batches.schema.names), listed(schema.names)
+                raise JournalDamaged(f"the journal has rows of another schema: {found}, not {expected}")
             yield from batches
 
 
@@ -354,7 +358,8 @@ def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
     """Return the batches as Arrow streams, one for each task."""
     table = pyarrow.Table.from_batches(batches)
     tasks = min(parallelism, -(-table.num_rows // _TASK_ROWS))
-    # Counts whole buffers, even of slices. nbytes would crash for an empty list of Spark 4.0, which has no offsets.
+    # This counts whole buffers, even of slices. nbytes would crash for an empty list of Spark 4.0, which has no
+    # offsets.
     size = table.get_total_buffer_size()
     count = min(max(tasks, -(-size // _TASK_BYTES)), table.num_rows)
     rows = -(-table.num_rows // count)

@@ -1,6 +1,6 @@
 """The two kinds of elements of ``read_stream``: rows, and Arrow batches of rows.
 
-Offsets count rows, and demand counts elements. Both are the same number where elements are rows.
+Offsets count rows, and demand counts elements. Both numbers are equal if elements are rows.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Elements:
         return rows
 
     def last_row(self, position: int, capacity: int) -> float:
-        """Return where a batch from a row must end, so that capacity is left for another element."""
+        """Return the row at which a batch from ``position`` must end, so that capacity is left for another element."""
         return inf
 
 
@@ -88,7 +88,7 @@ class BatchElements(Elements):
 
     def __init__(self, encoder: RowEncoder, most_bytes: float = inf) -> None:
         super().__init__(encoder, most_bytes)
-        self._ends: deque[int] = deque()  # the row at which each element ends that is not committed
+        self._ends: deque[int] = deque()  # the end row of each element that is not committed
         self._encoded = 0
 
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:

@@ -15,7 +15,8 @@ class Intake(Subscriber[Any]):
     """Buffers elements until they are taken. Requests only what ``allow`` permits.
 
     Args:
-        publisher: a thread of this object subscribes and requests, because a publisher may emit within these calls.
+        publisher: the source. A thread of this object subscribes and requests, because the source may emit within these
+            calls.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
     """

@@ -69,14 +69,14 @@ class Journal:
             for before, after in zip(self.segments, self.segments[1:], strict=False):
                 if before.end != after.start:
                     raise JournalDamaged(f"{self.folder}: the elements from {before.end} to {after.start} are missing")
-            self._held = [(segment.start, segment.end) for segment in self.segments]
+            self._ranges = [(segment.start, segment.end) for segment in self.segments]
             if not self.segments:
                 self.epoch = uuid4().hex
                 self.append(Segment(0, 0, []))
         except BaseException:
             self.close()
             raise
-        self.end = self._held[-1][1]
+        self.end = self._ranges[-1][1]
 
     def append(self, segment: Segment) -> None:
         """Write a segment to the disk, and wait until it is durable.
@@ -85,8 +85,8 @@ class Journal:
             ValueError: it does not start at the end of the last segment.
             OSError: it could not be written.
         """
-        if self._held and segment.start != self._held[-1][1]:
-            raise ValueError(f"a segment from {segment.start} cannot follow one up to {self._held[-1][1]}")
+        if self._ranges and segment.start != self._ranges[-1][1]:
+            raise ValueError(f"a segment from {segment.start} cannot follow one up to {self._ranges[-1][1]}")
         pieces = [memoryview(piece) for piece in segment.pieces]
         head = _HEAD.pack(_MAGIC, self.epoch.encode(), segment.start, segment.end, len(pieces))
         head += b"".join(_PIECE.pack(piece.nbytes, zlib.crc32(piece)) for piece in pieces)
@@ -99,22 +99,22 @@ class Journal:
             os.fsync(file.fileno())
         part.rename(path)
         self._sync()
-        self._held.append((segment.start, segment.end))
+        self._ranges.append((segment.start, segment.end))
         self.end = segment.end
 
     def renumber(self, epoch: str, number: int) -> None:
-        """Continue at a number of another epoch. Only for a journal without rows."""
-        while self._held:
-            self._path(*self._held.pop()).unlink()
+        """Continue at a number of another epoch. Call it only for a journal without rows."""
+        while self._ranges:
+            self._path(*self._ranges.pop()).unlink()
         self.epoch = epoch
         self.append(Segment(number, number, []))
 
     def trim(self, end: int) -> None:
         """Remove the segments up to this element, except for the newest."""
-        while len(self._held) > 1 and self._held[0][1] <= end:
+        while len(self._ranges) > 1 and self._ranges[0][1] <= end:
             # Removes the oldest first, so that a kill leaves no gap.
-            self._path(*self._held[0]).unlink(missing_ok=True)
-            del self._held[0]
+            self._path(*self._ranges[0]).unlink(missing_ok=True)
+            del self._ranges[0]
 
     def close(self) -> None:
         """Release the folder for another process."""

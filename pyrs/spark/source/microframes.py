@@ -45,17 +45,17 @@ def for_each_frame(
     Cold: each subscription runs the function on the whole stream. Call ``block()``, or ``await`` it on an asyncio loop.
     An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
 
-    A frame is made when ``max_rows`` elements are buffered, when the first of them has waited for ``max_wait``, or when
-    upstream ends, also by an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
-    elements are requested at first, and then as many as went into a frame. So one current and one buffered frame are
-    held. No frame is empty.
+    A frame is created when ``max_rows`` elements are buffered, when the first of them has waited for ``max_wait``, or
+    when upstream ends, also by an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
+    elements are requested at first, and then as many as each new frame has. So at most one current and one buffered
+    frame are in memory. No frame is empty.
 
     There is no checkpoint: a frame whose ``fn`` did not return is lost. Use ``read_stream`` if rows must not be lost,
-    or are joined or aggregated over time.
+    or are joined or aggregated ended time.
 
     Args:
         publisher: the source of the rows. A row is a ``Row``, a tuple or a dict, see ``RowEncoder``.
-        schema: of the rows, a ``StructType`` or text such as ``"id long, name string"``.
+        schema: the schema of the rows: a ``StructType``, or text such as ``"id long, name string"``.
         fn: called with each DataFrame, on a thread of pyrs. Its jobs carry a tag, and the local properties (such as a
             scheduler pool) of the thread that subscribed. If it raises, upstream is cancelled, and the result fails.
         max_rows: the maximum number of rows in a frame.
@@ -100,7 +100,7 @@ def _session(spark: Any) -> Any:
         try:
             spark = SparkSession.active()
         except Exception as error:
-            raise JvmUnavailable("there is no active SparkSession: give one as spark=") from error
+            raise JvmUnavailable("there is no active SparkSession: pass one as spark=") from error
     return checked_session(spark)
 
 
@@ -136,21 +136,21 @@ class _MicroFramesRun(JobRun[int]):
             assert self._operator.source is not None
             # A pulled source must not block the drain loop, which also serves the timer.
             source.subscribe_to(Stream(self._operator.source).subscribe_on(schedulers.default()).source)
-        over = source.ended  # read before the queue: all elements before the end are in it
+        ended = source.ended  # read before the queue: all elements before the end are in it
         waiting = len(source.elements)
         if waiting and not self._due and not self._timer.is_set:
             self._timer.set_after(self._frames.max_wait)
         if self._running:
             return
-        if waiting and (over or self._due or waiting >= self._frames.max_rows):
+        if waiting and (ended or self._due or waiting >= self._frames.max_rows):
             self._timer.cancel()
             self._due, self._running = False, True
             rows = [source.elements.popleft() for _ in range(min(waiting, self._frames.max_rows))]
             first, self._rows = self._rows, self._rows + len(rows)
-            if not over:
-                source.request(len(rows))  # not before: at most one frame is buffered
+            if not ended:
+                source.request(len(rows))  # only now, so that at most one frame is buffered
             self._jobs.submit(partial(self._run_frame, rows, first))
-        elif over and not waiting:
+        elif ended and not waiting:
             error, source.error = source.error, None
             if error is not None:
                 self._fail(error)

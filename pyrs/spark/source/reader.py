@@ -1,7 +1,8 @@
 """A Data Source whose reader forwards the planner's requests to the driver.
 
 The class is pickled by value, so neither the planner nor the executors need this package. Therefore the nested classes
-use only names of their function, and import the standard library, pyspark and pyarrow in the methods that need them.
+use only variables of their function, and import the standard library, pyspark and pyarrow in the methods that need
+them.
 """
 
 from __future__ import annotations
@@ -112,12 +113,12 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             import socket
 
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            ours = os.urandom(32)
-            self._connection.sendall(ours)
-            theirs, proof, token = self._exactly(32), self._exactly(32), self._token or b""
-            if not hmac.compare_digest(proof, hmac.digest(token, b"driver" + ours + theirs, "sha256")):
+            nonce = os.urandom(32)
+            self._connection.sendall(nonce)
+            server_nonce, proof, token = self._exactly(32), self._exactly(32), self._token or b""
+            if not hmac.compare_digest(proof, hmac.digest(token, b"driver" + nonce + server_nonce, "sha256")):
                 raise RuntimeError("the server is not the process that read_stream was called in")
-            self._connection.sendall(hmac.digest(token, b"reader" + ours + theirs, "sha256"))
+            self._connection.sendall(hmac.digest(token, b"reader" + nonce + server_nonce, "sha256"))
             self._connection.settimeout(None)  # the answer may wait for an element
 
         def _exactly(self, length: int) -> bytes:

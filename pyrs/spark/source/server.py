@@ -57,7 +57,7 @@ class Server:
         self._turn = Lock()  # held by the thread of the planner that is answered
         self._unproven: dict[socket.socket, None] = {}
         self._current: socket.socket | None = None
-        self._over = False
+        self._closing = False
         self.host = loopback()
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         self._listener = socket.create_server((self.host, 0), family=family)
@@ -67,18 +67,18 @@ class Server:
         self._thread.start()
 
     @property
-    def is_asked(self) -> bool:
+    def has_planner(self) -> bool:
         """True while a planner is connected."""
         return self._turn.locked()
 
     def close(self) -> None:
         """Close the server, and wait until no planner is answered."""
-        self._over = True
+        self._closing = True
         self._thread.join()
 
     def _listen(self) -> None:
         try:
-            while self._alive() and not self._over:
+            while self._alive() and not self._closing:
                 try:
                     connection, _ = self._listener.accept()
                 except TimeoutError:
@@ -90,7 +90,7 @@ class Server:
                 Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
         finally:
             self._listener.close()
-            self._over = True
+            self._closing = True
             if self._current is not None:
                 _shut(self._current)
             with self._turn:
@@ -117,16 +117,16 @@ class Server:
                     pass  # the planner has closed the connection
 
     def _is_current(self, connection: socket.socket) -> bool:
-        return self._current is connection and not self._over
+        return self._current is connection and not self._closing
 
     def _proves(self, connection: socket.socket) -> bool:
         connection.settimeout(_PROOF_SECONDS)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        theirs, ours = _exactly(connection, _NONCE), os.urandom(_NONCE)
-        connection.sendall(ours + hmac.digest(self.token, b"driver" + theirs + ours, "sha256"))
+        reader_nonce, nonce = _exactly(connection, _NONCE), os.urandom(_NONCE)
+        connection.sendall(nonce + hmac.digest(self.token, b"driver" + reader_nonce + nonce, "sha256"))
         proof = _exactly(connection, _NONCE)
         connection.settimeout(None)
-        return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + theirs + ours, "sha256"))
+        return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + reader_nonce + nonce, "sha256"))
 
     def _exchange(self, connection: socket.socket) -> bool:
         """Answer one request. Return False if the request is invalid."""

@@ -1,4 +1,4 @@
-"""Publishers as sources of streaming queries: a committed batch is new demand."""
+"""Publishers as sources of streaming queries: the commit of a batch requests more elements."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def read_stream(
         batches of a query     [a]   [b,c]   [d,e]   [f]
                              a commit requests as many again
 
-    Lazy: the first query subscribes to the publisher, once, and requests ``capacity`` elements. After that, as many are
-    requested as Spark has committed, so at most ``capacity`` elements are held. A batch has the elements that arrived
+    Lazy: the first query subscribes to the publisher, once, and requests ``capacity`` elements. After that, it requests
+        as many as Spark commits, so at most ``capacity`` elements are buffered. A batch has the elements that arrived
     while Spark processed the previous one, at most ``max_rows``.
 
     Elements are rows: tuples, lists, ``Row``, or mappings by name. An element that does not fit fails the query, after
@@ -58,24 +58,24 @@ def read_stream(
     ``on_restart`` still count rows, and an element that is larger than a batch is divided. ``capacity`` counts
     elements, 8 by default: each is replaced when Spark has committed its last row.
 
-    An offset is the number of an element, and an epoch, which identifies the numbering. Elements are held until Spark
-    has committed them. A failed batch is read again, unchanged, by the next query over the checkpoint, so each element
-    is in exactly one batch. One query reads at a time: a second one replaces it, and a query that joins the stream with
-    itself fails. The subscription lasts until the session stops.
+    An offset is the number of an element, and an epoch, which identifies the numbering. Elements are buffered until
+    Spark has committed them. A failed batch is read again, unchanged, by the next query over the checkpoint, so each
+    element is in exactly one batch. One query reads at a time: a second one replaces it, and a query that joins the
+    stream with itself fails. The subscription lasts until the session stops.
 
-    When the driver's process ends, the elements that it held in memory are lost. ``on_restart`` and ``journal`` select
-    how a query with its checkpoint continues:
+    When the driver's process ends, the elements that it buffered in memory are lost. ``on_restart`` and ``journal``
+    select how a query with its checkpoint continues:
 
-    - ``"fail"``: it fails with an error that says so. The elements that were held are lost.
-    - ``"new-epoch"``: the elements that were held are lost, which is logged as an error. The publisher's elements
+    - ``"fail"``: the query fails, and the buffered elements are lost.
+    - ``"new-epoch"``: the buffered elements are lost, which is logged as an error. The publisher's elements
       follow with new numbers.
     - a function: it is called with the number of the first missing element, and returns a publisher of the elements
-      from there on. Nothing is lost (PySpark 4.2, or a journal).
-    - ``journal``: offsets are given out once their elements are on the disk, and elements that Spark has not committed
-      are read from there. The publisher's elements, or those of the function, follow.
+      from that number on. Nothing is lost (PySpark 4.2, or a journal).
+    - ``journal``: Spark receives an offset when its elements are on the disk. Elements that it has not committed are
+      read from the journal. The publisher's elements, or those of the function, follow.
 
     The journal lacks the elements of the last tenth of a second, or up to ``capacity`` elements while no query reads.
-    After a restart its elements count as held. If Spark has computed ``capacity`` elements and committed none, one
+    After a restart its elements count as buffered. If Spark has computed ``capacity`` elements and committed none, one
     more is requested, since Spark commits a batch when it plans the next one.
 
     Args:
@@ -84,7 +84,7 @@ def read_stream(
         schema: a ``StructType``, or text such as ``"id long, name string"``.
         max_rows: the maximum number of rows in a batch. The rows travel within the tasks, in memory.
         capacity: the maximum number of buffered elements, twice ``max_rows`` by default. Spark commits a batch when it
-            plans the next one, so it must be greater than ``max_rows``, or at least 2 if elements are batches.
+            plans the next one, so it must be greater than ``max_rows``, or at minimum 2 if elements are batches.
         on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
         journal: a folder on a local disk, used by this stream only.
         as_: the type of the elements: ``"rows"`` or ``"arrow"``.
@@ -113,12 +113,12 @@ def read_stream(
     if as_ not in ("rows", "arrow"):
         raise ValueError(f"as_ must be 'rows' or 'arrow', not {as_!r}")
     whole = as_ == "arrow"
-    usual, least = (_BATCHES, 2) if whole else (2 * rows, 1)
-    room = usual if capacity is None else checked_natural(capacity, "capacity", least)
-    if room <= rows and not whole:
+    default, minimum = (_BATCHES, 2) if whole else (2 * rows, 1)
+    buffered = default if capacity is None else checked_natural(capacity, "capacity", minimum)
+    if buffered <= rows and not whole:
         raise ValueError(
-            f"capacity must be greater than max_rows, {rows}, not {room}: Spark commits a batch when it plans the next "
-            "one, so a batch that fills the capacity would never be followed by another"
+            f"capacity must be greater than max_rows, {rows}, not {buffered}: Spark commits a batch when it plans the "
+            "next one, so a batch that fills the capacity would never be followed by another"
         )
     if not callable(on_restart):
         if on_restart not in ("fail", "new-epoch"):
@@ -129,17 +129,17 @@ def read_stream(
         raise TypeError(f"journal must be the path of a folder, not {type(journal).__name__}")
     schema = checked_schema(spark, schema)
     encoder = RowEncoder(schema)  # without large types, because sessions of either kind read a journal
-    kept = None if journal is None else _opened(fspath(journal))
+    opened = None if journal is None else _opened(fspath(journal))
     try:
         tasks, most_bytes = context.defaultParallelism, _most_bytes(context)
-        buffer = ReplayBuffer(publisher, encoder, rows, room, on_restart, kept, tasks, whole, most_bytes)
+        buffer = ReplayBuffer(publisher, encoder, rows, buffered, on_restart, opened, tasks, whole, most_bytes)
         server = Server(buffer.answer, buffer.ahead, lambda: context._jsc is not None, buffer.close)
     except BaseException:
-        if kept is not None:
-            kept.close()
+        if opened is not None:
+            opened.close()
         raise
-    if kept is not None:
-        _servers[kept.folder] = server
+    if opened is not None:
+        _servers[opened.folder] = server
     name = f"pyrs_{next(_numbers)}"
     try:
         spark.dataSource.register(reader_source(name, schema, server.host, server.port, server.token, rows))
@@ -157,9 +157,9 @@ def _most_bytes(context: Any) -> float:
 
 
 def _opened(folder: str) -> Journal:
-    """Open a journal. Take it over from an earlier read_stream without an active query, as in a cell that is rerun."""
+    """Open a journal. Close an earlier read_stream with it that has no query, as when a notebook cell is rerun."""
     path = Path(folder).resolve()
     before = _servers.get(path)
-    if before is not None and not before.is_asked:
+    if before is not None and not before.has_planner:
         before.close()
     return Journal(path)
