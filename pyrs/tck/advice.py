@@ -18,7 +18,7 @@ _CAUSES = {
     "1.3": "Two threads emit. Let one thread drain: check and set the flag under a lock, and check for new work after "
     "releasing it.",
     "1.4": "It raises, or swallows the exception. Signal on_subscribe, then on_error with the exception.",
-    "1.5": "It waits for a further request or forgets the end. Call on_complete right after the last element.",
+    "1.5": "It waits for a further request, or signals no completion. Call on_complete right after the last element.",
     "1.6": "The terminal signal does not cancel the Subscription. Set the cancelled flag and drop the Subscriber "
     "before calling on_error or on_complete.",
     "1.7": "The emitting loop continues after the terminal signal. Leave the loop, and ignore later requests.",
@@ -26,7 +26,7 @@ _CAUSES = {
     "1.9": "subscribe must raise TypeError for None only. Call on_subscribe first, exactly once, and report every "
     "other failure with on_error.",
     "2.1": "It never calls request, so nothing can arrive.",
-    "2.3": "It cancels or requests inside a terminal signal. The Subscription is over then; remove the call.",
+    "2.3": "It cancels or requests inside a terminal signal. The Subscription has ended then; remove the call.",
     "2.4": "A thread or callback of the Subscriber uses the Subscription after the terminal signal. Forget it there.",
     "2.5": "on_subscribe replaces the Subscription. Cancel the new one if there is one already.",
     "2.6": "The Subscriber stops without calling cancel.",
@@ -56,7 +56,7 @@ _CAUSES = {
 
 
 def rule_of(name: str, reason: str = "") -> str:
-    """Return the rule that a failure or else the test's name contains; or empty.
+    """Return the number of the rule in a failure, or else in the name of a test; empty if there is none.
 
     If a failure names several rules, the first MUST is the most specific.
     """

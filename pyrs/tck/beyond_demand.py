@@ -55,7 +55,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     @publisher_test(3)
     def beyond_spec103_mustNotFailDuringOnNext(self, publisher: Publisher[T]) -> None:
         """on_error after ``request(0)`` must not overlap on_next (§1.3, §3.9)."""
-        subscriber = self._held(publisher)
+        subscriber = self._blocked(publisher)
         started("request", subscriber.request, 0).join(self.env.timeout)
         self.env.verify_no_async_errors()
         subscriber.released.set()
@@ -116,7 +116,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
         if subscriber.elements > requested:
             self.env.flop_and_fail(
                 f"{subscriber.elements} elements arrived at a Subscriber that had requested {requested}, "
-                "next to another Subscriber (rule 1.1)"
+                "while another Subscriber was subscribed (rule 1.1)"
             )
 
     @publisher_test(4)
@@ -131,7 +131,7 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
     @publisher_test(3)
     def beyond_spec305_cancelMustReturnDuringOnNext(self, publisher: Publisher[T]) -> None:
         """``cancel`` must return in time while another thread is inside on_next (§3.5)."""
-        subscriber = self._held(publisher)
+        subscriber = self._blocked(publisher)
         cancelling = started("cancel", subscriber.cancel)
         cancelling.join(self.env.timeout)
         late = cancelling.is_alive()
@@ -142,9 +142,9 @@ class BeyondDemandTests(PublisherHooks[T], Generic[T]):
                 "(rule 3.5)"
             )
 
-    def _held(self, publisher: Publisher[T]) -> _Held[T]:
-        """Return a Subscriber that is held inside on_next on another thread."""
-        subscriber = _Held[T](self.env)
+    def _blocked(self, publisher: Publisher[T]) -> _BlocksInOnNext[T]:
+        """Return a Subscriber that blocks inside on_next on another thread."""
+        subscriber = _BlocksInOnNext[T](self.env)
         self.env.on_close(subscriber.released.set)
         self.subscribe(publisher, subscriber)
         started("request", subscriber.request, 1)
@@ -238,7 +238,7 @@ class _RequestsInOnSubscribe(ManualSubscriber[T]):
             subscription.request(1)
 
 
-class _Held(Watching[T]):
+class _BlocksInOnNext(Watching[T]):
     """Stays in on_next until it is released."""
 
     def __init__(self, env: TestEnvironment) -> None:

@@ -31,7 +31,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         subscriber = self.subscribe(publisher, Watching[T](self.env))
         subscriber.request(2)
         subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
-        self._assert_over(subscriber, "on_complete")
+        self._assert_no_effect(subscriber, "on_complete")
 
     @publisher_test(10)
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError(self, publisher: Publisher[T]) -> None:
@@ -39,7 +39,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         subscriber = self.subscribe(publisher, Watching[T](self.env))
         subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
         subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
-        self._assert_over(subscriber, "on_error")
+        self._assert_no_effect(subscriber, "on_error")
 
     @publisher_test(1, completes=True)
     def beyond_spec106_mustDropTheSubscriberAfterOnComplete(self, publisher: Publisher[T]) -> None:
@@ -103,7 +103,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         try:
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
-            if not subscriber.over.closes_while(lambda: subscriber.signals) or subscriber.completed:
+            if not subscriber.finished.closes_while(lambda: subscriber.signals) or subscriber.completed:
                 self.env.flop_and_fail(
                     f"the Publisher stopped after {subscriber.signals} elements, "
                     "although on_next requested another one (rule 1.2)"
@@ -147,7 +147,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         for n in (1, 0, -(2**63)):
             self._returns_normally("3.16", "request", n)
 
-    def _assert_over(self, subscriber: Watching[T], signal: str) -> None:
+    def _assert_no_effect(self, subscriber: Watching[T], signal: str) -> None:
         before = subscriber.signals
         for n in (1, 0, -1):
             subscriber.request(n)

@@ -82,7 +82,7 @@ def _remove_old(path: Path) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UsageError(f"the folder {path.parent} does not exist")
-    if not path.exists() and not os.access(folder, os.W_OK):  # found now, not after the run
+    if not path.exists() and not os.access(folder, os.W_OK):  # reported before the run
         raise UsageError(f"cannot write {path}: the folder is not writable")
     try:
         if path.is_file() or path.is_dir():  # not a device or a pipe; unlink refuses a folder
@@ -157,7 +157,7 @@ def as_json(reports: Sequence[Report]) -> str:
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:
-    """Return the verdicts as JUnit XML; problems are one more case with an error."""
+    """Return the verdicts as JUnit XML; problems become one more test case, with an error."""
     root = ElementTree.Element("testsuites")
     for report in reports:
         failed = report.count(Status.FAILED) + report.count(Status.FAILED, beyond=True)

@@ -32,7 +32,7 @@ _MACHINERY = (
     "<frozen",
     "/pytest/__main__",
 )
-_SECONDS_OF_ROUNDS = 5.0  # the iterations of a test end after it
+_SECONDS_OF_ROUNDS = 5.0  # the iterations of a test end after this time
 _MAX_ERRORS = 1_000  # a Publisher that ignores cancel may cause errors endlessly
 
 
@@ -84,9 +84,9 @@ class TestEnvironment:
         reference_timeout: the timeout for the release of a Subscriber that has cancelled
             (``PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS``, by default 1).
         hook_timeout: the timeout of ``create_publisher`` and the other hooks, of ``subscribe`` and ``cancel``.
-        deadline: the time limit of a test, or of one iteration of a test with many. None runs the tests on the calling
-            thread without a deadline, for debugging.
-        debug: print every signal.
+        deadline: the time limit of a test, or of each iteration of a test that has several. None runs the tests on the
+            calling thread without a deadline, for debugging.
+        debug: whether to print every signal.
 
     Examples:
         >>> TestEnvironment(timeout=0.25)

@@ -1,6 +1,7 @@
 """The names and kinds of the tests of the official TCK 1.0.4.
 
-A test suite that never runs is green. So every run is compared with these tables, and a difference voids it.
+A test suite in which no test runs would pass. Therefore every run is compared with these tables, and fails if it
+differs.
 """
 
 from __future__ import annotations

@@ -18,27 +18,27 @@ T = TypeVar("T")
 _MAX_LINES = 500
 _ATTEMPTS = 3
 _SECONDS = 10.0  # for all lines; long enough for a loaded machine
-_BLOCKED = 0.02  # seconds after which a thread that has made no progress is taken to wait for the other one
+_BLOCKED = 0.02  # seconds without progress after which a thread is considered to wait for the other one
 
 
 class InterleavingTests(PublisherHooks[T], Generic[T]):
-    """The test that runs two requests in every order of their lines."""
+    """The test that interleaves two requests at every line."""
 
     def beyond_spec103_mustSignalSeriallyAtEveryInterleaving(self) -> None:
-        """Two requests in any order of their lines: signals must be serial (§1.3).
+        """If two requests interleave at any line, the signals must be serial (§1.3).
 
         The test traces the requesting thread. It covers the code that runs inside ``request``.
         """
         self.needs(4, completion=False)
-        for held in (False, True):
+        for with_third in (False, True):
             for line in self.env.rounds(_MAX_LINES, _SECONDS):
-                if not self._interleaves(line, held):
+                if not self._interleaves(line, with_third):
                     break
 
-    def _interleaves(self, line: int, held: bool) -> bool:
+    def _interleaves(self, line: int, with_third: bool) -> bool:
         """Test one interleaving; return whether the first request reached the line."""
         for _ in range(_ATTEMPTS):
-            subscriber = self.subscribe(self.new_publisher(4), _Interleaved[T](self.env, held))
+            subscriber = self.subscribe(self.new_publisher(4), _Interleaved[T](self.env, with_third))
             reached = subscriber.interleave(line)
             if not subscriber.tracing_failed:
                 break
@@ -46,7 +46,7 @@ class InterleavingTests(PublisherHooks[T], Generic[T]):
         if not reached:
             subscriber.request(1)
         if not subscriber.all_received.closes_while(lambda: subscriber.elements):
-            requested, arrived = 2 + held, subscriber.elements
+            requested, arrived = 2 + with_third, subscriber.elements
             self.env.flop(f"{requested} threads requested {requested} elements, but {arrived} arrived (rules 1.2, 1.3)")
         self.env.verify_no_async_errors_no_delay()
         subscriber.cancel()
@@ -57,16 +57,16 @@ class _Interleaved(Watching[T]):
     """Requests at a line of its first request, on a second thread.
 
     Args:
-        held: whether a third thread, which has requested before, is inside on_next during both requests.
+        with_third: whether a third thread, which has requested before, is inside on_next during both requests.
 
     Attributes:
-        tracing_failed: the interpreter did not call the trace function, so the first request was not made. On a busy
+        tracing_failed: the interpreter did not call the trace function, so the first request did not run. On a busy
             machine, CPython 3.11 sometimes calls another object instead.
     """
 
-    def __init__(self, env: TestEnvironment, held: bool) -> None:
-        super().__init__(env, 2 + held)
-        self._held = held
+    def __init__(self, env: TestEnvironment, with_third: bool) -> None:
+        super().__init__(env, 2 + with_third)
+        self._with_third = with_third
         self._inside = Event()
         self._released = Event()
         self._second: Thread | None = None
@@ -76,8 +76,8 @@ class _Interleaved(Watching[T]):
 
     def interleave(self, line: int) -> bool:
         """Request on two threads; return whether the first request reached the line."""
-        threads = [started("third", self._request)] if self._held else []
-        if self._held:
+        threads = [started("third", self._request)] if self._with_third else []
+        if self._with_third:
             self._inside.wait(self.env.timeout)
         threads.insert(0, started("first", self._request_first, line))
         for thread in threads:
@@ -92,7 +92,7 @@ class _Interleaved(Watching[T]):
     def on_next(self, element: T, /) -> None:
         with self._guard.during(f"on_next({named(element)})"):
             super().on_next(element)
-            if self._held and self.elements == 1:
+            if self._with_third and self.elements == 1:
                 self._inside.set()
                 linger(self._released, 5 * _BLOCKED)
             elif current_thread() is self._second:
@@ -103,7 +103,7 @@ class _Interleaved(Watching[T]):
         enter = _AtLine(line, self._start_second_request).enter
         sys.settrace(enter)
         try:
-            self._request()  # it catches every exception of the code under test
+            self._request()  # _request catches every exception of the code under test
         except Exception:
             self.tracing_failed = True
         finally:

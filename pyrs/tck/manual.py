@@ -76,7 +76,7 @@ class Failing(UnexpectedSubscriber[T]):
 
 
 class ManualSubscriber(UnexpectedSubscriber[T]):
-    """Requests when the test says so, and buffers the received elements for the test."""
+    """Requests when the test calls ``request``, and buffers the received elements for the test."""
 
     def __init__(self, env: TestEnvironment) -> None:
         super().__init__(env)
@@ -238,7 +238,7 @@ class Watching(ManualSubscriber[T]):
 
 
 class ManualPublisher(Publisher[T], Generic[T]):
-    """Signals one Subscriber when the test says so, and records its requests."""
+    """Signals one Subscriber, by calls of the test, and records its requests."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env

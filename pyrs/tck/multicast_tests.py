@@ -62,7 +62,7 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront(  # noqa: E501
         self, publisher: Publisher[T]
     ) -> None:
-        """Three Subscribers that request all at once should receive the same."""
+        """Three Subscribers that request all at once should receive the same elements."""
         self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
 
     @publisher_test(3, completes=True, optional=True)
@@ -81,7 +81,7 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
 
     def _many_upfront(self, subscribers: list[ManualSubscriber[T]]) -> list[list[T]]:
         for subscriber in subscribers:
-            subscriber.request(4)  # one request more: some Publishers complete only on a request
+            subscriber.request(4)  # one element more than there are, because some Publishers complete only on a request
         return [subscriber.next_elements(3) for subscriber in subscribers]
 
     def _assert_same(self, got: list[list[T]]) -> None:

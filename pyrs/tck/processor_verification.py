@@ -135,7 +135,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def _setup(self, subscribers: int) -> _Setup[T]:
         most = self.asked(self.max_supported_subscribers)
         if subscribers > most:
-            raise Skipped(f"the test needs {subscribers} Subscribers, and the Processor supports {most}")
+            raise Skipped(f"the test needs {subscribers} Subscribers, but the Processor supports {most}")
         return _Setup(self)
 
     def _failing(self, setup: _Setup[T]) -> _KeepsError[T]:

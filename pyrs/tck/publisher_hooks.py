@@ -116,11 +116,9 @@ class PublisherHooks(Verification, Generic[T]):
         """
         most = min(self.asked(self.max_elements_from_publisher), LONG_MAX)
         if elements > most:
-            raise Skipped(f"the test needs {elements} elements, and the Publisher has at most {most}")
+            raise Skipped(f"the test needs {elements} elements, but the Publisher has at most {most}")
         if completion and most == LONG_MAX:
-            raise Skipped(
-                "the test needs on_complete, but max_elements_from_publisher() says that the stream never completes"
-            )
+            raise Skipped("the test needs on_complete, but by max_elements_from_publisher() the stream never completes")
 
 
 def publisher_test(

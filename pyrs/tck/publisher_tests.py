@@ -94,7 +94,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
 
     @failed_publisher_test
     def optional_spec104_mustSignalOnErrorWhenFails(self, publisher: Publisher[T]) -> None:
-        """A failed Publisher must signal on_error (§1.4); a failure is not a skip."""
+        """A failed Publisher must signal on_error (§1.4); otherwise the test fails instead of being skipped."""
         try:
             self._fails(publisher)
             self.env.verify_no_async_errors()
@@ -176,7 +176,7 @@ class _OneByOne(Watching[T]):
     def on_next(self, element: T, /) -> None:
         with self._guard.during(f"on_next({named(element)})"):
             super().on_next(element)
-            # One request more: some Publishers complete only on a request.
+            # Request one element more, because some Publishers complete only on a request.
             if self.elements <= self._total and self.subscription.is_completed:
                 self.request(1)
 

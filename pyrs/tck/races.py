@@ -83,7 +83,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
 
 
 def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
-    """Run actions concurrently, one thread each; record what they raise."""
+    """Run actions concurrently, one thread each; record their exceptions."""
     start = Barrier(len(actions))
 
     def run(action: Callable[[], object]) -> None:

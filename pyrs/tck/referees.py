@@ -14,7 +14,7 @@ from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
 from pyrs.tck.verification import Verification
 
 CHOICES = ("python", "java", "both")
-JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a function for one)"
+JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a factory of one)"
 
 _MULTICAST = "optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequesting"
 _RECORDED = "it records the missing on_complete and never checks the recorded errors"

@@ -42,7 +42,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         try:
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
-            subscriber.over.expect_close(
+            subscriber.finished.expect_close(
                 f"cannot measure the recursion: expected {bound + 1} on_next signals or the end of the stream"
             )
             self.env.verify_no_async_errors_no_delay()
@@ -201,7 +201,7 @@ class Recursing(ManualSubscriber[T]):
         self._depth = Depth()
         self.signals = 0
         self.completed = False
-        self.over = Latch(env)
+        self.finished = Latch(env)
 
     def on_next(self, element: T, /) -> None:
         depth = self._depth
@@ -222,15 +222,15 @@ class Recursing(ManualSubscriber[T]):
     def on_complete(self) -> None:
         super().on_complete()
         self.completed = True
-        self.over.close()
+        self.finished.close()
 
     def on_error(self, error: BaseException, /) -> None:
         super().on_error(error)
-        self.over.close()
+        self.finished.close()
 
     def _stop(self) -> None:
         self.cancel()
-        self.over.close()
+        self.finished.close()
 
 
 class _Overflowing(ManualSubscriber[T]):

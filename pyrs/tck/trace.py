@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrs.api import Subscriber, Subscription
 
-_LONGEST = 16  # the signals that are kept; earlier ones are counted
+_LONGEST = 16  # the number of signals that are kept; earlier ones are counted
 _PLAIN = (int, float, str, bytes, bool, type(None))  # other types may have a slow or faulty repr
 
 

@@ -227,7 +227,7 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
         subject.run_test(name, body)
         return
     raised: list[BaseException] = []
-    over = Event()
+    ended = Event()
 
     def run() -> None:
         try:
@@ -235,18 +235,18 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
         except BaseException as error:
             raised.append(error)
         finally:
-            over.set()
+            ended.set()
 
     thread = Thread(target=run, name=f"pyrs-tck-{name}", daemon=True)
     thread.start()
     late, where = "the run was interrupted", thread.ident
     try:
-        late, where = _await(over, env, env.deadline, lateness_of(subject))
+        late, where = _await(ended, env, env.deadline, lateness_of(subject))
     finally:
         if late:
             failure = Flop(late)
             failure.stack = _stack_of(where or thread.ident or 0)
-            _end(thread, over)
+            _end(thread, ended)
             env.close()
     if late:
         raise failure
@@ -254,10 +254,10 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
         raise raised[0]
 
 
-def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
-    """Wait for a test; return what is late, if anything, and its thread."""
+def _await(ended: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
+    """Wait for a test; return a message if it or a call is late, else an empty one, and the thread."""
     threads = active_count()
-    while not over.wait(_POLL_INTERVAL):
+    while not ended.wait(_POLL_INTERVAL):
         if active_count() - threads > _MAX_THREADS:
             return f"the code under test started more than {_MAX_THREADS} threads", 0
         now = time.monotonic()
@@ -294,13 +294,13 @@ def _stack_of(thread: int) -> str:
     return "".join(traceback.format_list(frames))
 
 
-def _end(thread: Thread, over: Event) -> None:
+def _end(thread: Thread, ended: Event) -> None:
     """Raise an exception in a thread, which ends its endless loop."""
     throw = getattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", None)
     if throw is not None and thread.ident is not None:
         throw(ctypes.c_ulong(thread.ident), ctypes.py_object(TestAbandoned))
         _receive(throw)
-        over.wait(_ABANDON_TIMEOUT)
+        ended.wait(_ABANDON_TIMEOUT)
 
 
 def _receive(throw: Callable[..., object]) -> None:

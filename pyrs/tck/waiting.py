@@ -85,7 +85,7 @@ class Promise(Generic[T]):
     def value(self) -> T:
         """The value; the test fails if it is not set."""
         if not self.is_completed:
-            self._env.flop_and_fail("the expected value is not there yet")
+            self._env.flop_and_fail("the expected value has not arrived yet")
         return self._value
 
     def complete(self, value: T) -> None:

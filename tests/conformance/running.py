@@ -49,13 +49,13 @@ FEW, ENDLESS = "it has fewer elements than the test needs", "it never completes"
 LAZY, ALONE = "it cannot fail before the first request", "it supports one Subscriber, and the test needs two"
 # A part of the skip reason, from the Python port or from the official TCK, and the reason on the page.
 KNOWN = {
-    "elements, and the Publisher has at most": FEW,
+    "elements, but the Publisher has at most": FEW,
     "as required elements nr:": FEW,
     "needs on_complete": ENDLESS,
     "requires an onComplete signal": ENDLESS,
     "the test needs a failed Publisher": LAZY,
     "no error state Publisher provided": LAZY,
-    "Subscribers, and the Processor supports": ALONE,
+    "Subscribers, but the Processor supports": ALONE,
     "only supports 1 subscribers": ALONE,
 }
 

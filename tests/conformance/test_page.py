@@ -24,7 +24,7 @@ from tests.conformance.running import Result
 from tests.conformance.sources_hash import ROOT, current_commit, sources_hash, spark_hash
 from tests.conformance.spark_streams import SPARK
 
-WANTS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, and the Publisher has at most 0")
+WANTS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, but the Publisher has at most 0")
 
 
 def test_the_page_names_the_commit_of_its_measurement() -> None:

@@ -260,7 +260,7 @@ CASES = [
     Case(
         ALL_SUBSCRIBERS,
         RightProcessor,
-        "the test needs 2 Subscribers, and the Processor supports 1",
+        "the test needs 2 Subscribers, but the Processor supports 1",
         Status.SKIPPED,
         {"max_supported_subscribers": 1},
     ),

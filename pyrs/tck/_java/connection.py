@@ -16,7 +16,7 @@ _LENGTH = struct.Struct(">i")
 
 
 class ConnectionLost(AssertionError):
-    """The JVM does not respond, or the test is over."""
+    """The JVM does not respond, or the test has ended."""
 
 
 class Reference(NamedTuple):
@@ -83,7 +83,7 @@ class TckConnection:
         """Call a Java method; return its result or raise its exception.
 
         Raises:
-            ConnectionLost: the JVM does not respond, or the test is over.
+            ConnectionLost: the JVM does not respond, or the test has ended.
         """
         try:
             self._socket.sendall(_call(method, target, arguments))
@@ -111,13 +111,13 @@ class TckConnection:
             self.close()
 
     def _answer(self) -> None:
-        # A separate frame: objects in the frame of a waiting thread would stay reachable (§3.13).
+        # This is a method of its own, because objects in the frame of a waiting thread stay reachable (§3.13).
         method = self._text()
         (target,) = _LONG.unpack(self._exactly(8))
         arguments = [self._scope.incoming(self._read()) for _ in range(self._exactly(1)[0])]
         try:
             answer = b"R" + _value(self._scope.execute(method, target, arguments))
-        except BaseException as error:  # the official TCK decides about every exception
+        except BaseException as error:  # the official TCK judges every exception
             answer = b"T" + _value(self._scope.raised(error))
         self._socket.sendall(answer)
 

@@ -46,7 +46,7 @@ class JavaSubscription(JavaProxy, Subscription):
         self.call("request", as_long(n))
 
     def cancel(self) -> None:
-        with suppress(ConnectionLost):  # §3.15: a cancel after the last test reaches nobody
+        with suppress(ConnectionLost):  # §3.15: after the last test nothing receives a cancel
             self.call("cancel")
 
 

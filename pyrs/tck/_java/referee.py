@@ -83,11 +83,11 @@ class JavaReferee:
         return Report(f"{verification.__module__}:{verification.__qualname__}", str(self), verdicts, tuple(problems))
 
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
-        """Run one test within its deadline; a failed test of §3.13 twice."""
+        """Run one test within its deadline; repeat a failed test of §3.13 once."""
         subject = verification() if isinstance(verification, type) else verification
         verdict = self._judge_once(subject, name)
         if verdict.status is Status.FAILED and "_spec313_" in name:
-            # It checks the references once, at the end of its timeout, so a busy machine may fail it.
+            # This test checks the references once, at the end of its timeout, so it may fail on a busy machine.
             verdict = self._judge_once(subject, name)
             if verdict.status is Status.FAILED:
                 return verdict._replace(reason=f"{verdict.reason} (in two runs)")
@@ -109,7 +109,7 @@ class JavaReferee:
         return Hooks(subject)
 
     def _parent_loader(self, java: Java) -> object:
-        """Return the parent class loader: the class path may have other versions."""
+        """Return the parent class loader, without the class path, which may have other versions of the TCK."""
         return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
@@ -134,7 +134,7 @@ class JavaReferee:
         if isinstance(cause, Skipped) or status == "skipped":
             raise Skipped(str(cause) if isinstance(cause, Skipped) else message)
         if isinstance(cause, BaseException) and not isinstance(cause, Exception):
-            raise cause  # pytest's own
+            raise cause  # an exception of pytest, such as a skip
         failure = JavaFailure(message)
         failure.stack = stack + (f"Python:\n{frames}" if frames else "")
         # A failed check of a hook's result has the same message as this failure, so only its cause is chained.
@@ -213,7 +213,7 @@ def _entry_in(gateway: Gateway, parent_of: Callable[[Java], object]) -> object:
         entry = java.call(constructor, "newInstance", java.array("java.lang.Object", ()))
         found = java.call(entry, "version")
         if found != __version__:
-            raise VersionMismatch(f"{_JAR} belongs to pyrs {found}, and this is pyrs {__version__}: rebuild the jar")
+            raise VersionMismatch(f"{_JAR} belongs to pyrs {found}, but this is pyrs {__version__}: rebuild the jar")
         return entry
 
     return gateway.with_java(load)

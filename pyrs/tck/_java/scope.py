@@ -52,7 +52,7 @@ class Scope:
         self._streams: list[Any] = []
         self._raised: deque[BaseException] = deque(maxlen=_RAISED)
         self._cancelled = threading.Event()
-        self._over = threading.Event()
+        self._ended = threading.Event()
         self._late = 0
 
     # Connections.
@@ -99,7 +99,7 @@ class Scope:
         self._local.connection = connection
         with self._lock:
             self._connections.add(connection)
-        if self._over.is_set():
+        if self._ended.is_set():
             connection.close()
 
     def call(self, method: str, target: int, *arguments: Any) -> Any:
@@ -108,14 +108,14 @@ class Scope:
         After the test, calls do nothing, up to a limit.
 
         Raises:
-            ConnectionLost: Java does not respond, and the test is not over or ``target`` is 0.
+            ConnectionLost: Java does not respond, and the test has not ended or ``target`` is 0.
             RuntimeError: too many calls after the test.
         """
-        if not self._over.is_set():
+        if not self._ended.is_set():
             try:
                 return self._connection().call(method, target, *arguments)
             except ConnectionLost:
-                if not self._over.is_set() or target == 0:
+                if not self._ended.is_set() or target == 0:
                     raise
         self._late += 1
         if self._late > _LATE_SIGNALS:
@@ -124,11 +124,11 @@ class Scope:
 
     def close(self) -> None:
         """End the test: cancel its streams and close its connections."""
-        if not self._over.is_set():
+        if not self._ended.is_set():
             # A separate thread has its own connection; the one of this thread may be waiting for a result.
             closing = _start("pyrs-tck-closing", self._close_java)
             closing.join(_TIMEOUT)
-        self._over.set()
+        self._ended.set()
         self._cancelled.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -173,7 +173,7 @@ class Scope:
         with self._lock:
             subject: Any = self._objects.get(target)
         if subject is None:
-            if self._over.is_set():
+            if self._ended.is_set():
                 return None
             raise LookupError(f"object {target} has been released")
         if method == "text":
@@ -233,7 +233,7 @@ class Scope:
         """Notify Java of the references that Python releases after the first cancel."""
         self._cancelled.wait()
         pause = 0.0
-        while not self._over.wait(pause):
+        while not self._ended.wait(pause):
             began = time.monotonic()
             gc.collect()
             # The pause leaves the code under test at least three quarters of the time.
