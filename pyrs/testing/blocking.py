@@ -54,7 +54,7 @@ def detect_blocking(seconds: float = 0.05, *, computing: float | None = None) ->
 
     Args:
         seconds: the shortest wait that is reported.
-        computing: the shortest CPU time of one callback that is reported, too; None for no report of CPU time.
+        computing: the shortest CPU time of one callback that is reported, too; None to report no CPU time.
 
     Yields:
         The reports so far. Remove those that a test expects.
@@ -146,7 +146,7 @@ class _Watchdog:
 
         asyncio.Handle._run = self._original  # type: ignore[method-assign]
         self._stopped.set()
-        if not self._once.acquire(blocking=False) and self._started.wait(10):  # a callback may start it just now
+        if not self._once.acquire(blocking=False) and self._started.wait(10):  # a callback may be starting the thread
             self._thread.join(10)
 
     def _check_cpu_time(self, run: _Run) -> None:
@@ -216,6 +216,6 @@ def _waiting_mark(run: _Run, frame: Any) -> object:
 def _format_stack(frame: Any) -> str:
     """Return the part of the stack that begins with the callback, without asyncio's loop and the test."""
     entries = traceback.extract_stack(frame)
-    ours = (n for n, entry in enumerate(entries) if entry.name == "run" and entry.filename == __file__)
-    begin = max(ours, default=-1)
+    callbacks = (n for n, entry in enumerate(entries) if entry.name == "run" and entry.filename == __file__)
+    begin = max(callbacks, default=-1)
     return "".join(traceback.format_list(entries[begin + 2 :] or entries[-1:]))

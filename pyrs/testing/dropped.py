@@ -47,7 +47,7 @@ class DroppedAssertions:
         return self._assert(self.elements == 0, "no dropped element")
 
     def has_discarded(self, *elements: Any) -> DroppedAssertions:
-        """Assert that these elements were discarded, in any order; at least one without arguments."""
+        """Assert that these elements were discarded, in any order; without arguments, at least one."""
         holds = sorted(map(repr, self.discarded)) == sorted(map(repr, elements)) if elements else bool(self.discarded)
         return self._assert(holds, f"discarded elements {short(elements)}" if elements else "some discarded elements")
 
@@ -56,7 +56,7 @@ class DroppedAssertions:
         return self._assert(not self.discarded, "no discarded element")
 
     def has_dropped_errors(self, *kinds: type[BaseException]) -> DroppedAssertions:
-        """Assert that errors of these types were dropped, in order; any without types."""
+        """Assert that errors of these types were dropped, in order; without types, at least one error."""
         holds = (
             len(kinds) == len(self.errors) and all(map(isinstance, self.errors, kinds)) if kinds else bool(self.errors)
         )

@@ -14,7 +14,7 @@ _local = local()  # .overlap: the _Overlap whose first signal this thread emits
 class _Overlap:
     def __init__(self, seconds: float) -> None:
         self.inside = Event()  # the first signal waits in hold(), or has returned
-        self.held = False
+        self.waited = False
         self.release = Event()
         self.seconds = seconds
 
@@ -25,14 +25,14 @@ def hold() -> None:
     ``TestSubscriber`` and ``StepVerifier`` call this in ``on_next``.
     """
     overlap: _Overlap | None = getattr(_local, "overlap", None)
-    if overlap is not None and not overlap.held:
-        overlap.held = True
+    if overlap is not None and not overlap.waited:
+        overlap.waited = True
         overlap.inside.set()
         overlap.release.wait(overlap.seconds)
 
 
 def overlapping(first: Callable[[], None], second: Callable[[], None], seconds: float = 10.0) -> bool:
-    """Run ``second`` on this thread while ``first`` waits in ``hold`` on a new one.
+    """Run ``second`` on this thread while ``first`` waits in ``hold`` on a new thread.
 
     Returns:
         True if the two overlapped; False if ``first`` did not call ``hold``.
@@ -59,4 +59,4 @@ def overlapping(first: Callable[[], None], second: Callable[[], None], seconds: 
         thread.join(seconds)
     if raised:
         raise raised[0]
-    return overlap.held
+    return overlap.waited

@@ -29,7 +29,7 @@ class TestPublisher(Publisher[T], Generic[T]):
     It is hot: current Subscribers receive an element, and later Subscribers receive only the terminal signal. With
     ``cold=True`` it keeps all signals and emits them to each Subscriber on demand.
 
-    It keeps all rules that are not in ``violations``. Emitting an element to a Subscriber without demand is an error
+    It obeys all rules that are not in ``violations``. Emitting an element to a Subscriber without demand is an error
     of the test: ``next`` raises AssertionError and emits to no Subscriber. A cold publisher keeps the element (memory
     **grows**).
 
@@ -100,8 +100,8 @@ class TestPublisher(Publisher[T], Generic[T]):
 
         Raises:
             AssertionError: a Subscriber of a hot publisher has no demand, or the stream has terminated. With
-                CONCURRENT: the signals did not overlap, because the Subscriber is not of this kit and does not call
-                ``hold``.
+                CONCURRENT: the signals did not overlap, because the Subscriber is not one of ``pyrs.testing`` and does
+                    not call ``hold``.
             NullSignal: an element is None.
         """
         if any(element is None for element in elements) and not self._breaks(Violation.ALLOW_NULL):
@@ -242,7 +242,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         return violation in self.violations
 
     def _live(self) -> list[ScriptedSubscription[T]]:
-        return [subscription for subscription in list(self._subscriptions) if not subscription.over]
+        return [subscription for subscription in list(self._subscriptions) if not subscription.ended]
 
     def _overflowed(self) -> bool:
         return any(subscription.overflowed for subscription in list(self._subscriptions))

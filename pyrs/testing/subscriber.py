@@ -54,7 +54,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         <TestSubscriber: active, 2 elements>
     """
 
-    __test__ = False  # not a test case, whatever pytest makes of the name
+    __test__ = False  # pytest would collect the class because of its name
 
     def __init__(
         self,

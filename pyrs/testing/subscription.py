@@ -63,7 +63,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
         self.requested = 0
         self.sent = 0
         self.overflowed = False
-        self.over = False  # cancelled or terminated
+        self.ended = False  # cancelled or terminated
         self.second_cancelled = False
         self._subscriber = subscriber
         self._publisher = publisher
@@ -91,7 +91,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
     def request(self, n: int, /) -> None:
         n = checked_integer(n, "n")
         with self._changed:
-            if self.over:
+            if self.ended:
                 return  # 3.6
             self._publisher.requests.append(n)
             if n > 0:
@@ -103,9 +103,9 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
 
     def cancel(self) -> None:
         with self._changed:
-            if self.over:
+            if self.ended:
                 return  # 3.7
-            self._cancelled = self.over = True
+            self._cancelled = self.ended = True
             self._publisher.cancel_count += 1
             self._changed.notify_all()
 
@@ -114,7 +114,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
     @property
     def accepts_signals(self) -> bool:
         """Return whether the Subscriber still receives signals."""
-        if not self.over:
+        if not self.ended:
             return True
         defers = Violation.DEFER_CANCELLATION if self._cancelled else Violation.CLEANUP_ON_TERMINATE
         return defers in self._violations
@@ -141,7 +141,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
                 self.sent += 1
                 self.overflowed = self.overflowed or self.sent > self.requested
             else:
-                self.over = True  # 1.6
+                self.ended = True  # 1.6
                 self._changed.notify_all()
         if emission.kind is Signal.ON_COMPLETE:
             self._call("on_complete")
@@ -157,8 +157,8 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
             return True
         if not self.pending:
             return False
-        free = not self._respects_demand or self.requested >= UNBOUNDED or self.requested > self.sent
-        return free or self.pending[0].kind is not Signal.ON_NEXT
+        demanded = not self._respects_demand or self.requested >= UNBOUNDED or self.requested > self.sent
+        return demanded or self.pending[0].kind is not Signal.ON_NEXT
 
     def _work(self) -> None:
         while self._has_work():

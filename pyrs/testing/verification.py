@@ -67,7 +67,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         self._script: Script = self._run_steps()
         self._command: Command | None = None  # the last command of the script; None if it was executed
         self._running = False
-        self._over = False
+        self._ended = False
         self._failure: AssertionError | None = None
 
     # The Subscriber
@@ -83,7 +83,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         try:
             if not first:
                 subscription.cancel()  # 2.5
-            elif self._over:
+            elif self._ended:
                 self.cancel()  # 2.6
             else:
                 self._inbox.append(Emission(Signal.ON_SUBSCRIBE, subscription))
@@ -135,7 +135,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         except Exception as error:
             self._fail("subscribe() that returns normally (1.9)", repr(error), error)
         except BaseException:
-            self._over = True
+            self._ended = True
             self.cancel()  # 2.6
             raise
 
@@ -153,11 +153,11 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             self._seconds = seconds
             self._deadline = monotonic() + seconds
         try:
-            while not self._over:
+            while not self._ended:
                 self._advance()
                 self._do(self._wait())
         finally:
-            self._over = True
+            self._ended = True
             self.cancel()  # 2.6
         with self._changed:
             failure = self._failure
@@ -171,7 +171,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         if self._pass_time is not None:
             self._pass_time(0.0)  # runs the tasks that are due
         with self._changed:
-            while not (self._over or self._ready() or self._needs_verifying_thread()):
+            while not (self._ended or self._ready() or self._needs_verifying_thread()):
                 left = self._deadline - monotonic()
                 if left <= 0:
                     return self._command
@@ -182,7 +182,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             return self._command if self._needs_verifying_thread() else None
 
     def _do(self, command: Command | None) -> None:
-        if command is None or self._over:
+        if command is None or self._ended:
             return
         if isinstance(command, Expect):
             self._timed_out()
@@ -200,7 +200,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             return
         end = monotonic() + seconds
         with self._changed:
-            self._changed.wait_for(lambda: self._over, min(end, self._deadline) - monotonic())
+            self._changed.wait_for(lambda: self._ended, min(end, self._deadline) - monotonic())
         if end > self._deadline:
             self._timed_out()
 
@@ -226,12 +226,12 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         while True:
             with self._changed:
                 urgent = self._command if self._inbox and self._verifying_thread == get_ident() else None
-                ready = self._ready() and not self._over
+                ready = self._ready() and not self._ended
                 if ready:
                     self._running = True
             if ready:
                 self._resume()
-            elif isinstance(urgent, Do) and not self._over:
+            elif isinstance(urgent, Do) and not self._ended:
                 self._call(urgent)  # a signal on the verifying thread itself: the task runs inside it
             else:
                 return
@@ -243,7 +243,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         try:
             command = self._script.send(signal)  # type: ignore[arg-type]
         except StopIteration:
-            self._over = True
+            self._ended = True
         except BaseException as error:
             if isinstance(error, Mismatch):
                 cause = signal.value if signal is not None and signal.kind is Signal.ON_ERROR else None
@@ -290,7 +290,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             emission = Emission(kind, value)
             with self._changed:
                 pausing = isinstance(self._command, Pause)
-                if not self._over:
+                if not self._ended:
                     self._inbox.append(emission)
             if pausing:
                 self._unexpected(emission)
@@ -299,7 +299,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             self._leave()
 
     def _react(self) -> None:
-        if self._over:
+        if self._ended:
             return
         if self._log.violations:
             self._fail("a Publisher that obeys the rules", self._log.violations[0])
@@ -342,10 +342,10 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         self, expected: str, received: str, cause: BaseException | None = None, number: int | None = None
     ) -> None:
         with self._changed:
-            if self._over:
+            if self._ended:
                 return
             self._failure = self._failed(expected, received, cause, number)
-            self._over = True
+            self._ended = True
             self._changed.notify_all()
         self.cancel()
 

@@ -37,8 +37,9 @@ class StepVerifier(Generic[T]):
     Requests the initial demand of ``create``, unbounded by default, plus that of ``then_request``. Drops nothing; up to
     100,000 signals may wait for a step.
 
-    ``create`` and ``with_virtual_time`` make one. The last step defines the expected termination: ``expect_complete``,
-    ``expect_error``, ``expect_timeout`` or, at any place, ``then_cancel``. A verifier can be used several times.
+    ``create`` and ``with_virtual_time`` return a verifier. The last step defines the expected termination:
+    ``expect_complete``, ``expect_error``, ``expect_timeout`` or, at any position, ``then_cancel``. A verifier can be
+    used several times.
 
     Examples:
         >>> import pyrs
@@ -205,7 +206,7 @@ class StepVerifier(Generic[T]):
         return self._add("then_cancel()", steps.then_cancel, cancels=True)
 
     def then_await(self, seconds: float = 0.0) -> StepVerifier[T]:
-        """Wait. Signals received in that time are kept for the following steps."""
+        """Wait. Signals received in that time are buffered for the following steps."""
         seconds = checked_seconds(seconds, "seconds")
         return self._add(f"then_await({seconds:g})", steps.commands, Await(seconds))
 
