@@ -82,7 +82,7 @@ class FutureSubscriber(Subscriber[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        self.future.add_done_callback(self._done)  # now: an earlier callback would find no Subscription to cancel
+        self.future.add_done_callback(self._done)  # not earlier, when there is no Subscription to cancel
         if not self.future.cancelled():
             subscription.request(self._demand)
 

@@ -1,4 +1,4 @@
-"""RxPY Observables, which have no demand, as streams and streams as Observables."""
+"""Convert RxPY Observables, which have no demand, to streams, and streams to Observables."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class _Request(Coordinator[Any]):
         self._subscription: Any = None
         self._sent_demand = 0
         self._received = 0
-        self._over = False
+        self._ended = False
 
     def _begin(self) -> None:
         loop = self._incoming.loop or asyncio._get_running_loop()
@@ -202,7 +202,7 @@ class _Request(Coordinator[Any]):
     # The methods below run on the loop.
 
     def _update(self) -> None:
-        if not self._live or self._over:
+        if not self._live or self._ended:
             return
         if self._connected:
             self._forward_demand()
@@ -213,7 +213,7 @@ class _Request(Coordinator[Any]):
             try:
                 self._connect(publisher() if callable(publisher) else publisher)
             except BaseException as error:
-                self._over = True
+                self._ended = True
                 self.post(self._raised, error)
 
     def _connect(self, publisher: Any) -> None:
@@ -239,15 +239,15 @@ class _Request(Coordinator[Any]):
 
     def _stop(self) -> None:
         subscription, self._subscription = self._subscription, None
-        if subscription is not None and not self._over:
+        if subscription is not None and not self._ended:
             try:
                 subscription.cancel()
             except Exception as error:
                 hooks.on_error_dropped(error, f"{self._operator.call}: raised by cancel()")
-        self._over = True
+        self._ended = True
 
     def on_subscribe(self, subscription: Any) -> None:
-        if self._subscription is not None or self._over or not self._live:
+        if self._subscription is not None or self._ended or not self._live:
             subscription.cancel()  # a second or late Subscription (§2.5)
             return
         self._subscription = subscription
@@ -255,7 +255,7 @@ class _Request(Coordinator[Any]):
             self._forward_demand()
 
     def on_next(self, value: Any, is_complete: bool = False) -> None:
-        if self._over or not self._live:
+        if self._ended or not self._live:
             return  # a late signal (§2.8)
         self._received += 1
         if self._received > self._sent_demand:
@@ -266,19 +266,19 @@ class _Request(Coordinator[Any]):
         self.post(self._deliver_payload, value)
         if is_complete:
             self.on_complete()
-        elif not self._over:
+        elif not self._ended:
             self._forward_demand()
 
     def on_error(self, exception: BaseException) -> None:
-        if not self._over:
-            self._over = True
+        if not self._ended:
+            self._ended = True
             self.post(self._fail, exception)
         else:
             hooks.on_error_dropped(exception, f"{self._operator.call}: the stream has terminated")
 
     def on_complete(self) -> None:
-        if not self._over:
-            self._over = True
+        if not self._ended:
+            self._ended = True
             self.post(self._end_with)
 
 
@@ -355,7 +355,7 @@ class _Sending(QueueingSubscriber):
             self._call(self._pump_soon)
 
     def _put(self, name: str, argument: Any = None) -> None:
-        if self._over:
+        if self._ended:
             return
         if self.subscribed and not self._signals and is_here(self._loop):
             self._deliver(name, argument)
@@ -375,7 +375,7 @@ class _Sending(QueueingSubscriber):
 
     def _pump_soon(self) -> None:
         """Request more in the loop's next iteration: never inside a signal (§3.3)."""
-        if not self._pumping and self._wanted and not self._over:
+        if not self._pumping and self._wanted and not self._ended:
             self._pumping = True
             self._loop.call_soon(self._pump)
 
@@ -390,10 +390,10 @@ class _Sending(QueueingSubscriber):
 
     def _deliver_all(self) -> None:
         self._scheduled = False  # before the loop: a later signal schedules another delivery
-        while self._signals and not self._over:
+        while self._signals and not self._ended:
             name, argument = self._signals[0]
             self._deliver(name, argument)
-            # The signal is removed after its delivery: while the queue is not empty, no later signal overtakes.
+            # The signal is removed after its delivery: while the queue is not empty, no later signal overtakes it.
             # A cancel clears the queue.
             if self._signals:
                 self._signals.popleft()
@@ -405,7 +405,7 @@ class _Sending(QueueingSubscriber):
             elif name == "on_error":
                 self._end_with(argument)
             else:
-                self._over = True
+                self._ended = True
                 self._subscription = None  # (§2.4)
                 self._subscriber.on_complete()
         except BaseException as error:
@@ -425,7 +425,7 @@ class _Sending(QueueingSubscriber):
             self._pump_soon()
 
     def _end_with(self, error: BaseException) -> None:
-        self._over = True
+        self._ended = True
         self._subscription = None  # (§2.4)
         self._subscriber.on_error(error)
 

@@ -73,9 +73,8 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                     if inbox.error is not None:
                         raise_again(inbox.error)
                     return
-                await waker.wait(
-                    inbox.is_ready
-                )  # turn is not reset: if the wait returns at once, no other task has run
+                # turn is not reset here: if the wait returns at once, no other task has run.
+                await waker.wait(inbox.is_ready)
                 continue
             yield arrived.popleft()
             inbox.taken()  # after the yield: the element has been consumed when the next one is requested

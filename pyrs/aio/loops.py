@@ -31,7 +31,8 @@ def background_loop() -> asyncio.AbstractEventLoop:
         loop, ready = asyncio.new_event_loop(), Event()
         loop.call_soon(ready.set)
         _loop = loop
-    # Not under the lock: the new thread may run a finalizer that needs the lock. The loop accepts calls before it runs.
+    # Started without the lock, because the thread may run a finalizer that needs it. The loop accepts calls before it
+    # runs.
     Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
     if not ready.wait(30):
         raise RuntimeError("the background loop did not start within 30 seconds")

@@ -58,7 +58,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
             return
         assert self._manager is not None
         self._inside.append(self._manager)
-        if not self._live:  # cancelled while it was entered
+        if not self._live:  # cancelled while the manager was entered
             self._exit(None, self._exited_quietly)
             return
         try:

@@ -20,7 +20,7 @@ _TURN = 128
 
 
 class Once(AsyncIterable[T]):
-    """An iterable of one element: the result of an awaitable, or of a function's."""
+    """An iterable of one element: the result of an awaitable, or of one that a function returns."""
 
     def __init__(self, source: Awaitable[T] | Callable[[], Awaitable[T]]) -> None:
         self._source = source
@@ -139,7 +139,7 @@ class _Iteration(Coordinator[Any]):
             if element is None:
                 raise null_element()
             if not self._live:
-                hooks.on_next_dropped(  # type: ignore[unreachable]  # a cancel may come while it is awaited
+                hooks.on_next_dropped(  # type: ignore[unreachable]  # a cancel may arrive during the await
                     1, f"{self._operator.call}: awaited before the cancel", cancelled=True
                 )
                 self._discard(element)

@@ -24,12 +24,12 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
         self._subscriber = subscriber
         self._signals: deque[tuple[str, Any]] = deque()
         self._subscription: Subscription | None = None
-        self._over = False
+        self._ended = False
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:
             raise NullSignal("on_subscribe(None)")
-        if self._subscription is not None or self._over:
+        if self._subscription is not None or self._ended:
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
@@ -49,7 +49,7 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
         self._put("on_complete")
 
     def _cancel(self) -> None:
-        self._over = True
+        self._ended = True
         self._discard_signals()
         subscription, self._subscription = self._subscription, None
         hooks.cancel_safely(subscription)
@@ -70,7 +70,7 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
 
     @abstractmethod
     def _put(self, name: str, argument: Any = None) -> None:
-        """Queue a signal, unless the stream is over, and have the loop deliver it."""
+        """Queue a signal, unless the stream has ended, and have the loop deliver it."""
 
 
 class CoroutineSubscriber(QueueingSubscriber):
@@ -98,17 +98,17 @@ class CoroutineSubscriber(QueueingSubscriber):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: a Java long holds no more
+            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: the maximum of a Java long
 
     def cancel(self) -> None:
-        if not self._over:
+        if not self._ended:
             self._cancel()
             self._call(self._arrived.set)  # wakes the task, which then ends
 
     def _put(self, name: str, argument: Any = None) -> None:
-        if not self._over:
+        if not self._ended:
             self._signals.append((name, argument))
-            if self._over:  # a cancel may have emptied the queue before
+            if self._ended:  # a cancel may have emptied the queue before
                 self._discard_signals()  # type: ignore[unreachable]
             self._call(self._arrived.set)
         elif name == "on_next":
@@ -136,7 +136,7 @@ class CoroutineSubscriber(QueueingSubscriber):
     async def _run(self) -> None:
         name = "on_subscribe"
         try:
-            while not self._over:
+            while not self._ended:
                 try:
                     name, argument = self._signals.popleft()
                 except IndexError:  # a cancel may empty the queue at any time
@@ -146,7 +146,7 @@ class CoroutineSubscriber(QueueingSubscriber):
                         await self._arrived.wait()
                     continue
                 if name in ("on_error", "on_complete"):
-                    self._over = True
+                    self._ended = True
                     self._subscription = None  # 2.4
                 method = getattr(self._subscriber, name)
                 result = method() if name == "on_complete" else method(argument)
