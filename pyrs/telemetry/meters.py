@@ -47,7 +47,7 @@ class Totals:
     Attributes:
         requested: the bounded demand of the subscriptions that ended.
         elements: the elements of the subscriptions that ended.
-        live: the other subscriptions. A weak reference does not keep an abandoned one.
+        live: the other subscriptions. A weak reference does not keep an abandoned one alive.
     """
 
     def __init__(self, name: str) -> None:
@@ -61,7 +61,7 @@ class Totals:
 class Meters:
     """The instruments of this process, in the terms of Reactor's Micrometer module.
 
-    The counts are kept by the subscriptions and read by callbacks, so that no element costs a call of OpenTelemetry.
+    The counts are kept by the subscriptions and read by callbacks, so that elements cause no calls of OpenTelemetry.
     The two histograms are recorded when a subscription ends, and at a request, at most ten times a second.
     """
 
@@ -96,7 +96,7 @@ class Meters:
     def subscribed(self, observation: Counted) -> Totals:
         """Count a subscription and return the totals of its name.
 
-        Beyond 1,000 names, all others share one: a program may compute names.
+        Beyond 1,000 names, all others share one, because a program may compute names.
         """
         with self._lock:
             name = observation.name

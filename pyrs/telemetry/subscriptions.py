@@ -119,7 +119,7 @@ class Observation:
             first, self.ended = not self.ended, True
         if not first:
             return
-        self.counted, self.counting = self.elements(), _none  # 3.13: refers to the Subscription
+        self.counted, self.counting = self.elements(), _none  # 3.13: counting refers to the Subscription
         self._guarded(partial(self._record, outcome, error))
         self._guarded(self._span.end)
         if self._meters is not None and self._totals is not None:
@@ -218,7 +218,7 @@ class _Counting:
             self._observation.counting = lambda: size - length_hint(iterator)
             return iterator
         number = count(1)
-        self._observation.counting = lambda: int(repr(number)[6:-1]) - 1  # "count(1)": reading it must not advance it
+        self._observation.counting = lambda: int(repr(number)[6:-1]) - 1  # "count(1)"; next() would advance it
         return compress(iterator, number)
 
     def __exit__(self, *exception: object) -> None:
