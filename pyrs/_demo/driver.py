@@ -125,13 +125,13 @@ def _uninterrupted() -> Iterator[None]:
     """Delay a first Ctrl-C until the block ends: an interrupted PySpark leaks the JVM that it starts."""
     pressed = False
 
-    def hold(number: int, frame: FrameType | None) -> None:
+    def delay(number: int, frame: FrameType | None) -> None:
         nonlocal pressed
         if pressed:
             raise KeyboardInterrupt
         pressed = True
 
-    before = signal.signal(signal.SIGINT, hold)
+    before = signal.signal(signal.SIGINT, delay)
     try:
         yield
     finally:

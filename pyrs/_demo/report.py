@@ -35,7 +35,7 @@ class Check(NamedTuple):
         return self.got == self.expected
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.got:,g}" + ("" if self.right else f", and Spark says {self.expected:,g}")
+        return f"{self.what}: {self.got:,g}" + ("" if self.right else f", but Spark counted {self.expected:,g}")
 
 
 def expected_of(table: Any) -> ExpectedCounts:
@@ -49,7 +49,7 @@ def expected_of(table: Any) -> ExpectedCounts:
 def show_stages(screen: Screen, pipeline: Pipeline) -> None:
     """Show each stage's count and a few samples."""
     processor, taken = pipeline.processor, pipeline.subscriber.taken
-    screen.say("\nWhat each stage saw")
+    screen.say("\nThe elements at each stage")
     screen.fact("Reactor Flux (JVM)", f"published {pipeline.published.size():,} lines")
     _samples(screen, _java_samples(pipeline.published))
     seen, kept = processor.seen.count, processor.kept.count

@@ -14,7 +14,7 @@ DIAGRAM = """\
   +----------------+     +-----------------+    +-----------------------+    +-------------------+
   | Reactor Flux   | --> | RatingProcessor | -> | SubmissionPublisher   | -> | PatientSubscriber |
   | of ratings     |     | parse, keep 3+  |    | java.util.concurrent  |    | {batch:>3} at a time,    |
-  |                |     | stars, enrich   |    | .Flow, holds {buffer:>3}      |    | then a pause      |
+  |                |     | stars, enrich   |    | .Flow, buffers {buffer:>3}    |    | then a pause      |
   +----------------+     +-----------------+    +-----------------------+    +-------------------+
           <------------------ request(n): the demand of each stage -----------------
 """

@@ -103,8 +103,8 @@ def _race(
     )
     jvm = spark._jvm
     race(bridge.from_jvm(flux_of(jvm, lines, size.naive_laps)).subscribe)  # warm-up
-    ours, rate = race(bridge.from_jvm(flux_of(jvm, lines, size.race_laps)).subscribe)
-    screen.fact("pyrs", f"{rate:>11,.0f} elements per second  ({ours.count:,} lines)")
+    bridged, rate = race(bridge.from_jvm(flux_of(jvm, lines, size.race_laps)).subscribe)
+    screen.fact("pyrs", f"{rate:>11,.0f} elements per second  ({bridged.count:,} lines)")
     with naive_jvm(spark) as other:
         path = other.java.io.File(str(ratings_file())).toPath()
         flux = flux_of(other, other.java.nio.file.Files.readAllLines(path), size.naive_laps)
@@ -113,8 +113,8 @@ def _race(
     screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements per second  ({naive.count:,} lines)")
     screen.fact("", f"{rate / naive_rate:>11,.0f} times as fast")
     return [
-        Check("lines in the race, pyrs", ours.count, size.race_laps * expected.lines),
-        Check("stars in the race, pyrs", ours.stars, size.race_laps * expected.stars),
+        Check("lines in the race, pyrs", bridged.count, size.race_laps * expected.lines),
+        Check("stars in the race, pyrs", bridged.stars, size.race_laps * expected.stars),
         Check("lines in the race, naive", naive.count, size.naive_laps * expected.lines),
         Check("stars in the race, naive", naive.stars, size.naive_laps * expected.stars),
     ]

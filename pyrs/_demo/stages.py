@@ -42,7 +42,8 @@ class RatingProcessor(Processor[str, Rating], Subscription):
 
     It accepts one Subscriber, and is that Subscriber's Subscription.
 
-    Demand: requests go upstream unchanged, and each rejected rating requests one more. So the Processor buffers
+    Demand: requests are forwarded unchanged, and each rejected rating requests one more element. So the Processor
+        buffers
     nothing and never requests more than downstream demands.
     """
 

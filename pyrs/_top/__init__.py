@@ -87,7 +87,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
                 file.unlink()
             continue
         try:
-            yield _ask(found)
+            yield _fetch(found)
         except (OSError, HTTPException, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             yield BridgeStatus(found["pid"], _clean(found["name"]), f"status cannot be read ({type(error).__name__})")
 
@@ -100,8 +100,8 @@ def _read_file(path: Path) -> dict[str, Any]:
     """
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         found = os.fstat(file.fileno())
-        ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077)
-        if not stat.S_ISREG(found.st_mode) or not ours:
+        private = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077)
+        if not stat.S_ISREG(found.st_mode) or not private:
             raise ValueError(f"{path} is not a file that only this user can read")
         data = file.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
@@ -127,8 +127,8 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _ask(found: dict[str, Any]) -> BridgeStatus:
-    # No proxy, no redirect, no address from the file.
+def _fetch(found: dict[str, Any]) -> BridgeStatus:
+    # HTTPConnection uses no proxy and follows no redirect. The address is constant, so the file cannot choose the host.
     with closing(HTTPConnection("127.0.0.1", found["port"], timeout=_SECONDS)) as connection:
         connection.request("GET", PATH, headers={"Authorization": f"Bearer {found['token']}"})
         response = connection.getresponse()

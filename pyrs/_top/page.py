@@ -61,7 +61,7 @@ def run(port: int, *, interval: float = 1.0, file: TextIO | None = None) -> int:
 class PageServer(ThreadingMixIn, TCPServer):
     """Answers requests for the page and its data, each on a thread.
 
-    Port 0 is a free one. The page refreshes itself after each ``interval`` in seconds.
+    Port 0 selects a free port. The page refreshes itself after each ``interval`` in seconds.
 
     Raises:
         OSError: The port is in use.
@@ -80,7 +80,7 @@ class PageServer(ThreadingMixIn, TCPServer):
         self._expires = 0.0
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Return whether the connection is one of this user, as far as the system tells."""
+        """Return whether the connection is one of this user, as far as the operating system reports the owner."""
         owner = connection_owner(client_address, (_HOST, self.server_address[1]))
         return owner is None or owner == os.getuid()
 
@@ -90,7 +90,7 @@ class PageServer(ThreadingMixIn, TCPServer):
             super().handle_error(request, client_address)
 
     def content(self) -> tuple[int, bytes]:
-        """Return a status and JSON with the live streams. Several pages share what is read within an interval."""
+        """Return a status and JSON with the live streams. Several pages share a result for half an interval."""
         with self._lock:
             if monotonic() >= self._expires:
                 self._content = self._read()

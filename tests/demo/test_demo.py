@@ -105,9 +105,9 @@ def test_demo_fails_if_a_stage_loses_elements() -> None:
         sys.exit(_demo.main(_demo.{SMALL}))
     """)
     assert lossy.returncode == 1, lossy.stdout
-    expected = r"pyrs demo: FAILED: 5 of the counts are wrong; .*: 174, and Spark says 353\n"
+    expected = r"pyrs demo: FAILED: 5 of the counts are wrong; .*: 174, but Spark counted 353\n"
     assert re.fullmatch(expected, lossy.stderr), lossy.stderr
-    assert "WRONG  ratings that the Subscriber received: 174, and Spark says 353" in lossy.stdout
+    assert "WRONG  ratings that the Subscriber received: 174, but Spark counted 353" in lossy.stdout
 
 
 def running_in_group(group: int) -> list[str]:
