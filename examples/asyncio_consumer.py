@@ -1,4 +1,4 @@
-"""Iterate a Publisher of the JVM with async for.
+"""Iterate over a Publisher of the JVM with async for.
 
 Run it: python examples/asyncio_consumer.py
 """

@@ -31,9 +31,9 @@ async def temperature(city: str) -> int:
 
 
 def report(city: str) -> pyrs.Stream[str]:
-    """Report a city, after at most two retries with growing delays.
+    """Return a stream of one line: the temperature of a city, or the error.
 
-    Emit one line in every case.
+    A failed request is repeated at most twice, with growing delays.
     """
     return (
         pyrs.from_awaitable(lambda: temperature(city))
@@ -45,7 +45,7 @@ def report(city: str) -> pyrs.Stream[str]:
 
 
 async def main() -> None:
-    # A city is requested when one of the four places is free, so the source could be endless.
+    # The next city is requested when fewer than four calls are running, so the source could be endless.
     lines = pyrs.from_iterable(CITIES).flat_map(report, concurrency=4)
     for line in sorted(await lines.to_list()):
         print(line)

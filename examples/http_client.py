@@ -59,7 +59,7 @@ Thread(target=server.serve_forever, daemon=True).start()
 
 with jvm.launch() as bridge:
     http = jpype.JPackage("java").net.http
-    # The request body is a Python Publisher; the HTTP client requests as it can send.
+    # The request body is a Python Publisher; the HTTP client requests elements as fast as it can send them.
     lines = pyrs.range(1000).map(lambda number: LINE)
     body = bridge.to_jvm(lines, element_type="java.nio.ByteBuffer")
     publisher = http.HttpRequest.BodyPublishers.fromPublisher(body, 1000 * len(LINE))

@@ -51,7 +51,7 @@ with jvm.connect(spark) as bridge:
 
     # To the JVM: a Python Publisher becomes a Java Publisher of both families.
     java_numbers = bridge.to_jvm(pyrs.range(1, 4))
-    # So does a Subscriber or a Processor. Here Java connects the two.
+    # A Subscriber or a Processor is converted in the same way. Here Java connects the two.
     last = Printer()
     java_numbers.subscribe(bridge.to_jvm(last))
     print(last.done.get(timeout=30))

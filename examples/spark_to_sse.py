@@ -33,7 +33,7 @@ WRONG = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\n
 
 
 def batches_of(spark: SparkSession, options: argparse.Namespace) -> pyrs.Stream[ps.Batch]:
-    """Return the unstarted query: new files of a folder, or Spark's rate source."""
+    """Return the batches of a query over the new files of a folder, or over Spark's rate source."""
     reader = spark.readStream
     if options.folder is None:
         sdf: DataFrame = reader.format("rate").option("rowsPerSecond", options.rate).load()
@@ -107,7 +107,7 @@ class Server:
         try:
             await answer
         except (OSError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError):
-            pass  # it disconnected, or did not speak HTTP
+            pass  # the client disconnected, or did not send an HTTP request
         finally:
             self.answers.discard(answer)
             writer.close()
@@ -127,9 +127,9 @@ class Server:
                 self.places += 1
 
     async def serve(self, events: pyrs.Stream[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Send events until they, the client or the server end.
+        """Send events until the stream, the client or the server ends.
 
-        The last two cancel the stream and its query.
+        The end of the client or of the server cancels the stream and its query.
         """
         sending = asyncio.ensure_future(send(events, writer))
         tasks = {sending, asyncio.ensure_future(end_of(reader)), asyncio.ensure_future(self.stopped.wait())}

@@ -54,7 +54,7 @@ def rows(
     Args:
         parameters: the values for the question marks of the query. An int is a bigint;
             for an int column pass bridge.java_class("java.lang.Integer")(1).
-        page_size: the number of rows in a page; the driver holds up to five pages.
+        page_size: the number of rows in a page; the driver buffers up to five pages.
     """
 
     def run(prepared: JavaObject) -> pyrs.Stream[dict[str, Any]]:

@@ -54,7 +54,7 @@ def save(
 ) -> pyrs.Stream[int]:
     """Store documents by sequential bulk requests.
 
-    Emit the count of each. An entry ``id`` is the document's id.
+    Emit the number of documents of each request. An entry ``id`` is the document's id.
     """
     place = bridge.java_class(f"{SPRING}.core.mapping.IndexCoordinates").of(index)
 

@@ -97,8 +97,8 @@ def blob(bridge: Bridge, chunks: pyrs.Publisher[bytes]) -> JavaObject:
     ``rows`` returns such a column as bytes.
     """
     content = bridge.to_jvm(chunks, element_type="java.nio.ByteBuffer")
-    made: JavaObject = bridge.java_class("io.r2dbc.spi.Blob").from_(content)
-    return made
+    value: JavaObject = bridge.java_class("io.r2dbc.spi.Blob").from_(content)
+    return value
 
 
 print(warmest(pyrs.just((1, 20.5), (2, 23.0))))

@@ -74,15 +74,15 @@ def open_sender(bridge: Bridge, properties: dict[str, str]) -> Iterator[JavaObje
         sender.close()
 
 
-class HeldOpen:
+class DelayedCompletion:
     """Delay the completion of records until each has a result."""
 
     def __init__(self, sent: pyrs.Publisher[dict[str, Any]]) -> None:
         self._sent = self._results = 0
         self._all_sent = False
-        self._over = sinks.unicast()
+        self._end = sinks.unicast()
         counted = pyrs.Stream(sent).do_on_next(self._one_sent).do_on_complete(self._last_sent)
-        self.records = counted.concat(pyrs.never()).take_until(self._over.stream)
+        self.records = counted.concat(pyrs.never()).take_until(self._end.stream)
 
     def _one_sent(self, record: object) -> None:
         self._sent += 1
@@ -97,21 +97,21 @@ class HeldOpen:
 
     def _end_if_all(self) -> None:
         if self._all_sent and self._results == self._sent:
-            self._over.try_emit_complete()
+            self._end.try_emit_complete()
 
     def failed(self, error: BaseException) -> None:
         """Complete after a failed send: Reactor Kafka neither requests nor cancels."""
-        self._over.try_emit_complete()
+        self._end.try_emit_complete()
 
 
 def send(bridge: Bridge, sender: JavaObject, sent: pyrs.Publisher[dict[str, Any]]) -> pyrs.Stream[dict[str, Any]]:
     """Return acknowledgements: topic, partition, offset, correlation."""
 
     def sending() -> pyrs.Publisher[dict[str, Any]]:
-        held = HeldOpen(sent)
-        records = bridge.to_jvm(held.records, element_type="reactor.kafka.sender.SenderRecord", exact=True)
+        delayed = DelayedCompletion(sent)
+        records = bridge.to_jvm(delayed.records, element_type="reactor.kafka.sender.SenderRecord", exact=True)
         results: pyrs.Stream[dict[str, Any]] = bridge.from_jvm(sender.send(records), convert="values")
-        return results.do_on_next(held.one_result).do_on_error(held.failed)
+        return results.do_on_next(delayed.one_result).do_on_error(delayed.failed)
 
     return pyrs.defer(sending)
 

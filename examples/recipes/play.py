@@ -20,7 +20,7 @@ def main() -> None:
     with jvm.launch(packages=PACKAGES) as bridge:
         server = start(bridge, lambda request, body: body.map(bytes.upper))
         print(f"curl --data-binary @README.md http://127.0.0.1:{server.httpPort().get()}/")
-        input("Enter ends it. ")
+        input("Press Enter to stop the server. ")
         server.stop()
 
 
@@ -59,8 +59,8 @@ def action(
         accumulator = bridge.java_class("play.libs.streams.Accumulator").source()
         return accumulator.mapFuture(bridge.to_jvm_callable(respond, function), components.executionContext())
 
-    made: JavaObject = bridge.java_class("play.mvc.EssentialAction").of(bridge.to_jvm_callable(consume, function))
-    return made
+    result: JavaObject = bridge.java_class("play.mvc.EssentialAction").of(bridge.to_jvm_callable(consume, function))
+    return result
 
 
 def into_python(bridge: Bridge, components: JavaObject, source: JavaObject) -> pyrs.Stream[bytes]:
@@ -83,8 +83,8 @@ def start(bridge: Bridge, answer: Callable[[JavaObject, pyrs.Stream[bytes]], pyr
         return partial
 
     factory = bridge.java_class("play.core.server.PekkoHttpServer")
-    made = bridge.to_jvm_callable(routes, "scala.Function1")
-    server: JavaObject = factory.fromRouterWithComponents(settings(bridge), made)
+    router = bridge.to_jvm_callable(routes, "scala.Function1")
+    server: JavaObject = factory.fromRouterWithComponents(settings(bridge), router)
     return server
 
 

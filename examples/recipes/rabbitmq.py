@@ -88,15 +88,15 @@ def declare_queue(bridge: Bridge, sender: JavaObject, queue: str) -> None:
     bridge.from_jvm(sender.declareQueue(specification), convert="references").collect(timeout=30)
 
 
-class HeldOpen:
+class DelayedCompletion:
     """Delay the completion of messages until each is confirmed."""
 
     def __init__(self, sent: pyrs.Publisher[dict[str, Any]]) -> None:
         self._sent = self._confirms = 0
         self._all_sent = False
-        self._over = sinks.unicast()
+        self._end = sinks.unicast()
         counted = pyrs.Stream(sent).do_on_next(self._one_sent).do_on_complete(self._last_sent)
-        self.messages = counted.concat(pyrs.never()).take_until(self._over.stream)
+        self.messages = counted.concat(pyrs.never()).take_until(self._end.stream)
 
     def _one_sent(self, message: object) -> None:
         self._sent += 1
@@ -111,24 +111,24 @@ class HeldOpen:
 
     def _end_if_all(self) -> None:
         if self._all_sent and self._confirms == self._sent:
-            self._over.try_emit_complete()
+            self._end.try_emit_complete()
 
     def failed(self, error: BaseException) -> None:
         """Complete after the broker closed the channel, which does not cancel the input."""
-        self._over.try_emit_complete()
+        self._end.try_emit_complete()
 
 
 def send(bridge: Bridge, sender: JavaObject, sent: pyrs.Publisher[dict[str, Any]]) -> pyrs.Stream[dict[str, Any]]:
     """Return the confirm of each message: ``ack``, and the ``message``."""
 
     def sending() -> pyrs.Publisher[dict[str, Any]]:
-        held = HeldOpen(sent)
+        delayed = DelayedCompletion(sent)
         options = bridge.java_class("reactor.rabbitmq.SendOptions")().maxInFlight(64)
-        messages = bridge.to_jvm(held.messages, element_type="reactor.rabbitmq.OutboundMessage", exact=True)
+        messages = bridge.to_jvm(delayed.messages, element_type="reactor.rabbitmq.OutboundMessage", exact=True)
         confirms: pyrs.Stream[dict[str, Any]] = bridge.from_jvm(
             sender.sendWithPublishConfirms(messages, options), convert="values"
         )
-        return confirms.do_on_next(held.one_confirm).do_on_error(held.failed)
+        return confirms.do_on_next(delayed.one_confirm).do_on_error(delayed.failed)
 
     return pyrs.defer(sending)
 

@@ -39,11 +39,11 @@ def connect(bridge: Bridge, host: str, port: int) -> JavaObject:
 def request_stream(bridge: Bridge, rsocket: JavaObject, request: bytes) -> pyrs.Stream[bytes]:
     """Return the response of the peer; each Subscriber makes its own request."""
 
-    def ask() -> pyrs.Stream[bytes]:
+    def send() -> pyrs.Stream[bytes]:
         payload = bridge.java_class("io.rsocket.util.DefaultPayload").create(request)
         return data(bridge, rsocket.requestStream(payload))
 
-    return pyrs.defer(ask)
+    return pyrs.defer(send)
 
 
 def request_channel(bridge: Bridge, rsocket: JavaObject, requests: pyrs.Publisher[bytes]) -> pyrs.Stream[bytes]:
@@ -52,13 +52,13 @@ def request_channel(bridge: Bridge, rsocket: JavaObject, requests: pyrs.Publishe
 
 
 def data(bridge: Bridge, publisher: JavaObject | jvm.JavaProcessor) -> pyrs.Stream[bytes]:
-    """Convert a Publisher of Payloads to dicts of ``data`` and ``metadata``."""
+    """Return the data of a Publisher of Payloads, which are dicts of ``data`` and ``metadata``."""
     received: pyrs.Stream[dict[str, bytes]] = bridge.from_jvm(publisher, convert="values", exact=True)
     return received.map(lambda payload: payload["data"])
 
 
 def payloads(bridge: Bridge, stream: pyrs.Publisher[bytes]) -> Any:
-    """Convert bytes, or such dicts, to a Publisher of Payloads."""
+    """Convert a stream of bytes, or of such dicts, to a Publisher of Payloads."""
     return bridge.to_jvm(stream, element_type=PAYLOAD, exact=True)
 
 

@@ -102,7 +102,7 @@ def serve(
         response = request.response().setChunked(True)
         body = from_read_stream(bridge, vertx, request)
         sent = into_write_stream(bridge, vertx, answer(body), response)
-        sent.subscribe(on_error=lambda error: response.reset())  # so that a client does not take it for completion
+        sent.subscribe(on_error=lambda error: response.reset())  # so that a client sees a failure
 
     handler = bridge.to_jvm_callable(handle, "io.vertx.core.Handler")
     server = vertx.createHttpServer().requestHandler(handler).listen(0, "127.0.0.1")
