@@ -127,7 +127,7 @@ def _measure_spark(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
                 try:
                     measured = take_turns(row.contenders(spark), repetitions, scale)
                     verdicts += [budget.judge(row.name, measured) for budget in row.budgets]
-                    verdicts += row.held(spark) if row.held is not None else []
+                    verdicts += row.memory(spark) if row.memory is not None else []
                 except Exception as error:  # a failed row must not hide the others
                     verdicts.append(failed_verdict(row.name, error))
                 print(f"{row.title}: done", file=sys.stderr, flush=True)

@@ -20,9 +20,9 @@ class Verdict:
         ratio: the ratio of the two, as the budget defines it.
         budget: the required ratio.
         passed: True if the budget is met.
-        of_limit: our time as a multiple of the limit's (plain iterators' for the core), if the row has one.
+        of_limit: the time of pyrs as a multiple of the limit's (plain iterators' for the core), if the row has one.
         note: additional information.
-        times: microseconds per element of each contender of the row; empty where the row measures something else.
+        times: microseconds per element of each contender of the row; empty if the row measures something else.
         fastest_of_limit: ``of_limit`` for the fastest repetition of each. Other processes only add time to a
             repetition, so it varies less.
     """
@@ -108,10 +108,17 @@ class AtLeast:
         return verdict
 
 
-def memory_verdict(row: str, held: float, megabytes: float, note: str = "") -> Verdict:
+def memory_verdict(row: str, growth: float, megabytes: float, note: str = "") -> Verdict:
     """Require a growth of at most ``megabytes``."""
     return Verdict(
-        row, f"{held:+.1f} MB", "", f"{held / megabytes:.2f}", f"<= {megabytes:g} MB", held <= megabytes, None, note
+        row,
+        f"{growth:+.1f} MB",
+        "",
+        f"{growth / megabytes:.2f}",
+        f"<= {megabytes:g} MB",
+        growth <= megabytes,
+        None,
+        note,
     )
 
 

@@ -33,7 +33,7 @@ class Contenders:
     def ours_to_python(
         self, source: str, elements: int, batch: int = DEMAND, *, name: str = "ours", busy: bool = False, **options: Any
     ) -> Contender:
-        """Subscribe to a Java Publisher by the bridge, with requests of ``batch``."""
+        """Subscribe to a Java Publisher through the bridge, with requests of ``batch``."""
 
         def run(count: int) -> float:
             publisher = getattr(self._driver.java("Sources"), source)(count)

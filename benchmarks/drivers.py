@@ -30,7 +30,7 @@ class Driver(Protocol):
 
 
 class NaiveSubscription:
-    """Keep demand as hand-written code does: a counter, and a flag against recursion."""
+    """Handle demand as hand-written code does: with a counter, and a flag against recursion."""
 
     def __init__(self, subscriber: Any, count: int) -> None:
         self._subscriber = subscriber

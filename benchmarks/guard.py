@@ -1,6 +1,6 @@
 """The guard against slowdowns: the quick form of eight rows, compared with the published figures.
 
-The ratio to a limit measured in the same run depends little on the machine. It is that of the fastest repetitions,
+The ratio to a limit measured in the same run depends little on the machine. The fastest repetitions are compared,
 because other processes and the placement of threads on two cores only add time: medians of a row with two busy
 processes varied by a factor of two. A row fails only if it is more than 25 % worse in two runs of three.
 """

@@ -145,7 +145,7 @@ def receive_arrow(port: int, consumer: Consumer, elements: int) -> float:
 
 
 def send_arrow(port: int, content: bytes, elements: int, wait: Callable[[], Any]) -> float:
-    """Send the bytes of an IPC stream for each element, wait for the JVM's last, and return the seconds."""
+    """Send the bytes of an IPC stream for each element, and return the seconds until the JVM has received all."""
     header = _HEADER.pack(len(content) + 9, 0, 1)
     start = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
@@ -186,7 +186,7 @@ class Sender:
 
 
 def send(port: int, elements: Iterable[object], wait: Callable[[], Any]) -> float:
-    """Send every element, wait for the JVM's last, and return the seconds."""
+    """Send every element, and return the seconds until the JVM has received all."""
     start = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -23,15 +23,15 @@ IDLE_KIBIBYTES = 4
 
 
 @dataclass(frozen=True)
-class Held:
+class MemoryUse:
     """One sample of both processes, in megabytes."""
 
     python: float
     jvm: float
     heap: float
 
-    def __sub__(self, earlier: Held) -> Held:
-        return Held(self.python - earlier.python, self.jvm - earlier.jvm, self.heap - earlier.heap)
+    def __sub__(self, earlier: MemoryUse) -> MemoryUse:
+        return MemoryUse(self.python - earlier.python, self.jvm - earlier.jvm, self.heap - earlier.heap)
 
     @property
     def largest(self) -> float:
@@ -48,11 +48,11 @@ class Watch:
         self._memory = driver.java("Memory")
         self._jvm = int(self._memory.process())
 
-    def sample(self) -> Held:
+    def sample(self) -> MemoryUse:
         heap = int(self._memory.live()) / _MEGABYTE
-        return Held(_resident(os.getpid()), _resident(self._jvm), heap)
+        return MemoryUse(_resident(os.getpid()), _resident(self._jvm), heap)
 
-    def samples(self, seconds: float) -> list[Held]:
+    def samples(self, seconds: float) -> list[MemoryUse]:
         """Sample about four times a second, for a number of seconds."""
         end = time.monotonic() + seconds
         seen = [self.sample()]
@@ -71,7 +71,7 @@ def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
     _drain(driver, driver.java("Sources").objects(count // 5), count // 5)
     watch = Watch(driver)
     consumer = Consumer(DEMAND)
-    seen: list[tuple[int, Held]] = []
+    seen: list[tuple[int, MemoryUse]] = []
     driver.bridge.from_jvm(driver.java("Sources").objects(count)).subscribe(consumer)
     deadline = time.monotonic() + DEADLINE_SECONDS
     while consumer.count < count and time.monotonic() < deadline:
@@ -79,7 +79,7 @@ def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
         time.sleep(0.05)
     consumer.wait(count)
     quarter = max(1, len(seen) // 4)
-    growth = _middle([held for _, held in seen[-quarter:]]) - _middle([held for _, held in seen[:quarter]])
+    growth = _middle([used for _, used in seen[-quarter:]]) - _middle([used for _, used in seen[:quarter]])
     return [memory_verdict("references, memory", growth.largest, FLAT_MEGABYTES, f"{growth}; {len(seen)} samples")]
 
 
@@ -95,12 +95,12 @@ def idle_streams(driver: Driver, scale: float) -> list[Verdict]:
     growth = watch.sample() - before
     for subscriber in subscribers:
         subscriber.subscription.cancel()
-    held = max(growth.python, growth.heap)
-    return [memory_verdict("idle streams", held, IDLE_KIBIBYTES * count / 1024, f"{growth}; {count} streams")]
+    used = max(growth.python, growth.heap)
+    return [memory_verdict("idle streams", used, IDLE_KIBIBYTES * count / 1024, f"{growth}; {count} streams")]
 
 
 class _Idle:
-    """A Subscriber of almost no memory, whose only signal is ``on_subscribe``."""
+    """A Subscriber that uses almost no memory and receives only ``on_subscribe``."""
 
     __slots__ = ("subscription",)
 
@@ -137,12 +137,12 @@ def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:
 
 
 def stalled_with_megabytes(driver: Driver, scale: float) -> list[Verdict]:
-    """Do the same with elements of 1 MB; add the growth of all three figures."""
+    """Like ``stalled_to_python``, but with elements of 1 MB. The verdict is on the sum of the three growths."""
     _drain(driver, driver.java("Sources").chunks(64, 1 << 20), 64)
     publisher = driver.java("Sources").chunks(STALLED_ELEMENTS, 1 << 20)
     growth, note = _stall_in_python(driver, publisher, Consumer(4, 1), 4, 3.0 * scale)
-    held = max(growth.python, 0) + max(growth.jvm, 0) + max(growth.heap, 0)
-    return [memory_verdict("stalled, elements of 1 MB", held, 32.0, f"{growth}; {note}")]
+    used = max(growth.python, 0) + max(growth.jvm, 0) + max(growth.heap, 0)
+    return [memory_verdict("stalled, elements of 1 MB", used, 32.0, f"{growth}; {note}")]
 
 
 def stalled_to_jvm(driver: Driver, scale: float) -> list[Verdict]:
@@ -161,7 +161,7 @@ def stalled_to_jvm(driver: Driver, scale: float) -> list[Verdict]:
 
 def _stall_in_python(
     driver: Driver, publisher: Any, consumer: Consumer, expected: int, seconds: float
-) -> tuple[Held, str]:
+) -> tuple[MemoryUse, str]:
     watch = Watch(driver)
     stream = driver.bridge.from_jvm(publisher)
     growth = _stall(watch, lambda: stream.subscribe(consumer), lambda: consumer.count, expected, seconds)
@@ -172,7 +172,7 @@ def _stall_in_python(
 
 def _stall(
     watch: Watch, subscribe: Callable[[], object], count: Callable[[], int], expected: int, seconds: float
-) -> Held:
+) -> MemoryUse:
     before = watch.sample()
     subscribe()
     deadline = time.monotonic() + DEADLINE_SECONDS
@@ -180,7 +180,7 @@ def _stall(
         if time.monotonic() > deadline:
             raise Stalled(f"{count()} of {expected} elements arrived")
         time.sleep(0.01)
-    growths = [held - before for held in watch.samples(seconds)]
+    growths = [used - before for used in watch.samples(seconds)]
     if count() != expected:
         raise Stalled(f"{count()} elements arrived, {expected} were requested")
     return max(growths, key=lambda growth: growth.largest)
@@ -193,9 +193,9 @@ def _drain(driver: Driver, publisher: Any, count: int) -> None:
     consumer.wait(count)
 
 
-def _middle(seen: Sequence[Held]) -> Held:
-    return Held(
-        median(held.python for held in seen), median(held.jvm for held in seen), median(held.heap for held in seen)
+def _middle(seen: Sequence[MemoryUse]) -> MemoryUse:
+    return MemoryUse(
+        median(used.python for used in seen), median(used.jvm for used in seen), median(used.heap for used in seen)
     )
 
 

@@ -20,7 +20,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     text.insert(1, "  ".join("-" * width for width in widths))
-    notes = [f"  {verdict.row}: {verdict.note}" for verdict in verdicts if verdict.note and _worth_saying(verdict)]
+    notes = [f"  {verdict.row}: {verdict.note}" for verdict in verdicts if verdict.note and _needs_note(verdict)]
     return "\n".join([*text, *(["", "notes", *notes] if notes else [])])
 
 
@@ -54,5 +54,5 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
     )
 
 
-def _worth_saying(verdict: Verdict) -> bool:
+def _needs_note(verdict: Verdict) -> bool:
     return not verdict.passed or "MB" in verdict.ours

@@ -175,7 +175,7 @@ ROWS = (
     ),
     Row("idle-streams", "10,000 streams without elements", memory=memory.idle_streams),
     Row("stalled-to-python", "A Subscriber in Python stops requesting", memory=memory.stalled_to_python),
-    Row("stalled-megabytes", "The same, elements of 1 MB", memory=memory.stalled_with_megabytes),
+    Row("stalled-megabytes", "The same with elements of 1 MB", memory=memory.stalled_with_megabytes),
     Row("stalled-to-jvm", "A Subscriber in Java stops requesting", memory=memory.stalled_to_jvm),
     Row(
         "jpype",

@@ -32,9 +32,9 @@ class SparkRow:
         name: the argument of ``--only``.
         title: a description of the measurement.
         cores: the number of concurrent tasks.
-        contenders: creates the contenders; "ours" is the first. Empty if only ``held`` is measured.
+        contenders: creates the contenders; "ours" is the first. Empty if only ``memory`` is measured.
         budgets: one line of the table each.
-        held: measures a paused stream, if any.
+        memory: measures a paused stream, if any.
     """
 
     name: str
@@ -42,7 +42,7 @@ class SparkRow:
     cores: int
     contenders: Callable[[Any], Sequence[Contender]]
     budgets: Sequence[Budget]
-    held: Callable[[Any], list[Verdict]] | None = None
+    memory: Callable[[Any], list[Verdict]] | None = None
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def first(spark: Any) -> Sequence[Contender]:
 
 
 def tiny(spark: Any) -> Sequence[Contender]:
-    """Count partitions as elements."""
+    """Read many small partitions; an element of the measurement is a partition."""
 
     def run(partitions: int) -> float:
         df = table(spark, partitions * TINY, partitions)
@@ -274,7 +274,7 @@ def raw_source(elements: int, max_rows: int, as_: str) -> Any:
 
 
 def paused(spark: Any) -> list[Verdict]:
-    """Request a few elements, then count the started jobs and the held memory."""
+    """Request a few elements, then count the started jobs and measure the memory."""
     window, partitions = 2, 16
     df = table(spark, 2 * MILLION, partitions)
     encoded = sum(batch.nbytes for batch in ps.from_dataframe(df, as_="arrow").collect()) / partitions
@@ -287,7 +287,7 @@ def paused(spark: Any) -> list[Verdict]:
         subscriber.await_count(4, 60)
         while tracker.getActiveJobsIds():
             time.sleep(0.01)
-        held = tracemalloc.get_traced_memory()[0] / 1e6
+        memory = tracemalloc.get_traced_memory()[0] / 1e6
         started = len(tracker.getJobIdsForGroup(None)) - before
         time.sleep(1)
         later = len(tracker.getJobIdsForGroup(None)) - before
@@ -303,7 +303,10 @@ def paused(spark: Any) -> list[Verdict]:
         later == started <= window,
     )
     # In addition, the batch being signalled is 10,000 rows of Python objects.
-    return [jobs, memory_verdict("paused", held, window * encoded / 1e6 + 4, f"a partition is {encoded / 1e6:.1f} MB")]
+    return [
+        jobs,
+        memory_verdict("paused", memory, window * encoded / 1e6 + 4, f"a partition is {encoded / 1e6:.1f} MB"),
+    ]
 
 
 SPARK_ROWS = (

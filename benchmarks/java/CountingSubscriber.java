@@ -8,7 +8,7 @@ import org.reactivestreams.Subscription;
 /**
  * Counts elements, and requests {@code batch} at a time, for {@code requests} times.
  *
- * <p>Keeps 2.1 (signals demand), 2.2 (does little in a signal) and 2.5 (one subscription).
+ * <p>Obeys 2.1 (signals demand), 2.2 (does little in a signal) and 2.5 (one subscription).
  */
 public final class CountingSubscriber implements Subscriber<Object> {
     private final long batch;
@@ -27,7 +27,8 @@ public final class CountingSubscriber implements Subscriber<Object> {
     /** Waits for a terminal signal; returns the number of received elements. */
     public long awaitCount(long seconds) throws InterruptedException {
         if (!finished.await(seconds, TimeUnit.SECONDS)) {
-            throw new IllegalStateException("no terminal signal after " + seconds + " s; " + count + " elements came");
+            throw new IllegalStateException(
+                    "no terminal signal after " + seconds + " s; " + count + " elements arrived");
         }
         if (error != null) {
             throw new IllegalStateException("the stream failed", error);

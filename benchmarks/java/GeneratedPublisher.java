@@ -10,7 +10,7 @@ import org.reactivestreams.Subscription;
 /**
  * A cold Publisher of {@code count} elements, each created on request, emitted on the given executor.
  *
- * <p>Keeps 1.1 (never more than requested), 1.3 (one emitting thread at a time), 3.3 (bounded recursion), 3.8 and 3.17
+ * <p>Obeys 1.1 (never more than requested), 1.3 (one emitting thread at a time), 3.3 (bounded recursion), 3.8 and 3.17
  * (saturating demand), 3.9 (non-positive requests) and 3.13 (no reference to the Subscriber after cancel).
  */
 public final class GeneratedPublisher implements Publisher<Object> {

@@ -9,7 +9,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** The limit, JVM to Python: sends the bytes of a file to the first client, as fast as the socket accepts them. */
+/** The limit from the JVM to Python: sends a file to the first client, as fast as the socket accepts the bytes. */
 public final class RawFeeder {
     private RawFeeder() {
     }

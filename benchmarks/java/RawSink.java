@@ -14,7 +14,7 @@ import java.util.Map;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** The limit, Python to JVM: reads NEXT frames from a socket, decodes them and calls {@code onNext} for each element. */
+/** The limit from Python to the JVM: reads NEXT frames, decodes them and calls {@code onNext} for each element. */
 public final class RawSink {
     private RawSink() {
     }

@@ -16,32 +16,32 @@ public final class Sources {
     private Sources() {
     }
 
-    /** Longs from 0, emitted on the requesting thread. */
+    /** Returns a Publisher of longs from 0, which emits on the requesting thread. */
     public static GeneratedPublisher longs(long count) {
         return new GeneratedPublisher(count, Long::valueOf, Runnable::run);
     }
 
-    /** Longs from 0, emitted on a thread unknown to Python. */
+    /** Returns a Publisher of longs from 0, which emits on a thread unknown to Python. */
     public static GeneratedPublisher foreignLongs(long count) {
         return new GeneratedPublisher(count, Long::valueOf, FOREIGN);
     }
 
-    /** Maps of a long, a double and a string. */
+    /** Returns a Publisher of maps of a long, a double and a string. */
     public static GeneratedPublisher records(long count) {
         return new GeneratedPublisher(count, Sources::newRecord, Runnable::run);
     }
 
-    /** Plain objects, which travel by reference. */
+    /** Returns a Publisher of plain objects, which travel by reference. */
     public static GeneratedPublisher objects(long count) {
         return new GeneratedPublisher(count, index -> new Object(), Runnable::run);
     }
 
-    /** Byte arrays of the given size, each a new one. */
+    /** Returns a Publisher of new byte arrays of the given size. */
     public static GeneratedPublisher chunks(long count, int size) {
         return new GeneratedPublisher(count, index -> new byte[size], Runnable::run);
     }
 
-    /** The same object again and again, such as an Arrow batch. */
+    /** Returns a Publisher that emits the same object repeatedly, such as an Arrow batch. */
     public static GeneratedPublisher repeated(long count, Object element) {
         return new GeneratedPublisher(count, index -> element, Runnable::run);
     }
