@@ -79,7 +79,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
             self._raised(error)
 
     def _switch_to(self, source: Publisher[T]) -> bool:
-        """Subscribe to the next source, or return False if the stream is not live."""
+        """Subscribe to the next source and return True; False if the stream is not live."""
         upcoming: ActiveSource[T] = ActiveSource(self)
         with self._lock:
             if not self._live or self._illegal is not None:
@@ -185,7 +185,7 @@ class ActiveSource(Subscriber[T]):
         if error is None:
             raise NullSignal("on_error(None)")
         if not self._terminated():
-            hooks.on_error_dropped(error, "the stream was over")
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
             return
         arbiter = self._arbiter
         if arbiter._illegal is not None:  # 3.9: not a failure of the source, so no other source may replace it

@@ -81,7 +81,7 @@ def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 
 
 def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
-    """Attach, and signal what ``subscribe`` raises as an error of the source (§1.9)."""
+    """Attach; signal an exception of ``subscribe`` as an error of the source (§1.9)."""
     try:
         if _is_marked(source, "wraps_source"):
             source = cast("Any", source).source  # bypasses a Stream, which checks the Subscribers of users

@@ -34,7 +34,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
 
-    The queue of posted handlers grows while the Subscriber is slow, so the caller of ``post`` bounds what it posts.
+    The queue of posted handlers grows while the Subscriber is slow, so the caller of ``post`` must bound the number of
+    posts.
 
     Rules: 1.1, 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """
@@ -162,7 +163,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         before the exception may not have been counted.
 
         Args:
-            iterator: pulled element by element, as far as the Subscriber takes them.
+            iterator: the source of the elements. Only elements that the Subscriber takes are pulled.
             limit: at least 1, at most the demand.
             steady: whether the iterator cannot block: elements in memory, no user code.
         """

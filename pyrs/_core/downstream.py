@@ -34,7 +34,7 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 
 
 class SubscriberWrapper(Subscriber[T]):
-    """Forwards signals to another Subscriber, whose name messages show instead of its own."""
+    """Forwards signals to another Subscriber. Messages show the name of that Subscriber."""
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber = subscriber
@@ -82,7 +82,8 @@ class DownstreamSubscription(Subscription, Generic[T]):
     Rules: 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
     """
 
-    _takes_demand: Sequence[bool] = (True,)  # empty while the thread that emits reads the demand after each element
+    # If empty, ``request`` does not call ``_on_request``: the thread that emits reads the demand after each element.
+    _takes_demand: Sequence[bool] = (True,)
 
     def __init__(self, subscriber: Subscriber[T], context: Context | None) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
@@ -166,7 +167,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
                 self._subscriber_raised(error, "on_subscribe", subscriber)
 
     def _complete(self) -> None:
-        """Signal ``on_complete``, unless the stream is over (§1.5, §1.7) or an illegal request is unanswered (§3.9)."""
+        """Signal ``on_complete`` if the stream is live (§1.5, §1.7) and no illegal request is unanswered (§3.9)."""
         if self._illegal is not None:
             if self._live:
                 self._fail(self._illegal)
@@ -199,7 +200,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
     def _drop(self, error: BaseException | None) -> None:
         """Report an error that follows the terminal signal; do nothing for None."""
         if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, f"{self._call}: the stream was over")
+            hooks.on_error_dropped(error, f"{self._call}: the stream was cancelled or has terminated")
 
     def _terminate(self) -> Subscriber[T] | None:
         """Release (§1.6), and return the Subscriber if the stream was live (§1.7)."""

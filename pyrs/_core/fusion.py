@@ -6,8 +6,8 @@ one Subscription drives the whole chain with exact demand. Two properties need c
 * *Prompt completion.* A chain that knows that nothing is left (a list is exhausted, ``take`` has taken its elements)
   completes without a request for one more element. ``_gauges`` are the iterators whose ``length_hint`` is 0 then.
 * *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that neither the
-  source nor ``take`` reached is an error, as PEP 479 makes it for generators. A marker chained after each iterator
-  that may end records a true end.
+  source nor ``take`` reached is an error, as it is in generators (PEP 479). A marker chained after each iterator that
+  may end records a true end.
 """
 
 from __future__ import annotations
@@ -315,6 +315,6 @@ def checked_result(element: Any) -> None:
     if hasattr(type(element), "__await__") and isinstance(element, Coroutine):  # the first test is fast
         element.close()
         raise TypeError(
-            "the function returned a coroutine, and nothing awaits it here: pass the coroutine function itself, made "
-            "by async def, to map or for_each; flat_map awaits whatever its function returns"
+            "the function returned a coroutine, and nothing awaits it here: pass the coroutine function itself, "
+            "defined with async def, to map or for_each; flat_map awaits the result of its function"
         )

@@ -68,7 +68,7 @@ class HubSubscription(DownstreamSubscription[T]):
         self._hub = hub
         self.on_next = subscriber.on_next
         if self.discards and not hub._subscriptions:
-            hub.discards = self.discards  # the hub discards its elements for its first Subscriber
+            hub.discards = self.discards  # the hub calls the discard functions of its first Subscriber
         self.position: Any = None
 
     def start(self) -> None:

@@ -97,7 +97,7 @@ class Input(Subscriber[T]):
         if self._close():
             self._end(error)
         else:
-            hooks.on_error_dropped(error, "the stream was over")
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
     def on_complete(self) -> None:
         if self._close():

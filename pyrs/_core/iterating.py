@@ -38,7 +38,7 @@ class IterablePublisher(Publisher[T]):
         self.site = site
         if len(self.stages) > MAX_STAGES:
             raise RecursionError(
-                f"more than {MAX_STAGES} operators in one chain after {name} would exhaust the stack: "
+                f"more than {MAX_STAGES} operators in one chain after {name} could exhaust the stack: "
                 "combine several into one function"
             )
 
@@ -65,7 +65,7 @@ class IterablePublisher(Publisher[T]):
 
 
 class IteratorSubscription(SourceSubscription[T]):
-    """Pulls exactly the demand from an iterator chain, on the thread that requests."""
+    """Pulls the demanded elements from an iterator chain, on the requesting thread."""
 
     def __init__(self, subscriber: Subscriber[T], whole: Chain[T]) -> None:
         super().__init__(subscriber)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class CountingSubscription(Subscription):
-    """A Subscription that counts the delivered elements, which telemetry reads."""
+    """A Subscription that counts the delivered elements; telemetry reads the count."""
 
     @property
     @abstractmethod
@@ -34,10 +34,10 @@ class Instrumentation(Protocol):
         """Return a Publisher whose subscriptions are observed."""
 
     def subscriber(self, source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
-        """Return an observed Subscriber in place of one of the source."""
+        """Return an observed Subscriber to use in place of this one."""
 
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
-        """Return an observed iterator in place of one over a chain without a Subscriber."""
+        """Return an observed iterator to use in place of this one, without a Subscriber."""
 
 
 _instrumentation: Instrumentation | None = None

@@ -35,7 +35,7 @@ class Operator(Publisher[R_co]):
         source: the Publisher that the operator was called on, None for an operator without one.
         call: the user's call, such as ``flat_map(load, concurrency=4)``.
         site: the line of user code that assembled the operator.
-        saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
+        saved: the variables that contain the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: serves one Subscriber, usually a ``Coordinator`` or a ``SubscriptionArbiter``.
     """
 
@@ -79,7 +79,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
     _operator: Operator[Any]
 
     def is_idle(self) -> bool:
-        """Return whether the ``saved`` variables hold the whole state. Called only if ``saved`` is not None."""
+        """Return whether the ``saved`` variables contain the whole state. Called only if ``saved`` is not None."""
         return True
 
     def restored(self) -> None:

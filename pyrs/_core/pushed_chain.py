@@ -213,7 +213,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         if error is None:
             raise NullSignal("on_error(None)")
         if not self._open:
-            hooks.on_error_dropped(error, "the stream was over")
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
             return
         self._open = False
         self._upstream = None  # the Subscription has ended and must not be called (2.3, 2.4)
@@ -310,14 +310,17 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._complete_runs, self._fail_runs, self._request_runs = ignored, reported, ignored
 
     def _disarm(self, stop: int) -> None:
-        """Drop the functions of the stages before this place, which may hold state."""
+        """Replace the functions of the stages before this place: they may refer to state."""
         for steps in self._steps:
             for index, (place, *_) in enumerate(steps):
                 if place < stop:
                     steps[index] = (place, STEP, dropped)
 
     def _cancel_upstream(self, place: int) -> None:
-        """Cancel upstream of the stage at this place; one after the last is downstream."""
+        """Cancel upstream of the stage at this place.
+
+        The place after the last stage stands for the downstream Subscriber.
+        """
         with self._lock:
             self._open = False
             upstream, self._upstream = self._upstream, None
@@ -365,7 +368,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
 class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
     """A chain that takes an iterator, because its Subscriber takes one.
 
-    A source with a list of elements, such as a stream from a JVM, then makes one call for the whole list.
+    A source with a list of elements, such as a stream from a JVM, then needs one call for the whole list.
     """
 
     steady_only = True

@@ -34,7 +34,7 @@ class SavedRun:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether the variables hold the whole state.
+        """Return whether the variables contain the whole state.
 
         If not, elements are buffered elsewhere or are being processed.
         """

@@ -119,9 +119,9 @@ def add_note(error: BaseException, note: str) -> None:
 def raise_again(error: BaseException) -> NoReturn:
     """Raise an error that was received in ``on_error``.
 
-    A cached or replayed error may be raised any number of times. Each raise adds frames to its traceback, which keep
-    their local variables alive. So the traceback is reset after several raises, but not after the first one, because
-    the frames of nested streams help to debug.
+    A cached or replayed error may be raised any number of times. Each raise adds frames to its traceback, which refer
+    to their local variables. Therefore the traceback is reset after several raises, but not after the first one,
+    because the frames of nested streams help to debug.
     """
     original_traceback = entry = error.__traceback__
     raises = 0

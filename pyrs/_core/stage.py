@@ -45,7 +45,7 @@ class Stage(ABC):
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         emits_if_empty: whether ``pull`` yields an element even if the source is empty.
         site: the line of user code that assembled the stage.
-        saved: the variables that hold the state between two elements (see ``saving``); None if it cannot be saved.
+        saved: the variables that contain the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of its run, which is created with the stage.
     """
 
@@ -114,8 +114,8 @@ class StageRun(ABC):
     def begin_discarding(self) -> None:  # noqa: B027 - most stages always discard
         """Discard dropped elements from now on.
 
-        Called before the first signal if any function receives dropped elements. Overridden by stages that drop most
-        elements, so that otherwise they call no function.
+        Called before the first signal if any function receives dropped elements. Stages that drop most elements
+        override this method, and otherwise call no function for a dropped element.
         """
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
@@ -250,11 +250,11 @@ def ignored(*_: object) -> None:
 def reported(error: BaseException) -> None:
     """Replace ``on_error`` after a cancel or a terminal signal."""
     if not hooks.is_exit(error):
-        hooks.on_error_dropped(error, "the stream was over")
+        hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
 
 def dropped(*_: Any) -> Any:
-    """Replace a function that holds state, so that the state is released."""
+    """Replace a function that refers to state, so that the state is released."""
     return DROP
 
 
@@ -301,7 +301,7 @@ class TailRun(DrainLoop, StageRun):
         for element in elements:
             self.drop(element)
         if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, "the stream was over")
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
     def request(self, n: int) -> None:
         with self._lock:
@@ -329,7 +329,7 @@ class TailRun(DrainLoop, StageRun):
         while tail:  # not under the lock: it runs user code, and elements may have finalizers
             self.drop(tail.popleft())
         if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, "the stream was over")
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
     def _wake(self) -> None:
         self._again = True

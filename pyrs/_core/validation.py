@@ -1,4 +1,4 @@
-"""Validate arguments where they enter the library."""
+"""Validate the arguments of public functions."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MISSING: Final[Any] = _Missing()
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
     """Return the function, or raise a TypeError if it cannot be called.
 
-    A coroutine function is rejected as well, unless the caller awaits its result (``awaited``). Its coroutines would
-    never run: a predicate would always be true, and all keys would differ.
+    A coroutine function is rejected as well, unless ``awaited`` is true: the caller awaits the result.
+    Otherwise its coroutines would never run: a predicate would always be true, and all keys would differ.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")

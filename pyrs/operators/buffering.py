@@ -130,9 +130,8 @@ class BufferCount(Stage):
         error: Exception | None = None
         while True:
             try:
-                chunk.extend(
-                    islice(iterator, min(count - len(chunk), maxsize))
-                )  # also adds the elements before an error
+                # extend, and not list: it also stores the elements before an error.
+                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))
                 if len(chunk) < count:
                     whole.check_end()
             except Exception as raised:
@@ -312,7 +311,7 @@ class BufferBy(Stage):
 
 
 class _BufferTimeRun(Coordinator[list[Any]]):
-    """Moves elements from the input queue to the current list, as far as allowed.
+    """Moves elements from the input queue to the current list.
 
     With a count, the capacity of the list is the limit. Without one, elements are moved only if a list is demanded; the
     others stay in the queue, which is bounded.

@@ -273,7 +273,8 @@ class _SequenceEqualRun(_ZipRun):
     def _advance(self) -> None:
         a, b = self._inputs
         while self._equal is None and not self._interrupted:
-            ended = [each.ended for each in self._inputs]  # read first: if true, the queue is complete
+            # Read first: if an item is true, the queue contains all remaining elements.
+            ended = [each.ended for each in self._inputs]
             rows = min(len(a.elements), len(b.elements))
             if not rows:
                 self._compare_ends(ended)

@@ -163,7 +163,7 @@ class _Splitter:
 class _SplitLinesRun(TailRun):
     """Emits the lines of a chunk as they are demanded, and requests a chunk when no line is left.
 
-    The requests are made outside the drain loop: a synchronous source emits inside them.
+    The requests are sent outside the drain loop, because a synchronous source emits inside them.
     """
 
     def __init__(self, stage: SplitLines) -> None:

@@ -39,7 +39,7 @@ class Filter(Stage):
 
 
 class _Counted(Stage):
-    """A stage with a number of elements."""
+    """The base class of stages with an element count."""
 
     calls_user_code = False
     name: str

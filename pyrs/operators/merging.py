@@ -361,7 +361,7 @@ class FlatMap(Flattening):
 
 
 class FlatMapSequential(FlatMap):
-    """``flat_map_sequential(function)``: the inner streams in order, subscribed to at once."""
+    """``flat_map_sequential(function)``: the inner streams in order, subscribed to immediately."""
 
     name = "flat_map_sequential"
     run_type = _SequentialRun

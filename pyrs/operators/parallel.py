@@ -53,8 +53,8 @@ class _RailDispatcher(Dispatcher):
     Otherwise the first rail would receive all elements of a short source. When each rail has a Subscriber, the stream
     of the rails completes: from then on a cancel reaches upstream when the last rail is cancelled.
 
-    If a rail is cancelled, its demand may have been requested already. Such elements go to the other rails, and wait in
-    a queue while none has demand.
+    If a rail is cancelled, its demand may have been requested already. The elements for it go to the other rails, and
+    wait in a queue while none has demand.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Rails) -> None:

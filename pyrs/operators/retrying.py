@@ -129,9 +129,8 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         if end is not None:
             self._end_with(end[0])
             return
-        self._outcomes.push(
-            outcome
-        )  # before the request, inside which the function's Publisher may request the outcome
+        # Before the request, inside which the Publisher of the signals may request the outcome.
+        self._outcomes.push(outcome)
         self._signals.request(1)
 
     def signalled(self) -> None:

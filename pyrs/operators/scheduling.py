@@ -197,7 +197,7 @@ class _CrossingInput(QueuedInput[Any]):
         self._cancelled = True
 
     def _discard_late(self) -> None:
-        if self._run._subscriber is None:  # else the drain loop has yet to empty the queue
+        if self._run._subscriber is None:  # else the drain loop will empty the queue
             super()._discard_late()
 
     def on_next(self, element: Any, /) -> None:

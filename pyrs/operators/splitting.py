@@ -257,11 +257,11 @@ class Dispatcher(Input[Any]):
     def _finish(self, error: BaseException | None) -> bool:
         """Cancel upstream and fail or complete; return False if already terminated."""
         with self._guard:
-            over, self._closed = self._closed, True
-        if not over:
+            was_closed, self._closed = self._closed, True
+        if not was_closed:
             self.cancel()
             self._end(error)
-        return not over
+        return not was_closed
 
     def _end(self, error: BaseException | None) -> None:
         with self.lock:
@@ -379,7 +379,7 @@ class PrefetchingDispatcher(Dispatcher):
         self._prefetch = Prefetch(operator.prefetch)
 
     def _more(self) -> int:
-        # If parts without a consumer buffer over a quarter, 75 % are never consumed: request before the stream stalls.
+        # If parts without a consumer buffer more than 25 %, 75 % are never consumed: request before the stream stalls.
         more = self._prefetch.consume(0, at_once=not self._outstanding)
         self._outstanding += more
         return more

@@ -119,7 +119,7 @@ class _WholeRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: _Whole) -> None:
         super().__init__(subscriber, operator)
         self._input = operator.input
-        self._owes_first = self._input.first is not MISSING  # whether it needs demand; under the lock
+        self._owes_first = self._input.first is not MISSING  # the first element was not demanded yet; under the lock
         self._wanted = 0  # the demand to forward; under the lock
 
     def _begin(self) -> None:

@@ -18,7 +18,10 @@ class Cancellable(Protocol):
     """A scheduled task."""
 
     def cancel(self) -> None:
-        """Cancel the task, unless it is already running. Idempotent; on any thread."""
+        """Cancel the task, unless it is already running.
+
+        Idempotent. May be called on any thread.
+        """
 
 
 class Scheduler(ABC):

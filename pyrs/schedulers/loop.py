@@ -87,7 +87,7 @@ class LoopScheduler(Scheduler):
             timeout: the maximum number of seconds to wait. On the loop's own thread there is no wait.
 
         Returns:
-            True if the due tasks have run, or if the loop is closed and so has discarded them.
+            True if the due tasks have run, or if the loop is closed and has therefore discarded them.
         """
         timeout = checked_seconds(timeout, "timeout")
         self._closed = True

@@ -71,7 +71,7 @@ class Timer:
         self._schedule(deadline, number)
 
     def set_after(self, seconds: float) -> None:
-        """Set the deadline to ``seconds`` from now. Raises like ``set``."""
+        """Set the deadline to ``seconds`` from now. Raises the errors of ``set``."""
         self.set(self.now() + seconds)
 
     def clear(self) -> None:

@@ -14,8 +14,9 @@ from pyrs.schedulers.delays import Delayed, DelayQueue
 class VirtualTime(Scheduler):
     """A scheduler with a manual clock; tasks run on the thread that advances it.
 
-    Tasks run in the order of their time, then of their scheduling, each with the clock at its time. A task scheduled by
-    another task runs too if it is due. Any thread may schedule; one thread at a time may advance the clock.
+    Tasks run in the order of their time, then of their scheduling. While a task runs, the clock shows the task's time.
+    A task scheduled by another task runs too if it is due. Any thread may schedule; one thread at a time may advance
+    the clock.
 
     Examples:
         >>> time = VirtualTime()

@@ -76,7 +76,7 @@ class DirectSink(Sink[T]):
         return result
 
     def _emit_or_miss(self, element: T) -> tuple[EmitResult, int]:
-        """Signal the Subscribers with demand; return the result and the misses.
+        """Signal the Subscribers with demand; return the result and the number of others.
 
         The caller has the turn.
         """

@@ -26,7 +26,10 @@ _OTHER_NAMES = {
 
 
 class _OtherName:
-    """A name of another library. A ``__getattr__`` would slow down every attribute of a sink."""
+    """Raises an AttributeError with advice for a name of another library.
+
+    A ``__getattr__`` would slow down every attribute of a sink.
+    """
 
     def __init__(self, name: str, advice: str) -> None:
         self._name = name

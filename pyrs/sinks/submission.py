@@ -86,8 +86,8 @@ class SubmissionPublisher(Stream[T]):
     def submit(self, element: T, /) -> int:
         """Publish the element; block while a Subscriber's buffer is full.
 
-        The call waits until the buffer has capacity, its Subscriber cancels, or the publisher is closed. It raises
-        instead of a wait that would be a deadlock: on the running asyncio loop, and in ``on_next`` of the full buffer's
+        The call waits until the buffer has capacity, its Subscriber cancels, or the publisher is closed. It raises an
+        error if the wait would be a deadlock: on the running asyncio loop, and in ``on_next`` of the full buffer's
         Subscriber.
 
         Returns:
@@ -112,7 +112,8 @@ class SubmissionPublisher(Stream[T]):
         Args:
             element: the element, not None.
             on_drop: called with a Subscriber whose buffer is full, and the element. If it returns True, the
-                element is offered to that Subscriber once more. It must not call methods of the Subscriber.
+                element is offered to that Subscriber once more. ``on_drop`` must not call methods of the
+                Subscriber.
             timeout: the maximum number of seconds to wait for capacity, for all Subscribers together.
 
         Returns:
@@ -403,7 +404,7 @@ class _Ticket:
     def __init__(self, subscription: _BufferedSubscription, element: Any) -> None:
         self.subscription = subscription
         self.element = element
-        self.settled = False  # the wait is over
+        self.settled = False  # the element no longer waits
         self.taken = False  # the element is in the buffer, or its Subscriber has cancelled
 
 
