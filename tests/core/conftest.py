@@ -99,7 +99,7 @@ def always_true(value: Any) -> bool:
 
 @pytest.fixture(params=["list", "generator", "fused", "staged", "guarded"])
 def source(request: pytest.FixtureRequest) -> Callable[[Iterable[Any]], pyrs.Stream[Any]]:
-    """Return a function that makes a stream of the given elements, once for each way to drive a stream."""
+    """Return a function that creates a stream of the given elements, for one of the ways to drive a stream."""
     ways: dict[str, Callable[[Iterable[Any]], pyrs.Stream[Any]]] = {
         "list": lambda elements: pyrs.from_iterable(list(elements)),
         "generator": lambda elements: pyrs.from_iterable(element for element in elements),

@@ -90,7 +90,7 @@ class _CountingSubscriber(pyrs.Subscriber[Any], pyrs.Subscription):
 
 
 def failing(elements: Iterable[Any], error: BaseException | None = None) -> pyrs.Stream[Any]:
-    """Return a stream of the elements that then fails with the error, or completes if there is none."""
+    """Return a stream of the elements, which then fails with ``error``, or completes if it is None."""
     if error is None:
         return pyrs.from_iterable(list(elements))
 

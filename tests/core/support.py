@@ -31,14 +31,14 @@ class RecordingSubscription(pyrs.Subscription):
 
 
 def subscribe(publisher: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
-    """Subscribe a TestSubscriber that requests this many elements, or all."""
+    """Subscribe a TestSubscriber that requests ``request`` elements, or all if it is None."""
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     publisher.subscribe(subscriber)
     return subscriber
 
 
 def error_of(publisher: pyrs.Publisher[Any]) -> BaseException:
-    """Request everything and return the error."""
+    """Request all elements, and return the error of the stream."""
     return subscribe(publisher).await_error()
 
 

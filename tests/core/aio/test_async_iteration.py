@@ -100,7 +100,7 @@ def test_error_follows_the_elements() -> None:
             assert [await waiting, await elements.__anext__(), await elements.__anext__()] == [0, 1, 2]
             with pytest.raises(ValueError, match="end"):
                 await elements.__anext__()
-        source.assert_not_cancelled()  # a terminal signal came first (2.4)
+        source.assert_not_cancelled()  # a terminal signal preceded the end of the block (2.4)
 
     asyncio.run(main())
 

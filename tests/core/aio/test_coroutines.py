@@ -141,7 +141,7 @@ class TestMap:
 
         asyncio.run(main())
 
-    def test_error_keeps_its_order_has_a_note_and_cancels_the_others(self) -> None:
+    def test_error_follows_earlier_results_has_a_note_and_cancels_other_calls(self) -> None:
         async def main() -> None:
             gates = Gates()
 
@@ -470,7 +470,7 @@ class TestCoroutineSubscriber:
 
             def popleft(self) -> Any:
                 if self.armed:
-                    self.clear()  # as a cancel of another thread does
+                    self.clear()  # simulates a cancel on another thread
                 return super().popleft()
 
         async def main() -> None:

@@ -82,7 +82,7 @@ def abandoned_loop(main: Callable[[], Any]) -> asyncio.AbstractEventLoop:
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_end_of_asyncio_run_signals_on_error(source: str, after: int) -> None:
-    """This includes a loop that ends in the same turn as the subscription."""
+    """``after`` is the number of turns that the loop runs after the subscription."""
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
 
     async def main() -> None:
@@ -406,7 +406,7 @@ def test_40000_elements_through_map_use_bounded_memory() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_forked_child_starts_its_own_background_loop() -> None:
-    """Runs in a separate process, whose only other thread is that of the loop."""
+    """Runs in a separate process, which has no other thread than that of the loop."""
     program = """
 import os, pyrs, warnings
 warnings.simplefilter("ignore", DeprecationWarning)

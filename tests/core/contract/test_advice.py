@@ -1,4 +1,4 @@
-"""Errors for habits from other libraries name the call to write instead."""
+"""Errors for names and idioms of other libraries suggest the call of pyrs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ from tests.waiting import DEADLINE
         (lambda s: s.subscribe(on_next=print, request=0).unsubscribe(), "use cancel()"),
     ],
 )
-def test_missing_method_names_the_one_of_pyrs(mistake: Callable[[Any], object], advice: str) -> None:
+def test_error_for_a_foreign_method_name_suggests_the_method_of_pyrs(
+    mistake: Callable[[Any], object], advice: str
+) -> None:
     with pytest.raises(AttributeError) as raised:
         mistake(pyrs.just(1, 2))
     assert advice in str(raised.value)
@@ -50,7 +52,7 @@ def test_unknown_method_gets_no_advice() -> None:
     assert not hasattr(pyrs.just(1), "_repr_markdown_")
 
 
-def test_subscribe_with_a_function_names_the_parameter() -> None:
+def test_error_for_a_function_as_subscriber_suggests_on_next() -> None:
     with pytest.raises(TypeError, match=r"subscribe\(on_next=print\)"):
         pyrs.just(1).subscribe(print)  # type: ignore[call-overload]
 
@@ -72,7 +74,7 @@ def test_zip_takes_a_list_and_refuses_a_string() -> None:
         ("is_cancelled", "use cancelled"),
     ],
 )
-def test_emitter_names_its_methods(name: str, advice: str) -> None:
+def test_error_for_an_unknown_emitter_method_suggests_the_right_one(name: str, advice: str) -> None:
     with pytest.raises(AttributeError) as raised:
         pyrs.create(lambda emitter: getattr(emitter, name)(1)).collect(timeout=DEADLINE)
     assert str(raised.value) == f"'Emitter' object has no attribute {name!r}: {advice}"
@@ -89,7 +91,7 @@ def test_emitter_names_its_methods(name: str, advice: str) -> None:
         ("asFlux", "use stream"),
     ],
 )
-def test_sink_names_its_methods(name: str, advice: str) -> None:
+def test_error_for_an_unknown_sink_method_suggests_the_right_one(name: str, advice: str) -> None:
     with pytest.raises(AttributeError) as raised:
         getattr(pyrs.sinks.multicast(), name)
     assert str(raised.value).endswith(f" object has no attribute {name!r}: {advice}")
@@ -108,7 +110,9 @@ def test_sink_names_its_methods(name: str, advice: str) -> None:
         ("from_dataframe", "import pyrs.spark"),
     ],
 )
-def test_package_names_what_to_use(name: str, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_an_unknown_package_attribute_suggests_the_right_one(
+    name: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(pyrs, name, raising=False)
     with pytest.raises(AttributeError, match=advice):
         getattr(pyrs, name)
@@ -129,7 +133,7 @@ def test_unknown_name_of_the_package_gets_no_advice() -> None:
         (pyrs.schedulers, "frobnicate", r"'frobnicate'$"),
     ],
 )
-def test_module_names_what_to_use(module: Any, name: str, advice: str) -> None:
+def test_error_for_an_unknown_module_attribute_suggests_the_right_one(module: Any, name: str, advice: str) -> None:
     with pytest.raises(AttributeError, match=advice):
         getattr(module, name)
 
@@ -148,7 +152,7 @@ def test_module_names_what_to_use(module: Any, name: str, advice: str) -> None:
         (lambda s: pyrs.sinks.multicast().subscribe(on_next=print), r"use sink\.stream\.subscribe\(on_next=\.\.\.\)"),
     ],
 )
-def test_wrong_argument_names_what_to_pass(mistake: Callable[[Any], object], advice: str) -> None:
+def test_error_for_a_wrong_argument_suggests_the_right_one(mistake: Callable[[Any], object], advice: str) -> None:
     with pytest.raises(TypeError, match=advice):
         mistake(pyrs.just(1, 2))
 
@@ -170,7 +174,7 @@ async def later(emitter: pyrs.Emitter[str]) -> Any:
 
 
 @pytest.mark.parametrize("loop_or_pool", ["loop", "pool"])
-def test_scheduler_of_another_library_names_the_one_to_use(loop_or_pool: str) -> None:
+def test_error_for_a_foreign_scheduler_suggests_the_one_of_pyrs(loop_or_pool: str) -> None:
     if loop_or_pool == "loop":
         loop = asyncio.new_event_loop()
         with pytest.raises(TypeError, match=r"use schedulers\.asyncio\(loop\)$"):
@@ -183,8 +187,8 @@ def test_scheduler_of_another_library_names_the_one_to_use(loop_or_pool: str) ->
 
 
 @pytest.mark.parametrize("name", ["map", "first", "retry", "debounce", "collect", "buffer"])
-def test_messages_of_python_name_the_method_of_stream(name: str) -> None:
-    """Not the private base class that defines it."""
+def test_argument_errors_of_python_name_the_class_stream(name: str) -> None:
+    """The message names ``Stream``, not the private base class that defines the method."""
     method = getattr(pyrs.Stream, name)
     with pytest.raises(TypeError, match=rf"^Stream\.{name}\(\)"):
         method(pyrs.just(1), nonsense=1)
@@ -196,7 +200,7 @@ def test_operator_functions_are_methods() -> None:
         pyrs.operators.map  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_await_of_a_stream_names_the_alternatives() -> None:
+def test_error_for_await_of_a_stream_suggests_the_alternatives() -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match=r"a Stream cannot be awaited.*await stream\.to_list\(\)"):
             await pyrs.range(3)  # type: ignore[misc]
@@ -208,7 +212,7 @@ def test_await_of_a_stream_names_the_alternatives() -> None:
     assert pyrs.from_awaitable(pyrs.range(3).count()).block() == 3
 
 
-def test_interval_without_demand_names_the_strategies() -> None:
+def test_overflow_error_of_interval_suggests_the_strategies() -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     pyrs.interval(0.001).subscribe(subscriber)
     error = subscriber.await_error(pyrs.PyrsError, DEADLINE)

@@ -130,7 +130,7 @@ def test_from_iterable_rejects_a_coroutine() -> None:
     coroutine.close()
 
 
-def test_rejected_hook_keeps_the_previous_hook() -> None:
+def test_rejected_hook_does_not_replace_the_previous_hook() -> None:
     def hook(error: BaseException, where: str) -> None: ...
 
     before = pyrs.set_error_hook(hook)

@@ -41,7 +41,7 @@ def completed_future() -> Future[int]:
 
 
 def filled(sink: Any) -> pyrs.Stream[int]:
-    """Return the stream of a sink that already holds elements for its first Subscriber."""
+    """Return the stream of a sink that has buffered elements for its first Subscriber."""
     for n in range(5):
         sink.try_emit(n)
     sink.try_emit_complete()
@@ -191,7 +191,7 @@ def test_rule_3_13_cancel_releases_the_subscriber(name: str) -> None:
 
 
 def assert_collected(reference: weakref.ref[Any]) -> None:
-    """Wait until the object is collected: other threads may hold it until they have left a callback."""
+    """Wait until the object is collected: other threads may reference it until they have left a callback."""
     collected(
         lambda: reference() is None,
         lambda: f"kept alive by {[type(each) for each in gc.get_referrers(reference())]}",

@@ -1,6 +1,6 @@
 """Compare random chains of operators, with random demand and cancels, on one and several threads, with a list model.
 
-The model of a stream holds its elements under unbounded demand, and whether it fails after them. The Subscriber checks
+The model of a stream is its elements under unbounded demand, and whether it fails after them. The Subscriber checks
 the order of signals and counts demand, so each example also checks the rules.
 
 ``PYRS_EXAMPLES=10000 pytest tests/core/contract/test_properties.py`` is the nightly run.
@@ -217,7 +217,12 @@ SOURCES: dict[str, Callable[[list[int]], Numbers]] = {
 
 
 class Demand(NamedTuple):
-    """The sizes of successive requests, each sent when the previous one is served, and when to cancel, if at all."""
+    """A plan of requests, which is repeated, and of a cancel.
+
+    Attributes:
+        sizes: the requested numbers. A request is sent when the elements of the previous one have been received.
+        cancel_after: the number of elements before the cancel; None for no cancel.
+    """
 
     sizes: list[int]
     cancel_after: int | None
@@ -286,7 +291,7 @@ def check(source: str, elements: list[int], steps: list[Step], demand: Demand) -
     stream, script = SOURCES[source](elements), Script(elements)
     for step in steps:
         stream, script = step.build(stream), step.model(script)
-    note(f"{stream!r} should give {script}")
+    note(f"{stream!r} should emit {script}")
     subscriber = run_with_demand(stream, demand)
     subscriber.assert_rules()
     if demand.cancel_after is not None and demand.cancel_after <= len(script.elements):

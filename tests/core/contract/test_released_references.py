@@ -17,7 +17,10 @@ CONNECTED = ("cache", "cache(limit)", "publish")
 
 
 class Source(pyrs.Publisher[int]):
-    """Emits ten numbers on demand, then completes, fails or emits no more, and records whom it served."""
+    """Emits ten numbers on demand, then completes, fails or emits no more.
+
+    ``served`` has weak references to its Subscriptions and to the chains that subscribed.
+    """
 
     carries_context = True  # its Subscriber is that of the operator, not a wrapper
 
@@ -61,7 +64,7 @@ class Emission(pyrs.Subscription):
 
 
 class Receiver(pyrs.Subscriber[Any]):
-    """Requests everything, also of parts, and holds no Subscription after the end."""
+    """Requests all elements, also of inner streams, and releases its Subscription at the terminal signal or cancel."""
 
     def __init__(self) -> None:
         self.subscription: Any = None
@@ -78,7 +81,8 @@ class Receiver(pyrs.Subscriber[Any]):
             element.subscribe(self.parts[-1])
 
     def on_error(self, error: BaseException, /) -> None:
-        error.__traceback__ = error.__context__ = error.__cause__ = None  # frames are the error's, not the operator's
+        # The error's frames reference the Subscriber. The operator is not responsible for these references.
+        error.__traceback__ = error.__context__ = error.__cause__ = None
         self.end()
 
     def on_complete(self) -> None:
@@ -97,7 +101,7 @@ class Receiver(pyrs.Subscriber[Any]):
 
 
 def references_after(name: str, end: str) -> list[weakref.ref[Any]]:
-    """Run an operator to the end of its stream; return references to what it must have released."""
+    """Run an operator until ``end``; return weak references to the objects that it must have released."""
     source, receiver = Source(end), Receiver()
     SAMPLES[name].apply(pyrs.Stream(source)).subscribe(receiver)
     if end != "cancel":

@@ -1,4 +1,4 @@
-"""Every rule of the specification names the code that enforces it and has a test."""
+"""Every rule of the specification names the code that enforces it, or has a note; every enforced rule has a test."""
 
 from __future__ import annotations
 

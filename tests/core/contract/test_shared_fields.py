@@ -1,6 +1,6 @@
-"""Another thread changes a field between a read and the write, or the call, that follows it.
+"""No signal is lost if another thread changes a field between a read and the write or call that follows it.
 
-Without the GIL this happens by chance; here it is forced. No signal may be lost.
+Without the GIL this happens by chance; these tests force it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Hasty(schedulers.VirtualTime):
 
 
 class Recording(pyrs.Publisher[Any]):
-    """Keeps its Subscriber, to which the test subscribes another Publisher."""
+    """Stores its Subscriber, which the test subscribes to another Publisher."""
 
     subscriber: Any = None
 
@@ -109,7 +109,7 @@ class Recording(pyrs.Publisher[Any]):
         self.subscriber = subscriber
 
 
-def test_arbiter_keeps_source_that_is_chosen_while_drain_loop_finds_none() -> None:
+def test_arbiter_keeps_a_source_that_is_chosen_while_the_drain_loop_finds_none() -> None:
     first, second = TestPublisher[int](), TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber(1)
     run: Any = Concat([first, second]).run(subscriber)
@@ -160,7 +160,7 @@ def test_publish_on_continues_on_second_thread_while_first_thread_leaves_drain_l
 
     run.start()
     after_next_read(run, "_more", drain_on_second_thread, pause_second_thread)
-    tasks.popleft()()  # emits the first element, and then looks whether more were left to the next task
+    tasks.popleft()()  # emits the first element, and then reads whether another task must emit the rest
     resumed.set()
     second[0].join(DEADLINE)
     while tasks:
@@ -176,7 +176,7 @@ def test_subscribe_on_subscribes_while_task_of_earlier_request_runs() -> None:
     source.await_requested(3)
 
 
-def test_switch_map_waits_for_element_that_replaces_one_it_has_seen() -> None:
+def test_switch_map_accepts_that_a_pending_element_is_replaced_after_the_check() -> None:
     source = TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     run: Any = SwitchMap(source, pyrs.just, 8).run(subscriber)
@@ -186,7 +186,7 @@ def test_switch_map_waits_for_element_that_replaces_one_it_has_seen() -> None:
     assert subscriber.await_complete(0.0) == [2]
 
 
-def test_cancel_of_queued_signals_accepts_that_loop_takes_last_one() -> None:
+def test_cancel_of_queued_signals_accepts_that_the_loop_takes_the_last_signal() -> None:
     class Queue(QueueingSubscriber):
         def _begin(self) -> None: ...
         def _put(self, name: str, argument: Any = None) -> None: ...
@@ -199,7 +199,7 @@ def test_cancel_of_queued_signals_accepts_that_loop_takes_last_one() -> None:
     assert queue._over
 
 
-def test_timeout_keeps_fallback_that_it_chose_before_source_was_subscribed() -> None:
+def test_timeout_keeps_the_fallback_that_it_chose_before_the_source_was_subscribed() -> None:
     source, fallback = TestPublisher[int](), Recording()
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     pyrs.Stream(source).timeout(1.0, fallback=fallback, scheduler=Hasty()).subscribe(subscriber)
@@ -224,7 +224,7 @@ def test_release_and_completion_on_two_threads_discard_each_element_once(stage: 
     assert sorted(discarded) == [1, 2]
 
 
-def test_direct_sink_counts_missed_elements_of_two_threads() -> None:
+def test_best_effort_sink_counts_elements_that_two_threads_drop() -> None:
     sink: Any = pyrs.sinks.multicast_best_effort()
     sink.subscribe(TestSubscriber[int](None))
     sink.subscribe(TestSubscriber[int](0))
@@ -260,7 +260,7 @@ def test_request_during_eager_start_of_task_wakes_task() -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(0)
 
         def create(_: object, coroutine: Any, **options: Any) -> Any:
-            awaited = coroutine.send(None)  # as an eager task factory does, which Python has since 3.12
+            awaited = coroutine.send(None)  # like an eager task factory, which Python has since 3.12
             requesting = threading.Thread(target=subscriber.request, args=(2,), daemon=True)
             requesting.start()
             requesting.join(DEADLINE)
@@ -269,7 +269,7 @@ def test_request_during_eager_start_of_task_wakes_task() -> None:
         loop.set_task_factory(create)
         pyrs.from_async_iterable(numbers()).subscribe(subscriber)
         loop.set_task_factory(None)
-        for _ in range(100):  # iterations of the loop, of which a few suffice
+        for _ in range(100):  # a few iterations of the loop suffice
             if subscriber.ended:
                 break
             await asyncio.sleep(0)

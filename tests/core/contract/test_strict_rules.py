@@ -436,7 +436,7 @@ def test_strict_subscriber_names_an_unknown_publisher_by_its_subscription() -> N
 # Legal behaviour, and the names of the parties.
 
 
-def test_legal_publishers_pass_unchanged(dropped: Any) -> None:
+def test_signals_of_legal_publishers_are_forwarded_unchanged(dropped: Any) -> None:
     for source in (
         pyrs.range(5),
         pyrs.from_iterable(iter(range(5))),
@@ -459,7 +459,7 @@ def test_only_the_first_violation_of_a_publisher_is_reported(dropped: Any) -> No
     assert dropped.errors == []
 
 
-def test_strict_publisher_and_subscriber_report_a_violation() -> None:
+def test_strict_publisher_with_a_strict_subscriber_reports_a_violation() -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW)
     subscriber = ScriptedSubscriber(on_subscribe=lambda self: self.subscription.request(1))
     strict(publisher).subscribe(strict(subscriber))

@@ -1,4 +1,4 @@
-"""Subscriber rules 2.1 to 2.13, checked for stages, callbacks, terminal operations and the asyncio bridge."""
+"""Subscriber rules 2.1 to 2.13, checked for stages, callbacks, terminal operations and ``async for``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _staged() -> pyrs.Subscriber[Any]:
     return PushedChainSubscriber(TestSubscriber(5), [Map(str), Filter(bool), Take(3)])
 
 
-OURS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
+SUBSCRIBERS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
     "staged": _staged,
     "callables": lambda: CallbackSubscriber(lambda element: None, lambda error: None, None, None),
     "for_each": lambda: _ForEach(lambda element: None),
@@ -38,9 +38,9 @@ OURS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
 }
 
 
-@pytest.fixture(params=list(OURS))
+@pytest.fixture(params=list(SUBSCRIBERS))
 def subscriber_of_pyrs(request: pytest.FixtureRequest) -> Any:
-    subscriber = OURS[request.param]()
+    subscriber = SUBSCRIBERS[request.param]()
     yield subscriber
     if isinstance(subscriber, _Inbox):
         subscriber._waker._loop.close()  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ def test_rule_2_5_second_subscription_is_cancelled(subscriber_of_pyrs: pyrs.Subs
 
 @pytest.mark.parametrize("name", ["callables", "to_iterable", "async for", "staged"])
 def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, request: pytest.FixtureRequest) -> None:
-    subscriber = OURS[name]()
+    subscriber = SUBSCRIBERS[name]()
     subscription = RecordingSubscription()
     subscriber.on_subscribe(subscription)
     if isinstance(subscriber, _Inbox):

@@ -201,13 +201,13 @@ def test_rule_3_13_cancel_closes_an_iterator_that_pyrs_created_and_no_other() ->
 
     class IterableOfNumbers:
         def __iter__(self) -> Iterator[int]:
-            return numbers("made")
+            return numbers("created")
 
     passed = numbers("passed")
     assert pyrs.from_iterable(IterableOfNumbers()).take(2).collect() == [0, 1]
-    assert closed == ["made"]
+    assert closed == ["created"]
     assert pyrs.from_iterable(passed).take(2).collect() == [0, 1]
-    assert closed == ["made"]
+    assert closed == ["created"]
     assert next(passed) == 2
 
 

@@ -70,7 +70,7 @@ def test_mypy_accepts_the_sample(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pyright_accepts_the_sample(tmp_path: Path) -> None:
-    """With basedpyright, whose wheel contains pyright and Node, in the mode that has the rules of pyright."""
+    """basedpyright, whose wheel contains pyright and Node, runs in the mode that has the rules of pyright."""
     pytest.importorskip("basedpyright")
     # In a separate project, because the settings of pyproject.toml do not apply here.
     settings = {"extraPaths": [str(ROOT)], "typeCheckingMode": "standard"}
@@ -79,7 +79,7 @@ def test_pyright_accepts_the_sample(tmp_path: Path) -> None:
 
 
 def check(folder: Path, *command: str) -> None:
-    """Check the sample, and a copy with one wrong claim, so that a checker that ignores the files fails the test."""
+    """Check the sample, and a copy with one wrong assertion: a checker that ignores the files must fail the test."""
     text = SAMPLE.read_text(encoding="utf-8")
     line = text.splitlines().index(CLAIM) + 1
     (folder / "right.py").write_text(text, encoding="utf-8")

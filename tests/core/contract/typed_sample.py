@@ -203,7 +203,7 @@ assert_type(numbers.combine_latest(words, words, numbers), Stream[tuple[int, str
 assert_type(pyrs.zip(numbers, words, words, numbers), Stream[tuple[int, str, str, int]])
 assert_type(pyrs.combine_latest(numbers, words, words, words, words), Stream[tuple[int, str, str, str, str]])
 
-# Text, trees, times and windows, through fifteen operators.
+# A chain of fifteen operators keeps track of the element type.
 chunks = pyrs.just(b"1\n2", b"3\n")
 assert_type(
     chunks.decode()
@@ -276,7 +276,7 @@ numbers.subscribe(AsynchronousSubscriber())
 words.subscribe(SubscriberByShape())
 
 
-# An annotation types a Java object, whose type Python does not know.
+# The annotation declares the element type, which a checker cannot infer from a Java object.
 def convert(bridge: Bridge, java_object: Any) -> None:
     converted: Stream[int] = bridge.from_jvm(java_object)
     assert_type(converted.map(str), Stream[str])

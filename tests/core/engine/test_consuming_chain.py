@@ -1,4 +1,4 @@
-"""A chain of stages that takes a list of elements at once behaves as with one on_next for each."""
+"""A chain of stages emits the same signals for a list of elements as for one ``on_next`` call per element."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ CHAINS: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
     "map": lambda s: s.map(lambda n: n * 2),
     "filter": lambda s: s.filter(lambda n: n % 3 == 0),
     "several": lambda s: s.map(lambda n: n + 1).filter(lambda n: n % 2 == 0).scan(lambda a, b: a + b).distinct(),
-    "ends": lambda s: s.map(lambda n: n + 1).take_while(lambda n: n < 7),
+    "take_while": lambda s: s.map(lambda n: n + 1).take_while(lambda n: n < 7),
     "raises first": lambda s: s.map(_raises_at(0)),
     "raises later": lambda s: s.filter(lambda n: n != 2).map(_raises_at(5)).map(str),
     "filter raises": lambda s: s.filter(_raises_at(5)),
     "None": lambda s: s.map(lambda n: None if n == 4 else n),
     "coroutine": lambda s: s.map(lambda n: _coroutine()),
-    "takes": lambda s: s.map(str).take(3),
-    "not plain": lambda s: s.map(str).buffer(3),
+    "take": lambda s: s.map(str).take(3),
+    "buffer": lambda s: s.map(str).buffer(3),
 }
 
 
@@ -143,7 +143,9 @@ def observed(name: str, demands: list[int], stop: int | None, *, at_once: bool) 
 @pytest.mark.parametrize("stop", [None, 1, 3])
 @pytest.mark.parametrize("demands", [[pyrs.UNBOUNDED], [100], [4, 1, 5, 5], [1] * 12], ids=str)
 @pytest.mark.parametrize("name", CHAINS)
-def test_list_passes_as_single_elements_do(name: str, demands: list[int], stop: int | None) -> None:
+def test_list_of_elements_gives_the_same_signals_as_single_elements(
+    name: str, demands: list[int], stop: int | None
+) -> None:
     assert observed(name, demands, stop, at_once=True) == observed(name, demands, stop, at_once=False)
 
 
@@ -163,7 +165,7 @@ def test_terminal_signal_follows_elements_that_the_subscriber_collects() -> None
     assert recorder.signals[5][0] is ValueError
 
 
-def test_interrupt_in_a_function_leaves_consume_after_the_error_signal() -> None:
+def test_interrupt_in_a_function_propagates_after_the_error_signal() -> None:
     def interrupted(number: int) -> int:
         if number == 2:
             raise KeyboardInterrupt
@@ -177,8 +179,8 @@ def test_interrupt_in_a_function_leaves_consume_after_the_error_signal() -> None
     assert recorder.signals[2][0] is KeyboardInterrupt
 
 
-def test_late_list_is_discarded_by_its_first_element() -> None:
-    """Rule 2.8: no element follows a cancel."""
+def test_list_that_arrives_after_a_cancel_is_discarded() -> None:
+    """A Subscriber accepts elements after its cancel (§2.8); the chain forwards none of them."""
     source, recorder = Source(list(range(10)), at_once=True), Recorder(stop=1)
     pyrs.Stream(source).map(str).subscribe(recorder)
     recorder.request(2)

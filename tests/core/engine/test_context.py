@@ -1,4 +1,4 @@
-"""Every callback runs in the subscriber's context (context variables), on whichever thread it is called."""
+"""Every callback runs in the subscriber's context (context variables), on any thread."""
 
 # mypy: disable-error-code="func-returns-value"
 
@@ -201,7 +201,7 @@ def test_each_signal_sees_the_context(
 
 def test_nested_signals_each_enter_the_context() -> None:
     class RecursivePublisher(pyrs.Publisher[int], pyrs.Subscription):
-        """Signal inside request without a bound on recursion, which 3.3 allows up to a limit."""
+        """Signals recursively inside ``request``, three calls deep, which 3.3 allows."""
 
         remaining = 3
 
@@ -244,7 +244,7 @@ def test_context_wrapper_keeps_the_iterator_consumer_interface() -> None:
     assert functions[0] == "changed"  # runs inside consume, in the same copy of the context
 
 
-def test_exception_of_the_subscriber_propagates() -> None:
+def test_exception_in_on_next_propagates_through_the_context_wrapper() -> None:
     class RaisingRecorder(Recorder):
         def on_next(self, element: Any, /) -> None:
             raise LookupError
@@ -276,7 +276,7 @@ class ForeignPublisher(pyrs.Publisher[int]):
         lambda stream: stream.publish_on(pyrs.schedulers.default()),
         lambda stream: pyrs.just(1).flat_map(lambda _: ForeignPublisher()),
     ],
-    ids=["stream", "staged", "relay", "coordinator", "publish_on", "inner"],
+    ids=["stream", "filter", "concat", "merge", "publish_on", "flat_map"],
 )
 def test_signals_of_a_foreign_publisher_run_in_the_subscribers_context(apply: Any) -> None:
     seen: list[str] = []
@@ -299,7 +299,7 @@ def test_signals_of_a_foreign_publisher_run_in_the_subscribers_context(apply: An
         lambda: pyrs.range(3).on_backpressure_buffer(10),
         lambda: pyrs.range(3).merge(pyrs.empty()),
     ],
-    ids=["range", "relay", "fold", "create", "timer", "buffer", "merge"],
+    ids=["range", "concat", "to_list", "create", "timer", "on_backpressure_buffer", "merge"],
 )
 def test_request_from_another_thread_signals_in_the_subscribers_context(make: Any) -> None:
     seen: list[str] = []
@@ -321,8 +321,8 @@ def test_request_from_another_thread_signals_in_the_subscribers_context(make: An
 
 
 @pytest.mark.parametrize("make", [pyrs.never, lambda: pyrs.never().concat(pyrs.empty())], ids=["pushed", "concat"])
-@pytest.mark.parametrize("behind", [False, True])
-def test_actions_of_a_request_and_a_cancel_run_in_the_subscribers_context(make: Any, behind: bool) -> None:
+@pytest.mark.parametrize("followed", [False, True])
+def test_callbacks_for_request_and_cancel_run_in_the_subscribers_context(make: Any, followed: bool) -> None:
     seen: list[str] = []
     stream = (
         make()
@@ -331,7 +331,7 @@ def test_actions_of_a_request_and_a_cancel_run_in_the_subscribers_context(make: 
         .finally_do(lambda: seen.append(variable.get()))
     )
     token = variable.set("mine")
-    subscription = (stream.concat(pyrs.empty()) if behind else stream).subscribe(on_next=print, request=0)
+    subscription = (stream.concat(pyrs.empty()) if followed else stream).subscribe(on_next=print, request=0)
     variable.reset(token)
     Context().run(subscription.request, 1)
     Context().run(subscription.cancel)
@@ -378,7 +378,7 @@ def test_error_of_a_zero_request_is_signalled_in_the_subscribers_context(
     assert seen == ["mine"]
 
 
-def test_message_names_the_wrapped_subscriber(context: Context) -> None:
+def test_error_hook_receives_the_name_of_the_wrapped_subscriber(context: Context) -> None:
     class Raising(Recorder):
         def on_next(self, element: int, /) -> None:
             raise ValueError("planned")

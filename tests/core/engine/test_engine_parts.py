@@ -123,7 +123,7 @@ class TestDrainLoop:
         drain.schedule()
         assert runs == [1]
 
-    def test_interrupt_after_the_task_was_accepted_does_not_double_the_turn(self) -> None:
+    def test_interrupt_after_the_task_was_accepted_does_not_run_the_work_twice(self) -> None:
         tasks: list[Callable[[], None]] = []
 
         def execute(task: Callable[[], None]) -> None:
@@ -144,7 +144,7 @@ class TestDrainLoop:
         drain.run_here()
         assert runs == [True, True]
 
-    def test_interrupt_after_the_task_has_run_does_not_double_the_turn(self) -> None:
+    def test_interrupt_after_the_task_has_run_leaves_exactly_one_turn(self) -> None:
         def execute(task: Callable[[], None]) -> None:
             task()
             raise KeyboardInterrupt

@@ -86,7 +86,7 @@ def test_note_names_the_function_that_raised() -> None:
     assert notes_of(error_of(stream))[0].startswith("in map(first), assembled at")
 
 
-def test_note_lists_the_candidates_for_functions_in_c() -> None:
+def test_note_lists_the_candidates_for_functions_implemented_in_c() -> None:
     line = here(1)
     stream = pyrs.just("x").map(str.strip).map(lambda text: text).map(int)
     assert notes_of(error_of(stream)) == [f"in one of map(str.strip) ({line}), map(int) ({line})"]
@@ -125,11 +125,11 @@ class TestSources:
             assert note.startswith("in from_iterable(<tests.core.")
             assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_note_names_an_iterator_in_c(self) -> None:
+    def test_note_names_an_iterator_implemented_in_c(self) -> None:
         (note,) = notes_of(error_of(pyrs.from_iterable(map(int, "1x")).map(lambda n: n)))
         assert note.startswith("in from_iterable(<map object")
 
-    def test_note_names_a_function_in_c_instead_of_the_generator(self) -> None:
+    def test_note_names_a_function_implemented_in_c_instead_of_the_generator(self) -> None:
         def numbers() -> Iterator[str]:
             yield "x"
 
@@ -144,29 +144,29 @@ class TestSources:
 
 
 class TestOperatorKinds:
-    def test_zip_names_itself(self) -> None:
+    def test_note_names_zip_once(self) -> None:
         (note,) = notes_of(error_of(pyrs.just(1).zip(pyrs.just(2), combine=fail)))
         assert note.startswith("in zip(")
         assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_repeat_names_itself(self) -> None:
+    def test_note_names_repeat_once(self) -> None:
         (note,) = notes_of(error_of(pyrs.just(1).repeat(until=fail)))
         assert note == f"in repeat(until=fail), assembled at {here(-1)}"
 
-    def test_combining_operators_do_not_claim_upstream_errors(self) -> None:
+    def test_combining_operators_add_no_note_to_upstream_errors(self) -> None:
         failing = pyrs.just("x").map(int)
         for stream in (failing.merge(pyrs.never()), failing.concat(pyrs.never()), failing.retry(0)):
             assert [note.partition(",")[0] for note in notes_of(error_of(stream))] == ["in map(int)"]
 
-    def test_flat_map_names_the_failing_operator(self) -> None:
-        """The operator of the inner stream is named; flat_map itself only if its own function raises."""
+    def test_note_names_the_failing_operator_of_an_inner_stream_or_flat_map(self) -> None:
+        """The note names the operator of the inner stream, or ``flat_map`` if its own function raises."""
         (note,) = notes_of(error_of(pyrs.just("x").flat_map(lambda text: pyrs.just(text).map(int))))
         assert note == f"in map(int), assembled at {here(-1)}"
         (note,) = notes_of(error_of(pyrs.just("x").flat_map(fail)))
         assert note.startswith("in flat_map(fail")
         assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_reduce_names_itself(self) -> None:
+    def test_note_names_reduce_once(self) -> None:
         notes = notes_of(error_of(pyrs.just(1, 2).reduce(fail)))
         assert len(notes) == 1
         assert notes[0].startswith("in reduce(fail")
@@ -179,7 +179,7 @@ class TestOperatorKinds:
             "reduce", "scan", "skip_while", "switch_map", "take_while", "to_dict",
         ],
     )  # fmt: skip
-    def test_operator_names_itself_once(self, operator: str, hide: bool, hidden: Wrap) -> None:
+    def test_note_names_the_operator_once(self, operator: str, hide: bool, hidden: Wrap) -> None:
         source = hidden(pyrs.just(1, 2, 3)) if hide else pyrs.just(1, 2, 3)
         (note,) = notes_of(error_of(getattr(source, operator)(fail)))
         assert note.startswith(f"in {operator}(")
@@ -194,7 +194,7 @@ class TestOperatorKinds:
             ("from_callable", lambda: pyrs.from_callable(fail)),
         ],
     )
-    def test_source_names_itself_once(self, name: str, make: Callable[[], pyrs.Stream[Any]]) -> None:
+    def test_note_names_the_source_once(self, name: str, make: Callable[[], pyrs.Stream[Any]]) -> None:
         (note,) = notes_of(error_of(make()))
         assert note.startswith(f"in {name}(")
         assert __file__ in note
@@ -298,7 +298,7 @@ class TestNotes:
         assert error.code == 7
         assert notes_of(error) == [f"in map(function), assembled at {here(-3)}"]
 
-    def test_errors_that_reject_notes_pass_unchanged(self) -> None:
+    def test_errors_that_reject_notes_are_forwarded_unchanged(self) -> None:
         class Slots(Exception):
             __slots__ = ("code",)
 
@@ -536,7 +536,7 @@ PUSHED_OR_NOT = pytest.mark.parametrize("pushed", [False, True])
     ],
     ids=["too many parameters", "no parameter", "scan", "after a built-in function"],
 )
-def test_function_with_the_wrong_number_of_parameters_is_named(chain: Any, operator: str, pushed: bool) -> None:
+def test_note_names_a_function_with_the_wrong_number_of_parameters(chain: Any, operator: str, pushed: bool) -> None:
     source: pyrs.Stream[Any] = pyrs.range(1, 4)
     with pytest.raises(TypeError) as raised:
         chain(source.concat(pyrs.empty()) if pushed else source).collect()

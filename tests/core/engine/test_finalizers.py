@@ -1,7 +1,7 @@
 """A finalizer that cancels or requests while its thread holds a lock causes no deadlock.
 
 The garbage collector may run at any allocation, and a signal handler at any call. These tests replace every lock of the
-library by one that runs a finalizer right after it is acquired.
+library with one that runs a finalizer right after it is acquired.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Collector:
 
     def lock_acquired(self) -> None:
         number, self.acquired = self.acquired, self.acquired + 1
-        finalizer = self.finalizer  # read once: the test may disarm it while another thread is here
+        finalizer = self.finalizer  # read once: the test may reset it while another thread runs this method
         if number == self.at and finalizer is not None:
             finalizer()
 
@@ -126,7 +126,7 @@ def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: C
 
 def test_garbage_collector_can_cancel_and_request_at_any_allocation() -> None:
     class Canceller:
-        """Reference itself, so that only the garbage collector can free it."""
+        """References itself, so that only the garbage collector can free it."""
 
         def __init__(self, subscription: pyrs.Subscription) -> None:
             self.itself = self
@@ -160,7 +160,7 @@ def test_garbage_collector_can_cancel_and_request_at_any_allocation() -> None:
 
 
 def element_for(sink: Any, free: list[bool]) -> Element:
-    """Return an element that records whether the sink's lock is free when it is released."""
+    """Return an element that records, when it is released, whether the sink's lock is free."""
     lock = sink._lock
     return Element(lambda: free.append(is_free(lock)))
 

@@ -100,23 +100,23 @@ def test_sink_serves_a_new_subscriber_after_an_interrupted_emit(make: Callable[[
 
 
 @pytest.mark.parametrize("name", sorted(ENDLESS))
-def test_interrupt_at_any_line_of_a_drain_loop_leaves_an_endless_stream_soon(name: str) -> None:
+def test_interrupt_at_any_line_of_a_drain_loop_stops_an_endless_stream_soon(name: str) -> None:
     def interrupt(line: int) -> None:
         seen: list[int] = []
 
         def take(element: int) -> None:
             seen.append(element)
             if len(seen) == 1_000:
-                raise RuntimeError("the stream continued after the interrupt")  # cancels it
+                raise RuntimeError("the stream continued after the interrupt")  # this error cancels the stream
 
         with uncollected(), Raising((DrainLoop.run_here, SerialSubscription._work), line):
             try:
                 ENDLESS[name]().subscribe(on_next=take)
             except KeyboardInterrupt:
-                left_soon.append(len(seen) < 1_000)
+                stopped_soon.append(len(seen) < 1_000)
 
-    left_soon: list[bool] = []
+    stopped_soon: list[bool] = []
     for line in range(1, 31):
-        # On a thread of its own: CPython keeps the handled exception if a trace function raises inside ``except``.
+        # Each run has its own thread: CPython keeps the handled exception if a trace function raises inside ``except``.
         run_on_threads(partial(interrupt, line))
-    assert left_soon == [True] * 30
+    assert stopped_soon == [True] * 30

@@ -109,7 +109,7 @@ def test_nesting_too_deep_for_the_stack_raises_and_does_not_hang(
         with uncollected():
             stream.collect(timeout=30)
     except RecursionError:
-        pass  # a stack that suffices is also correct
+        pass  # the stream may also complete, if the stack is large enough
     else:
         assert depth < 150
     finally:

@@ -143,7 +143,7 @@ def test_cancel_during_emission_leaves_no_demand() -> None:
         subscriber.request(50)
         thread.join(30)
         assert metrics.demand == 0
-        # One element may be counted but not delivered, if the cancel comes between the two.
+        # One element may be counted but not delivered, if the cancel arrives between the two steps.
         assert metrics.elements - len(subscriber.elements) in (0, 1)
         assert (metrics.cancelled, metrics.active) == (1, 0)
 

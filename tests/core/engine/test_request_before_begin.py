@@ -1,4 +1,4 @@
-"""A request from another thread between ``on_subscribe`` and the subscription to upstream."""
+"""A request from another thread between ``on_subscribe`` and the subscription to upstream is not lost."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STREAMS: dict[str, tuple[Callable[[], pyrs.Stream[Any]], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_request_from_another_thread_before_begin_is_served(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_from_another_thread_before_begin_is_fulfilled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, expected = STREAMS[name]
     introduce = SerialSubscription._introduce_with_turn
 
@@ -68,7 +68,7 @@ def test_request_from_another_thread_before_begin_is_served(name: str, monkeypat
 
     monkeypatch.setattr(SerialSubscription, "_introduce_with_turn", introduce_then_request)
     make().subscribe(subscriber)
-    assert requested or name in ("retry", "concat_map")  # those that do not signal from a drain loop
+    assert requested or name in ("retry", "concat_map")  # these two do not call on_subscribe from a drain loop
     if not requested:
         subscriber.request(100)
     subscriber.await_complete(DEADLINE)

@@ -1,4 +1,4 @@
-"""The state of operators between two elements: read from one subscription, written into the next."""
+"""The state of operators is saved between two elements, and restored in another subscription."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 
 
 def emitted(chain: Any, states: Any, *elements: int) -> tuple[list[Any], list[Any]]:
-    """Return what a chain emits from a state, and the new state."""
+    """Resume a chain from the given states; return the elements that it emits, and its new states."""
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     runs: list[SavedRun] = []

@@ -87,7 +87,7 @@ def test_source_that_calls_on_subscribe_after_the_error_is_cancelled() -> None:
     assert (subscription.requested, subscription.cancelled) == ([], 1)
 
 
-def test_source_that_completes_on_a_non_positive_request_is_not_followed_by_the_next() -> None:
+def test_source_that_completes_on_a_non_positive_request_does_not_start_the_next_source() -> None:
     source = ManualPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.Stream(source).concat(pyrs.just(1)).subscribe(subscriber)

@@ -105,7 +105,7 @@ def test_tasks_submitted_before_a_failed_start_run_first(make: Any, monkeypatch:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), KeyboardInterrupt()])
-def test_executor_adds_threads_after_the_thread_that_adds_them_did_not_start(
+def test_executor_adds_threads_although_its_watching_thread_failed_to_start(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = threading.Thread.start
@@ -148,7 +148,7 @@ def test_interrupt_before_the_start_does_not_count_as_a_thread(monkeypatch: pyte
     assert executor.shutdown(DEADLINE)
 
 
-def test_wait_for_the_end_of_a_thread_includes_its_start() -> None:
+def test_wait_for_a_thread_that_has_not_started_lasts_until_its_end() -> None:
     run, leave = threading.Event(), threading.Event()
     late = threading.Thread(target=lambda: (run.set(), leave.wait(DEADLINE)), daemon=True)
     assert not ended(late, 0.0)

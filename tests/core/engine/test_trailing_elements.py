@@ -140,9 +140,9 @@ def test_rule_3_13_keys_of_merge_comparing_are_released_on_cancel() -> None:
     references: list[weakref.ref[Key]] = []
 
     def key(element: int) -> Key:
-        made = Key()
-        references.append(weakref.ref(made))
-        return made
+        created = Key()
+        references.append(weakref.ref(created))
+        return created
 
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     pyrs.just(1).merge_comparing(pyrs.just(2), key=key).subscribe(subscriber)
@@ -161,7 +161,7 @@ def test_interrupt_of_a_stage_is_signalled_once(name: str) -> None:
 
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(1 if name == "buffer" else 0)
-    segments = source.stream().take(9).map(interrupt)  # take calls the segment of map
+    segments = source.stream().take(9).map(interrupt)  # map is in the segment after take
     stream = segments.buffer(3, skip=1) if name == "buffer" else TRAILING[name](segments)
     stream.map(str).subscribe(subscriber)
     subscriber.request(1) if name == "materialize" else None

@@ -102,7 +102,7 @@ class TestFilterWhen:
 class TestDelayUntil:
     @quick
     @given(numbers=NUMBERS, demands=DEMANDS)
-    def test_elements_pass_unchanged(self, numbers: list[int], demands: list[int]) -> None:
+    def test_elements_are_emitted_unchanged(self, numbers: list[int], demands: list[int]) -> None:
         agrees(lambda s: s.delay_until(lambda n: Counting(range(abs(n)))), numbers, numbers, demands)
 
     def test_element_waits_for_completion(self) -> None:
@@ -136,7 +136,7 @@ class TestRepeatWhen:
         assert str(subscriber.await_error()) == "planned"
         signals.assert_cancelled(1)
 
-    def test_terminal_signal_of_the_signals_waits_for_the_current_round(self) -> None:
+    def test_error_of_the_signals_waits_for_the_current_round(self) -> None:
         source, signals = TestPublisher[int](), TestPublisher[str]()
         subscriber: TestSubscriber[int] = TestSubscriber(pyrs.UNBOUNDED)
         source.stream().repeat_when(lambda counts: signals).subscribe(subscriber)

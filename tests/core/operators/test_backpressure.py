@@ -49,7 +49,7 @@ def unbounded(request: pytest.FixtureRequest) -> Operate:
 
 
 class TestAllBackpressureOperators:
-    def test_unbounded_demand_passes_every_element(self, source: Wrap, operator: Operate) -> None:
+    def test_every_element_is_emitted_with_unbounded_demand(self, source: Wrap, operator: Operate) -> None:
         assert operator(source(range(1000))).collect(timeout=DEADLINE) == list(range(1000))
 
     def test_take_cancels_upstream(self, operator: Operate) -> None:
@@ -98,7 +98,7 @@ class TestPrefetching:
     @pytest.mark.parametrize(
         ("text", "refill"), [("limit_rate(8)", 6), ("limit_rate(8, low=8)", 8), ("prefetch(1)", 1)]
     )
-    def test_refill_is_requested_at_the_low_mark(self, text: str, refill: int) -> None:
+    def test_refill_is_requested_after_the_documented_number_of_elements(self, text: str, refill: int) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         EVERY[text](publisher.stream()).subscribe(subscriber)
@@ -109,7 +109,7 @@ class TestPrefetching:
         assert publisher.requests == [first, refill]
 
     @pytest.mark.parametrize(("low", "requests"), [(None, [4, 3, 3, 3]), (1, [4, *[1] * 10]), (4, [4, 4, 4])])
-    def test_a_list_leads_to_the_same_requests(self, low: int | None, requests: list[int]) -> None:
+    def test_refill_requests_are_the_same_for_a_batch_of_elements(self, low: int | None, requests: list[int]) -> None:
         received: list[int] = []
         assert pyrs.range(10).do_on_request(received.append).limit_rate(4, low).collect() == [*range(10)]
         assert received == requests

@@ -1,4 +1,4 @@
-"""map, filter, take and simple sources: results, demand, reprs, argument checks, and subscription by callbacks."""
+"""map, filter, take and simple sources: results, demand, reprs, argument validation, and subscription by callbacks."""
 
 from __future__ import annotations
 

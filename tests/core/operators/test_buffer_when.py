@@ -16,7 +16,7 @@ from tests.core.support import notes_of
 
 
 class Toggled:
-    """A subscribed buffer_when over three kinds of TestPublisher."""
+    """A subscribed ``buffer_when`` whose source, openings and closings are TestPublishers."""
 
     def __init__(self, demand: int = pyrs.UNBOUNDED, prefetch: int = 256) -> None:
         self.source, self.openings = TestPublisher[int](), TestPublisher[str]()

@@ -59,7 +59,7 @@ def test_by_count_requests_no_more_than_needed(count: int, skip: int, wanted: in
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_completion_comes_with_the_last_list(pushed: bool) -> None:
+def test_completion_follows_the_last_list_without_another_request(pushed: bool) -> None:
     for count, skip in ((2, None), (3, None), (3, 1), (4, 3)):
         expected = chunks([1, 2, 3, 4], count, skip)
         subscriber: TestSubscriber[list[int]] = TestSubscriber(len(expected))

@@ -97,7 +97,7 @@ def test_exception_of_the_predicate_discards_the_incomplete_list(pushed: bool) -
     assert counting.cancels == pushed
 
 
-def test_each_element_that_ends_no_list_is_replaced() -> None:
+def test_each_element_that_ends_no_list_requests_another() -> None:
     counting = Counting([1, 2, 3, 4, 5])
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     counting.stream().buffer_until(is_third).subscribe(subscriber)
@@ -107,7 +107,7 @@ def test_each_element_that_ends_no_list_is_replaced() -> None:
     assert counting.requests == [1, 1, 1, pyrs.UNBOUNDED]
 
 
-def test_completion_comes_with_the_last_list() -> None:
+def test_completion_follows_the_last_list_without_another_request() -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     pyrs.just(1, 3).buffer_until(is_third).subscribe(subscriber)
     assert subscriber.await_complete() == [[1, 3]]

@@ -52,7 +52,7 @@ def test_infinite_iterator_is_pulled_on_demand() -> None:
     assert next(numbers) == 2
 
 
-def test_error_of_an_iterable_is_that_of_the_stream() -> None:
+def test_error_of_an_iterable_fails_the_stream() -> None:
     def broken() -> Any:
         yield 2
         raise ValueError("planned")

@@ -288,7 +288,7 @@ class TestSequentialSources:
             assert (a.cancel_count, b.cancel_count) == (0, 1) if second else (1, 0)
 
 
-# zip.
+# then, zip.
 
 
 class TestThen:
@@ -372,10 +372,10 @@ class TestZip:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         pyrs.zip(a, b).subscribe(subscriber)
-        a.next(1).error(ValueError("held"))
+        a.next(1).error(ValueError("buffered"))
         b.complete()
         subscriber.assert_complete()
-        assert [str(error) for error in dropped.take()] == ["held"]
+        assert [str(error) for error in dropped.take()] == ["buffered"]
 
     def test_cancel_during_on_next_stops_after_current_element(self, wrap: Wrap) -> None:
         def cancel(subscriber: TestSubscriber[Any], row: Any) -> None:

@@ -131,7 +131,7 @@ def test_ordered_operators_keep_the_order_under_concurrency(operator: str, execu
         assert subscriber.await_complete() == model(count)
 
 
-def test_combine_latest_ends_with_the_last_elements(executor: DaemonExecutor) -> None:
+def test_last_row_of_combine_latest_contains_the_last_elements(executor: DaemonExecutor) -> None:
     for _ in range(500):
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         pyrs.combine_latest([Emitter(name, 9, executor) for name in range(SOURCES)], prefetch=2).subscribe(subscriber)

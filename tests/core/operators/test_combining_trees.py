@@ -17,7 +17,10 @@ Sources = dict[str, Wrap]
 
 
 class Tree(NamedTuple):
-    """An operator with its inputs and limits; a leaf holds its elements, and ``kind`` is its kind of source."""
+    """An operator with its inputs and limits, or a leaf with its elements.
+
+    The ``kind`` of an operator is its name, and "join" for a concat of unordered parts. That of a leaf is its source.
+    """
 
     kind: str
     parts: tuple[Any, ...]
@@ -48,6 +51,7 @@ def model(tree: Tree) -> list[Any]:
 
 
 def stream_of(tree: Tree, sources: Sources, leaf: Callable[[Tree], pyrs.Stream[Any]] | None = None) -> pyrs.Stream[Any]:
+    """Return the stream of a tree. If ``leaf`` is given, it creates the streams of the ordered subtrees."""
     if tree.kind in sources:
         return sources[tree.kind](pyrs.from_iterable(tree.parts))
     if leaf is not None and tree.kind not in ("merge", "flat_map", "join"):

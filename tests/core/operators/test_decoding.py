@@ -64,18 +64,18 @@ def test_decode_emits_each_character_with_its_last_byte(text: str, size: int, de
 @given(chunks=CHUNKS, most=st.integers(1, 3), demand=st.sampled_from([1, 2, pyrs.UNBOUNDED]))
 def test_overlong_line_fails_after_the_lines_before_it(chunks: list[str], most: int, demand: int) -> None:
     lines = lines_of("".join(chunks))
-    fits = next((place for place, line in enumerate(lines) if len(line) > most), None)
+    overlong = next((place for place, line in enumerate(lines) if len(line) > most), None)
     for way, source in WAYS.items():
         subscriber = subscribe(source(chunks).split_lines(max_length=most), 0)
         for _ in range(len(lines) + 1):
             subscriber.request(demand)
         subscriber.await_end()
-        assert subscriber.elements == lines[:fits], way
-        assert isinstance(subscriber.error, BufferOverflow if fits is not None else type(None)), way
+        assert subscriber.elements == lines[:overlong], way
+        assert isinstance(subscriber.error, BufferOverflow if overlong is not None else type(None)), way
         subscriber.assert_rules()
 
 
-def test_overlong_line_names_the_limit_and_cancels_upstream() -> None:
+def test_error_of_an_overlong_line_names_the_limit_and_cancels_upstream() -> None:
     source = TestPublisher[bytes]()
     subscriber = subscribe(source.stream().split_lines(max_length=3))
     source.next(b"a\nab", b"cd")

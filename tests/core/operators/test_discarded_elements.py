@@ -1,4 +1,4 @@
-"""Elements that single operators pass to ``do_on_discard``."""
+"""Tests of individual operators: which elements they pass to ``do_on_discard``."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_overlapping_buffer_discards_the_new_element_if_two_threads_drop_its_chu
             super().__delitem__(key)
             if not raced:
                 raced.append(True)
-                run._drop_chunk(self)  # as on_next does on another thread, after the release
+                run._drop_chunk(self)  # simulates on_next on another thread, after the release
 
     raced: list[bool] = []
     discarded: list[int] = []
@@ -80,7 +80,7 @@ def test_result_of_a_coroutine_that_ends_during_the_cancel_is_discarded() -> Non
     class RacingCall(_Call):
         @property
         def released(self) -> bool:
-            run.cancel()  # as another thread does
+            run.cancel()  # simulates a cancel on another thread
             return False
 
         @released.setter
@@ -136,7 +136,7 @@ def _replayed(limit: int | None = None) -> tuple[TestPublisher[int], pyrs.Connec
     return source, shared, discarded
 
 
-def test_replay_discards_an_element_that_leaves_the_history_before_any_subscriber() -> None:
+def test_replay_discards_an_element_that_leaves_the_history_before_the_first_subscriber() -> None:
     source, shared, discarded = _replayed(limit=2)
     before = pyrs.set_discard_hook(discarded.append)
     try:
@@ -147,12 +147,12 @@ def test_replay_discards_an_element_that_leaves_the_history_before_any_subscribe
         pyrs.set_discard_hook(before)
 
 
-def test_replay_discards_the_elements_that_only_a_cancelled_subscriber_held() -> None:
+def test_replay_discards_the_elements_that_only_a_cancelled_subscriber_buffered() -> None:
     source, shared, discarded = _replayed(limit=2)
     slow, late = TestSubscriber[int](1), TestSubscriber[int](1)
     shared.do_on_discard(discarded.append).subscribe(slow)
     shared.connect()
-    source.next(1, 2, 3, 4, 5)  # the history holds 4 and 5
+    source.next(1, 2, 3, 4, 5)  # the history contains 4 and 5
     shared.subscribe(late)
     slow.cancel()
     assert (slow.elements, late.elements, discarded) == ([1], [4], [2, 3])
@@ -185,20 +185,20 @@ def test_replay_discards_its_undelivered_history_with_the_connection(limit: int 
 
 
 @pytest.mark.parametrize("share", [lambda s: s.publish(), lambda s: s.replay()], ids=["publish", "replay"])
-def test_last_subscriber_of_a_cancelled_connection_discards_what_it_did_not_receive(share: Any) -> None:
+def test_last_subscriber_of_a_cancelled_connection_discards_its_undelivered_elements(share: Any) -> None:
     source, discarded = TestPublisher[int](), list[int]()
     shared, subscriber = share(source.stream()), TestSubscriber[int](1)
     shared.do_on_discard(discarded.append).subscribe(subscriber)
     connection = shared.connect()
     source.next(1, 2, 3).complete()
-    connection.cancel()  # the source has ended, so the Subscriber continues
+    connection.cancel()  # the source has completed, so the Subscriber can still receive its elements
     subscriber.request(1)
     subscriber.cancel()
     assert (subscriber.elements, discarded) == ([1, 2], [3])
 
 
 @pytest.mark.parametrize("ends", ["cancel", "fail"])
-def test_split_lines_discards_the_lines_and_the_incomplete_line_that_it_holds(ends: str) -> None:
+def test_split_lines_discards_its_buffered_lines_and_the_incomplete_line(ends: str) -> None:
     discarded: list[str] = []
     source, subscriber = TestPublisher[str](), TestSubscriber[str](1)
     source.stream().split_lines().do_on_discard(discarded.append).subscribe(subscriber)

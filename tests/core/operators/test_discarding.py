@@ -55,12 +55,12 @@ class Source(pyrs.Publisher[Any]):
         return element
 
     def replace(self, *elements: Pooled) -> Pooled:
-        """Return a new element in place of these, which a function of the operator receives."""
+        """Return a new element that replaces the given ones. The operator calls this as its function."""
         self.consumed += elements
         return self.element()
 
     def inner(self, element: Pooled) -> pyrs.Publisher[Any]:
-        """Return a stream of two new elements in place of this one; for every third an iterable."""
+        """Return a stream of two new elements that replace the given one; for every third, it reads an iterable."""
         self.consumed.append(element)
         if element % 3:
             return Inner(self)
@@ -87,12 +87,12 @@ class _Emission(pyrs.Subscription):
         self.number = 0
         self.lock = threading.Lock()
         self.running = False
-        self.over = False
+        self.terminated = False
 
     def request(self, n: int, /) -> None:
         with self.lock:
             self.demand += n
-            starts = not self.running and not self.over
+            starts = not self.running and not self.terminated
             self.running = self.running or starts
         if starts and self.source.threaded:
             thread = threading.Thread(target=self.emit)
@@ -104,26 +104,26 @@ class _Emission(pyrs.Subscription):
     def emit(self) -> None:
         while True:
             with self.lock:
-                if self.over or not self.demand or self.number == self.source.count:
+                if self.terminated or not self.demand or self.number == self.source.count:
                     self.running = False
                     break
                 self.demand -= 1
                 self.number += 1
                 element = self.source.element()
             self.subscriber.on_next(element)
-        if self.number == self.source.count and not self.over:
-            self.over = True
+        if self.number == self.source.count and not self.terminated:
+            self.terminated = True
             if self.source.fails:
                 self.subscriber.on_error(ValueError("planned"))
             else:
                 self.subscriber.on_complete()
 
     def cancel(self) -> None:
-        self.over = True
+        self.terminated = True
 
 
 class Recorder(pyrs.Subscriber[Any]):
-    """Requests as planned, cancels as planned, and records the elements in what it receives."""
+    """Requests and cancels as planned, and records the pooled elements in each element that it receives."""
 
     def __init__(self, requests: list[int], cancel_after: int) -> None:
         self.requests = requests
@@ -166,7 +166,7 @@ class Recorder(pyrs.Subscriber[Any]):
 
 
 def pooled_in(element: Any) -> Iterator[Pooled]:
-    """Return the pooled elements that a list, a tuple, a dict or a Notification contains."""
+    """Yield the pooled elements that a list, a tuple, a dict or a Notification contains."""
     if isinstance(element, Pooled):
         yield element
     elif isinstance(element, pyrs.Notification):
@@ -188,7 +188,7 @@ OTHER_CALLS: dict[str, Apply] = {
     "on_backpressure_buffer": lambda s: s.on_backpressure_buffer(3, "drop_oldest"),
     "on_backpressure_drop": lambda s: s.on_backpressure_drop(),
 }
-"""Calls in place of the samples, whose functions do not forward their element, or which drop none."""
+"""Calls that replace the samples whose function does not forward its element, and those that drop no element."""
 
 MORE_CALLS: dict[str, Apply] = {
     "take_last(0)": lambda s: s.take_last(0),
@@ -231,10 +231,10 @@ REPLACING_CALLS: dict[str, Callable[[pyrs.Stream[Any], Source], Any]] = {
 """Calls with a function that receives elements and returns others, which are counted as emitted."""
 
 HISTORIES = ("cache", "cache(limit)", "publish")
-"""Operators that hold elements for later Subscribers: an element in the history is not lost, and not discarded."""
+"""Operators that store elements for later Subscribers: an element in the history is neither lost nor discarded."""
 
 CONVERTING = ("decode", "split_lines")
-"""Operators whose elements are new objects: test_discarded_elements.py tests them."""
+"""Operators that emit new objects: test_discarded_elements.py tests them."""
 
 CALLS = {
     **{name: sample.apply for name, sample in SAMPLES.items() if name not in CONVERTING},
@@ -246,7 +246,7 @@ CALLS = {
 
 FACTOR = 10 if os.environ.get("PYRS_CAMPAIGN") else 1
 PLANS = {"synchronous": 15, "threaded": 4}
-"""The numbers of random plans."""
+"""The number of random plans for each kind of source."""
 
 
 def check(name: str, source: Source, stream: pyrs.Stream[Any], plan: random.Random) -> None:
@@ -312,7 +312,7 @@ def test_each_element_of_an_iterable_is_delivered_or_discarded_once(name: str, d
     dropped.take()
 
 
-def test_functions_are_called_from_the_first_to_the_last_and_then_the_hook() -> None:
+def test_discard_functions_are_called_from_the_first_to_the_last_and_before_the_hook() -> None:
     calls: list[tuple[str, int]] = []
     before = pyrs.set_discard_hook(lambda element: calls.append(("hook", element)))
     try:
@@ -350,8 +350,10 @@ def test_error_of_the_function_is_reported_and_the_stream_continues(dropped: Any
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
-def test_error_that_is_no_exception_leaves_no_cancel(error: type[BaseException], dropped: Any) -> None:
-    """It is raised by a function for discarded elements, and by the cancel of a third-party Subscription."""
+def test_base_exception_while_discarding_is_reported_and_the_cancel_continues(
+    error: type[BaseException], dropped: Any
+) -> None:
+    """The discard function and the cancel of a third-party Subscription raise an error that is not an Exception."""
 
     class Upstream(pyrs.Subscription):
         def request(self, n: int, /) -> None: ...
@@ -376,7 +378,7 @@ def test_error_that_is_no_exception_leaves_no_cancel(error: type[BaseException],
     assert [type(each) for each in dropped.take()] == [error] * 4
 
 
-def test_do_on_discard_keeps_a_single_and_rejects_a_wrong_argument() -> None:
+def test_do_on_discard_of_a_single_is_a_single_and_a_wrong_argument_is_rejected() -> None:
     assert isinstance(pyrs.just(1).do_on_discard(print), pyrs.Single)
     with pytest.raises(TypeError, match="function must be callable"):
         pyrs.just(1).do_on_discard(3)  # type: ignore[arg-type]
@@ -430,7 +432,7 @@ def test_sink_discards_the_buffer_of_a_cancelled_subscriber_and_on_overflow() ->
     assert discarded == [0, 1, 2, 3, 4]
 
 
-def test_create_discards_on_overflow_after_a_cancel_and_after_the_end() -> None:
+def test_create_discards_elements_on_overflow_on_cancel_and_after_the_cancel() -> None:
     discarded: list[int] = []
     emitters: list[Any] = []
     recorder = Recorder([], 1_000)
@@ -493,7 +495,7 @@ async def _iterated(stream: pyrs.Stream[str]) -> list[str]:
     ],
     ids=["to_iterable", "asynchronous iteration", "delay"],
 )
-def test_element_after_completion_does_not_discard_the_buffered_ones(elements: Any, hook: bool) -> None:
+def test_element_after_completion_does_not_discard_the_buffered_elements(elements: Any, hook: bool) -> None:
     discarded: list[str] = []
     before = pyrs.set_discard_hook(discarded.append if hook else None)
     try:

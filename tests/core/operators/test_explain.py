@@ -27,7 +27,7 @@ def kind_of_buffer(text: str) -> str:
 
 
 def step_of(sample: Sample) -> Step:
-    """Return the operator's step. ``auto_connect`` and ``ref_count`` follow the shared stream."""
+    """Return the operator's step, which ``auto_connect`` or ``ref_count`` may follow."""
     steps = explain(sample.apply((sample.over or some)())).steps
     return next(step for step in reversed(steps) if step.demand != "of the shared stream")
 

@@ -129,7 +129,7 @@ def test_take_while_cancels_and_pulls_no_more(inclusive: bool) -> None:
 
 
 @pytest.mark.parametrize("way", ["fused", "pushed"])
-def test_completion_comes_with_the_last_element(way: str) -> None:
+def test_completion_follows_the_last_element_without_another_request(way: str) -> None:
     for operator, demand, expected in [
         (lambda s: s.take_while(is_small, inclusive=True), 5, [0, 1, 2, 3, 4]),
         (lambda s: s.take_last(2), 2, [8, 9]),

@@ -29,7 +29,7 @@ class TestFlatMapSequential:
             demands,
         )
 
-    def test_later_inner_streams_run_at_once_and_wait_for_their_turn(self) -> None:
+    def test_later_inner_streams_are_subscribed_at_once_and_emitted_in_order(self) -> None:
         first, second = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(pyrs.UNBOUNDED)
         later = Counting.of(second)

@@ -331,10 +331,10 @@ class TestFlatMap:
         first, second = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.just(first, second).flat_map(lambda inner: inner).subscribe(subscriber)
-        first.next(1, 2).error(ValueError("held"))
+        first.next(1, 2).error(ValueError("buffered"))
         second.error(ValueError("first"))
         assert str(subscriber.await_error()) == "first"
-        assert [str(error) for error in dropped.take()] == ["held"]
+        assert [str(error) for error in dropped.take()] == ["buffered"]
 
     def test_delay_errors_signals_the_error_after_all_inner_streams(self, dropped: Any) -> None:
         def inner(n: int) -> pyrs.Stream[int]:
@@ -475,8 +475,6 @@ class TestConcatMap:
         assert str(subscriber.await_error()) == "inner"
         assert [str(error) for error in dropped.take()] == ["outer"]
 
-    # switch_map.
-
     def test_delay_errors_emits_all_inner_streams_before_the_first_error(self, dropped: Any) -> None:
         stream = pyrs.just(1, 2, 3).concat_map(
             lambda n: pyrs.just(n).concat(pyrs.error(ValueError(n))) if n < 3 else pyrs.just(n), delay_errors=True
@@ -495,6 +493,9 @@ class TestConcatMap:
         outer.error(OSError("outer"))
         assert str(subscriber.await_error()) == "1"
         assert [str(error) for error in dropped.take()] == ["outer"]
+
+
+# switch_map.
 
 
 class TestSwitchMap:

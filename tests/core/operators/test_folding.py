@@ -124,7 +124,7 @@ async def await_single(single: pyrs.Single[int]) -> int:
 
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_completion_comes_with_the_element(name: str, pushed: bool) -> None:
+def test_completion_follows_the_element_without_another_request(name: str, pushed: bool) -> None:
     operate, model = MODELS[name]
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     operate(Counting([1, 3, 5]).stream() if pushed else pyrs.just(1, 3, 5)).subscribe(subscriber)

@@ -189,9 +189,8 @@ def test_cancelled_groups_are_released() -> None:
         )
     )
     source.next(*range(50))
-    collected(
-        lambda: sum(each() is not None for each in references) <= 1
-    )  # the last one is released with the next element
+    # The last group is released with the next element.
+    collected(lambda: sum(each() is not None for each in references) <= 1)
 
 
 def test_elements_of_cancelled_groups_are_replaced_in_demand() -> None:

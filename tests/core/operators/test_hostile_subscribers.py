@@ -13,13 +13,13 @@ from tests.operator_registry import SAMPLES
 from tests.waiting import DEADLINE
 
 UNSUITABLE = ("ignore_elements", "on_backpressure_drop", "on_backpressure_error")
-"""Samples that emit no element, or never end."""
+"""Samples that emit no element, or do not terminate."""
 
 EMITTING = sorted(name for name, sample in SAMPLES.items() if sample.over is not None and name not in UNSUITABLE)
 
 
 class IllegalRequest(TestSubscriber[Any]):
-    """Sends request(0) inside ``on_next`` of one element, and reads the parts that it receives."""
+    """Sends request(0) inside ``on_next`` of element number ``place``, and subscribes to received Publishers."""
 
     def __init__(self, place: int) -> None:
         super().__init__(1_000, timeout=DEADLINE)

@@ -12,7 +12,7 @@ from pyrs.testing import TestSubscriber
 from tests.core.modelling import Counting
 
 LONG = 20_000
-"""Stands for an infinite source, so that a failure does not block the tests."""
+"""The length of the sources: finite, so that a test that fails terminates."""
 
 
 def numbers() -> pyrs.Stream[int]:

@@ -217,7 +217,7 @@ class TestActionsThatRaise:
         source.assert_cancelled(1)
 
     @pytest.mark.parametrize("kind", [NullSignal, TypeError])
-    def test_stages_behind_receive_the_error_of_an_element_that_is_none(self, kind: type[Exception]) -> None:
+    def test_downstream_stages_receive_the_error_of_an_invalid_element(self, kind: type[Exception]) -> None:
         async def coroutine() -> None: ...
 
         calls: list[str] = []
@@ -232,7 +232,7 @@ class TestActionsThatRaise:
         assert calls == [kind.__name__, "end"]
         source.assert_cancelled(1)
 
-    def test_interrupt_of_do_on_request_is_blamed_on_it_and_cancels_the_stages_before(self) -> None:
+    def test_note_of_an_interrupt_names_do_on_request_and_earlier_stages_are_cancelled(self) -> None:
         def interrupt(n: int) -> None:
             raise KeyboardInterrupt
 
@@ -247,7 +247,7 @@ class TestActionsThatRaise:
         assert calls == ["end"]
         assert [note.partition("(")[0] for note in notes_of(raised.value)] == ["in do_on_request"]
 
-    def test_interrupt_of_finally_do_on_cancel_is_blamed_on_it(self) -> None:
+    def test_note_of_an_interrupt_on_cancel_names_finally_do(self) -> None:
         def interrupt() -> None:
             raise KeyboardInterrupt
 
@@ -327,7 +327,8 @@ def test_finally_do_runs_once_if_cancel_and_termination_race(end: str, dropped: 
         subscriber.cancel()
         start.wait(30)
         assert events.count("finally") == 1
-        assert events.count("cancel") + events.count("end") in (1, 2)  # both, if they cross between two stages
+        # Both are observed if the cancel and the terminal signal pass each other between two stages.
+        assert events.count("cancel") + events.count("end") in (1, 2)
         subscriber.assert_rules()
         seen["cancel"] += "cancel" in events
         seen["end"] += "end" in events

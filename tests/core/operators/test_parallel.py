@@ -73,14 +73,14 @@ def test_emits_each_element_once_and_never_more_than_demanded(
 @given(requests=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4)), max_size=12))
 def test_dispatch_matches_the_round_robin_model(requests: list[tuple[int, int]]) -> None:
     rails = Rails(3)
-    wanted, model, position, number = [0, 0, 0], [[], [], []], -1, 0  # type: ignore[var-annotated]
+    demand, model, position, number = [0, 0, 0], [[], [], []], -1, 0  # type: ignore[var-annotated]
     for index, n in requests:
         rails.rails[index].request(n)
-        wanted[index] += n
-        assert rails.counting.requested == number + sum(wanted)
-        for _ in range(sum(wanted) // 2):
-            position = next(place % 3 for place in range(position + 1, position + 4) if wanted[place % 3])
-            wanted[position] -= 1
+        demand[index] += n
+        assert rails.counting.requested == number + sum(demand)
+        for _ in range(sum(demand) // 2):
+            position = next(place % 3 for place in range(position + 1, position + 4) if demand[place % 3])
+            demand[position] -= 1
             model[position].append(number)
             rails.source.next(number)
             number += 1
@@ -106,12 +106,12 @@ def test_elements_are_requested_when_each_rail_has_a_subscriber() -> None:
 
 
 def test_cancel_before_each_rail_has_a_subscriber_cancels_the_source() -> None:
-    rails = TestPublisher[int]()
+    source = TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber(1)
-    delayed = rails.stream().parallel(2).transform_rails(lambda rail: pyrs.never().concat(rail))
+    delayed = source.stream().parallel(2).transform_rails(lambda rail: pyrs.never().concat(rail))
     delayed.sequential().subscribe(subscriber)
     subscriber.cancel()
-    rails.assert_cancelled(1)
+    source.assert_cancelled(1)
 
 
 def test_rails_that_the_function_ignores_cancel_the_source() -> None:
@@ -210,7 +210,7 @@ def test_rails_run_concurrently_on_a_pool(pool: schedulers.Scheduler) -> None:
     names: set[str] = set()
 
     def meet(n: int) -> int:
-        together.wait(30)  # passes only when three rails are here at the same time
+        together.wait(30)  # returns only when three rails wait at the same time
         names.add(threading.current_thread().name.rpartition("-")[0])
         return n
 
@@ -220,7 +220,7 @@ def test_rails_run_concurrently_on_a_pool(pool: schedulers.Scheduler) -> None:
 
 
 @pytest.mark.parametrize("prefetch", [1, 4, 256])
-def test_no_element_is_lost_over_threads(prefetch: int, pool: schedulers.Scheduler) -> None:
+def test_no_element_is_lost_between_threads(prefetch: int, pool: schedulers.Scheduler) -> None:
     for source in (pyrs.range(2_000), Counting(range(2_000)).stream()):
         rails = source.parallel(4).run_on(pool, prefetch).map(lambda n: n + 1).filter(lambda n: n % 3)
         assert sorted(rails.sequential(8).collect()) == [n for n in range(1, 2_001) if n % 3]

@@ -134,7 +134,7 @@ class TestRace:
         assert failing.first_with_value(pyrs.just(1)).collect() == [1]
         assert [str(error) for error in dropped.take()] == ["planned"]
 
-    def test_no_element_at_all_fails_with_the_first_error_as_cause(self, dropped: Any) -> None:
+    def test_sources_without_an_element_fail_with_the_first_error_as_cause(self, dropped: Any) -> None:
         sources = [pyrs.empty(), pyrs.error(ValueError("first")), pyrs.error(OSError("second"))]
         with pytest.raises(pyrs.NoElement, match="no source emitted an element") as raised:
             RACES["first_with_value"](*sources).collect()

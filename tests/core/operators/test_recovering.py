@@ -23,7 +23,7 @@ def failing(*elements: Any, error: BaseException | None = None) -> pyrs.Stream[A
 
 @pytest.fixture(params=["fused", "pushed", "threaded"])
 def broken(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Callable[..., pyrs.Stream[Any]]:
-    """Return a function that makes a stream of the given elements and then a ValueError."""
+    """Return a function that creates a stream of the given elements, which then fails with a ValueError."""
     wrap = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}[request.param]
     return lambda *texts: wrap(pyrs.just(*texts, "x").map(int))
 
@@ -33,7 +33,7 @@ class TestOnErrorResume:
         assert broken("1", "2").on_error_resume(pyrs.just(8, 9)).collect() == [1, 2, 8, 9]
         assert broken("1").on_error_resume(lambda error: pyrs.just(str(error)[:7])).collect() == [1, "invalid"]
 
-    def test_resume_without_an_error_changes_nothing(self) -> None:
+    def test_resume_without_an_error_emits_the_source_unchanged(self) -> None:
         assert pyrs.range(3).on_error_resume(pyrs.just(9)).collect() == [0, 1, 2]
 
     def test_resume_requests_the_outstanding_demand_from_the_fallback(self) -> None:

@@ -109,7 +109,7 @@ def test_every_subscriber_receives_the_error_and_upstream_is_cancelled() -> None
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_other_results_pass_including_none_between_stages(source: str) -> None:
+def test_other_results_are_forwarded_including_none_between_stages(source: str) -> None:
     stream = SOURCES[source](1, 2, 3).map(lambda n: None if n == 1 else n).map(str)
     assert stream.collect() == ["None", "2", "3"]
     assert SOURCES[source]().map(str).collect() == []
@@ -178,7 +178,7 @@ def test_for_each_awaits_every_kind_of_coroutine_function(function: str) -> None
     asyncio.run(main())
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction came with Python 3.12")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction requires Python 3.12")
 def test_function_marked_as_coroutine_function_is_awaited() -> None:
     import inspect
 

@@ -314,7 +314,7 @@ class TestPublishOn:
             for n in range(20):
                 publisher.next(n) if publisher.cancel_count == 0 else None
             publisher.await_cancelled(1)
-            elements = list(subscriber.elements)  # an element may be in delivery
+            elements = list(subscriber.elements)  # copied, because a pool thread may still deliver an element
             assert elements == list(range(len(elements)))
             subscriber.assert_rules()
         assert pool.close(30)
@@ -430,7 +430,7 @@ class TestSubscribeOn:
     ],
 )
 def test_request_reaches_a_source_that_pushes_during_subscribe(build: Any) -> None:
-    """``create`` may push without end, which blocks every other task of its single-threaded scheduler."""
+    """The function of ``create`` pushes endlessly, which blocks all other tasks of its single-threaded scheduler."""
     scheduler = schedulers.single()
     enough = threading.Event()
     stop = threading.Event()

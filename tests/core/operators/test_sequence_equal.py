@@ -72,7 +72,7 @@ def test_failing_comparer_names_the_operator() -> None:
     assert "in sequence_equal(just(1), just(0), comparer=" in notes_of(raised.value)[0]
 
 
-def test_result_keeps_its_kind() -> None:
+def test_result_is_a_single() -> None:
     assert isinstance(pyrs.range(3).sequence_equal(pyrs.range(3)), pyrs.Single)
 
 

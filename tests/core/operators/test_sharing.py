@@ -132,8 +132,8 @@ def test_error_reaches_every_subscriber_after_its_elements() -> None:
 
 
 def test_error_without_subscribers_is_dropped(dropped: Any) -> None:
-    pyrs.error(ValueError("unheard")).publish().connect()
-    assert [str(error) for error in dropped.take()] == ["unheard"]
+    pyrs.error(ValueError("planned")).publish().connect()
+    assert [str(error) for error in dropped.take()] == ["planned"]
 
 
 def test_disconnect_fails_current_subscribers(dropped: Any) -> None:
@@ -176,7 +176,7 @@ def test_illegal_request_fails_only_its_subscriber() -> None:
 
 
 def test_subscriber_that_raises_does_not_affect_the_others(dropped: Any) -> None:
-    def raise_error(it: Any, n: int) -> None:
+    def raise_error(subscriber: Any, n: int) -> None:
         raise ValueError(n)
 
     for make in (lambda s: s.publish().auto_connect(2), lambda s: s.publish().ref_count(2), lambda s: s.replay()):
@@ -293,7 +293,7 @@ def test_illegal_request_removes_the_subscriber_from_the_count(seconds: int | No
         assert publisher.subscribe_count == 1
 
 
-def test_subscriber_that_leaves_while_another_one_checks_the_timer_disconnects() -> None:
+def test_last_cancel_disconnects_if_it_races_with_the_cancel_of_the_timer() -> None:
     publisher = TestPublisher[int]()
     with schedulers.use(schedulers.VirtualTime()) as time:
         shared = publisher.stream().publish().ref_count(seconds=10)
@@ -305,7 +305,7 @@ def test_subscriber_that_leaves_while_another_one_checks_the_timer_disconnects()
 
         def set_late(seconds: float) -> None:
             timer.set_after = set_after
-            late.append(subscribe(shared))  # in time, after the first one was counted out
+            late.append(subscribe(shared))  # after the first Subscriber was removed, and before the timer is set
             timer.cancel = leave
             set_after(seconds)
 
@@ -379,7 +379,7 @@ def test_share_restarts_after_the_last_subscriber_sent_an_illegal_request() -> N
 
 
 def test_subscriber_that_raises_is_removed_from_the_count(dropped: Any) -> None:
-    def raise_error(it: Any, n: int) -> None:
+    def raise_error(subscriber: Any, n: int) -> None:
         raise ValueError(n)
 
     publisher = TestPublisher[int]()

@@ -1,4 +1,4 @@
-"""Single and Maybe: the operators that keep the kind, ``await`` and ``block``."""
+"""Single and Maybe: the operators that return the same class, ``await`` and ``block``."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def sources() -> dict[str, Stream[int]]:
 
 @pytest.mark.parametrize("operator", KEEPING)
 @pytest.mark.parametrize("kind", sources())
-def test_operator_keeps_the_kind(operator: str, kind: str) -> None:
+def test_operator_returns_the_class_of_its_source(operator: str, kind: str) -> None:
     source = sources()[kind]
     result = KEEPING[operator](source)
     assert type(result) is type(source)
@@ -99,7 +99,9 @@ def test_operator_keeps_the_kind(operator: str, kind: str) -> None:
         (lambda one, maybe: pyrs.error(OSError()).on_error_resume(one), Single, 7),
     ],
 )
-def test_operator_changes_the_kind(call: Callable[[Any, Any], Any], expected: type, element: object) -> None:
+def test_operator_returns_the_documented_class(
+    call: Callable[[Any, Any], Any], expected: type, element: object
+) -> None:
     stream = call(pyrs.range(7).count(), pyrs.empty())
     assert type(stream) is expected
     assert stream.block(DEADLINE) == element

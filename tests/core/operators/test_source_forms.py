@@ -1,4 +1,4 @@
-"""Every operator behaves the same over a fused iterable and over a Publisher, demand by demand.
+"""Every operator emits the same signals for a fused iterable and for a Publisher, after each request.
 
 The sources are empty, have one element or three, and complete or fail.
 """
@@ -53,13 +53,16 @@ OTHER_THREADS = {
 """For these, only the final state is compared, not the state after each request."""
 
 IN_TURNS = {"merge"}
-"""``merge`` pulls an iterable in turns with the other source, so its error may arrive later."""
+"""``merge`` alternates between an iterable and the other source, so an error of the iterable may arrive later."""
 
 Trace = list[tuple[int, str | None]]
 
 
 def trace(stream: pyrs.Stream[Any], demands: tuple[int, ...], *, to_the_end: bool) -> Trace:
-    """Return the number of elements and the terminal signal, before and after each request."""
+    """Return the number of elements and the terminal signal, before and after each request.
+
+    With ``to_the_end``, return only those after the terminal signal.
+    """
     subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
     stream.subscribe(subscriber)
     states: Trace = []
@@ -84,7 +87,7 @@ def ignore_drops(dropped: Any) -> Iterator[None]:
 
 @pytest.mark.parametrize("form", sorted(FUSED))
 @pytest.mark.parametrize("name", sorted(name for name, sample in SAMPLES.items() if sample.over is not None))
-def test_operator_signals_the_same_over_an_iterable_and_a_publisher(name: str, form: str) -> None:
+def test_operator_emits_the_same_signals_for_an_iterable_and_a_publisher(name: str, form: str) -> None:
     sample, source = SAMPLES[name], FUSED[form]
     if name in IN_TURNS and form == "failing":
         pytest.skip("an error of a pulled source waits for its turn")
@@ -122,7 +125,7 @@ MORE: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
 
 @pytest.mark.parametrize("form", sorted(FUSED))
 @pytest.mark.parametrize("name", sorted(MORE))
-def test_other_arguments_and_chains_signal_the_same_over_an_iterable_and_a_publisher(name: str, form: str) -> None:
+def test_other_arguments_and_chains_emit_the_same_signals_for_both_kinds_of_source(name: str, form: str) -> None:
     apply, source = MORE[name], FUSED[form]
     for elements in ([], [1], [1, 2, 3]):
         demands: tuple[int, ...]
@@ -153,7 +156,7 @@ def test_missing_element_of_an_inner_stream_fails_flat_map_and_names_the_operato
     assert any("single()" in note for note in getattr(error, "__notes__", ()))
 
 
-def test_error_behind_the_last_incomplete_buffer_needs_no_demand() -> None:
+def test_error_after_the_last_incomplete_buffer_needs_no_demand() -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber()
     pyrs.from_iterable(raising([1])).buffer(2).subscribe(subscriber)
     subscriber.request(1)

@@ -1,4 +1,7 @@
-"""Properties shared by window and group_by: context, error reporting, locking, and parts that are never read."""
+"""Properties shared by window and group_by: context, error reporting, locking, and parts that are never read.
+
+A part is a window or a group.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +171,7 @@ def test_finalizer_can_cancel_while_a_part_is_opened(split: Split) -> None:
 
 def test_garbage_collector_can_release_a_reader_at_any_allocation() -> None:
     class Holder:
-        """Reference itself, so that only the garbage collector can free it."""
+        """References itself, so that only the garbage collector can free it."""
 
         def __init__(self, reader: object) -> None:
             self.itself = self

@@ -22,7 +22,7 @@ def itself(signal: Any, stream: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_stream_of_the_function_has_all_elements(numbers: list[int], demands: list[int]) -> None:
+def test_stream_passed_to_the_function_emits_all_elements(numbers: list[int], demands: list[int]) -> None:
     agrees(lambda s: s.switch_on_first(itself), numbers, numbers, demands)
 
 
@@ -70,7 +70,7 @@ def test_rule_3_17_unbounded_request_inside_on_next_does_not_drain_the_source_at
     assert (subscriber.elements, counting.pulled) == ([0, 1, 2, 3], 4)
 
 
-def test_another_publisher_replaces_the_stream_and_its_end_cancels_the_source() -> None:
+def test_another_publisher_replaces_the_stream_and_its_completion_cancels_the_source() -> None:
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[str] = TestSubscriber(1)
     source.stream().switch_on_first(lambda signal, stream: pyrs.just("a")).subscribe(subscriber)
@@ -124,7 +124,7 @@ def test_failing_function_fails_the_stream_and_cancels_the_source(result: Any) -
     source.assert_cancelled(1)
 
 
-def test_error_behind_an_element_that_was_not_requested_is_dropped_on_cancel(dropped: Any) -> None:
+def test_error_after_an_element_that_was_not_requested_is_dropped_on_cancel(dropped: Any) -> None:
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     pyrs.Stream(source).switch_on_first(itself).subscribe(subscriber)
@@ -135,7 +135,7 @@ def test_error_behind_an_element_that_was_not_requested_is_dropped_on_cancel(dro
 
 
 @pytest.mark.parametrize("numbers", [[], [1], [1, 2]])
-def test_stream_of_the_function_fails_a_subscriber_after_the_end(numbers: list[int]) -> None:
+def test_stream_passed_to_the_function_fails_a_late_subscriber(numbers: list[int]) -> None:
     streams: list[pyrs.Stream[int]] = []
 
     def keep(signal: Any, stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
@@ -147,7 +147,7 @@ def test_stream_of_the_function_fails_a_subscriber_after_the_end(numbers: list[i
         streams[0].collect(timeout=DEADLINE)
 
 
-def test_stream_of_the_function_accepts_one_subscriber() -> None:
+def test_stream_passed_to_the_function_accepts_one_subscriber() -> None:
     with pytest.raises(RuntimeError, match="accepts one Subscriber"):
         pyrs.just(1, 2).switch_on_first(lambda signal, stream: stream.concat(stream)).collect()
 

@@ -144,7 +144,7 @@ class TestAllTimeOperators:
             time.close()
             subscriber: TestSubscriber[int] = TestSubscriber(5)
             operator(pyrs.just(1).concat(pyrs.never())).subscribe(subscriber)
-        if operator is BY_CALL["throttle(4)"]:  # it only reads the clock
+        if operator is BY_CALL["throttle(4)"]:  # throttle only reads the clock
             subscriber.assert_elements(1).assert_live()
         else:
             subscriber.assert_error(SchedulerClosed)
@@ -282,7 +282,7 @@ class TestDemand:
 @pytest.mark.parametrize("name", ["sample(4)", "debounce(4)", "delay(4)"])
 def test_element_survives_a_scheduler_that_runs_tasks_early(name: str) -> None:
     class Early(schedulers.VirtualTime):
-        """Run tasks early, as an asyncio loop may by up to the resolution of its clock."""
+        """Runs tasks early. An asyncio loop may run them early by up to the resolution of its clock."""
 
         def schedule(self, task: Any, delay: float = 0.0) -> schedulers.Cancellable:
             return super().schedule(task, delay * 0.75 if delay > 0.001 else delay)
@@ -449,7 +449,7 @@ class TestInterval:
         assert ticks == [(3, 0), (3.1, 1), (3.2, 2), (3.3, 3)]
         assert time.pending == 0
 
-    def test_first_tick_comes_after_one_period(self, time: schedulers.VirtualTime) -> None:
+    def test_first_tick_is_emitted_after_one_period(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         pyrs.interval(timedelta(seconds=2)).subscribe(subscriber)
         time.advance_by(1.5)

@@ -77,7 +77,7 @@ def test_initial_value_consumes_one_demand_and_requests_nothing() -> None:
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_completion_comes_with_the_last_element(pushed: bool) -> None:
+def test_completion_follows_the_last_element_without_another_request(pushed: bool) -> None:
     for operate, expected in (
         (lambda s: s.scan(add), [1, 3]),
         (lambda s: s.scan(add, 5), [5, 6, 8]),
@@ -279,7 +279,7 @@ class TestHandle:
         agrees(lambda s: s.handle(squares_until_nine), numbers, [n * n for n in taken if n % 2], demands)
 
     @pytest.mark.parametrize("pushed", [False, True])
-    def test_completion_comes_with_the_element_and_cancels_upstream(self, pushed: bool) -> None:
+    def test_completion_follows_the_element_without_another_request_and_cancels_upstream(self, pushed: bool) -> None:
         counting = Counting([9, 9])
         source = counting.stream() if pushed else pyrs.just(9, 9)
         subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -287,7 +287,7 @@ class TestHandle:
         assert subscriber.await_complete() == [81]
         assert counting.cancels == pushed
 
-    def test_a_dropped_element_is_replaced(self) -> None:
+    def test_each_dropped_element_requests_another(self) -> None:
         counting = Counting([2, 4, 3, 5])
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         counting.stream().handle(squares_until_nine).subscribe(subscriber)

@@ -16,7 +16,10 @@ from tests.waiting import collected
 
 
 class Toggled:
-    """A subscribed window_when over three kinds of TestPublisher, whose windows are read as they open."""
+    """A subscribed ``window_when`` whose source, openings and closings are TestPublishers.
+
+    Each window is subscribed to when it is emitted, with a demand of ``reads`` elements.
+    """
 
     def __init__(self, demand: int = pyrs.UNBOUNDED, prefetch: int = 256, reads: int | None = pyrs.UNBOUNDED) -> None:
         self.source, self.openings = TestPublisher[int](), TestPublisher[str]()
@@ -80,7 +83,7 @@ def test_openings_get_the_exact_demand(numbers: list[int], demands: list[int]) -
 def test_open_window_that_is_not_read_limits_the_requests() -> None:
     toggled = Toggled(prefetch=4, reads=0)
     assert [each.requests for each in toggled.counting] == [[4], [pyrs.UNBOUNDED]]
-    toggled.source.next(1, 2, 3)  # outside of windows: dropped, and replaced
+    toggled.source.next(1, 2, 3)  # no window is open: these are dropped, and as many others are requested
     assert toggled.counting[0].requests == [4, 3]
     toggled.openings.next("a", "b")
     toggled.source.next(4, 5, 6, 7)
@@ -104,7 +107,7 @@ def test_completion_of_the_openings_waits_for_the_open_windows() -> None:
     toggled.source.assert_cancelled(1)
 
 
-def test_last_window_that_is_cancelled_completes_the_stream() -> None:
+def test_cancel_of_the_last_window_completes_the_stream() -> None:
     toggled = Toggled()
     toggled.openings.next("a")
     toggled.openings.complete()
@@ -128,7 +131,7 @@ def test_error_fails_the_windows_and_the_stream_and_cancels_the_others(failing: 
         each.assert_cancelled(1)
 
 
-def test_cancel_of_the_stream_leaves_the_open_windows() -> None:
+def test_cancel_of_the_stream_does_not_cancel_the_open_windows() -> None:
     toggled = Toggled()
     toggled.openings.next("a")
     toggled.outer.cancel()

@@ -175,7 +175,7 @@ def test_flattened_windows_emit_every_element() -> None:
 
 
 class TimedWindows:
-    """Time-based windows over a TestPublisher, in virtual time, each subscribed on arrival."""
+    """Time-based windows over a TestPublisher, in virtual time. Each is subscribed to when it is emitted."""
 
     def __init__(self, count: int | None, request: int = 0, prefetch: int = 4, read: int | None = None) -> None:
         self.time = VirtualTime()
@@ -197,7 +197,7 @@ class TimedWindows:
         return [(list(reader.elements), reader.completed) for reader in self.readers]
 
 
-def test_by_time_the_timer_starts_with_the_first_element() -> None:
+def test_timer_starts_with_the_first_element() -> None:
     timed = TimedWindows(None, request=9)
     timed.time.advance_by(5)
     timed.source.next(1)
@@ -214,7 +214,7 @@ def test_by_time_the_timer_starts_with_the_first_element() -> None:
     assert timed.time.pending == 0
 
 
-def test_by_count_and_time_the_first_limit_applies() -> None:
+def test_window_closes_at_the_first_limit_of_count_and_time() -> None:
     timed = TimedWindows(2, request=9)
     timed.source.next(1, 2)
     assert (timed.read(), timed.time.pending) == ([([1, 2], True)], 0)

@@ -85,7 +85,7 @@ class TestDelays:
         with queue.lock:  # the timer thread may be removing cancelled entries
             assert len(queue) == 0
 
-    def test_live_entries_bound_the_cancelled_entries(self) -> None:
+    def test_number_of_cancelled_entries_is_bounded_by_the_live_entries(self) -> None:
         queue = delays.DelayQueue()
         entries: list[delays.Delayed] = []
         for n in range(50_000):

@@ -234,13 +234,13 @@ class TestErrors:
 
 class TestClose:
     def test_close_waits_for_queued_tasks_and_rejects_new_ones(self, scheduler: schedulers.Scheduler) -> None:
-        entered, exit_process = threading.Semaphore(0), threading.Event()
+        entered, leave = threading.Semaphore(0), threading.Event()
         seen: list[int] = []
         for n in range(40):
-            scheduler.execute(lambda n=n: (entered.release(), exit_process.wait(30), seen.append(n)))  # type: ignore[misc]
+            scheduler.execute(lambda n=n: (entered.release(), leave.wait(30), seen.append(n)))  # type: ignore[misc]
         assert entered.acquire(timeout=30)
         assert not scheduler.close(0)
-        exit_process.set()
+        leave.set()
         assert scheduler.close(30)
         assert sorted(seen) == list(range(40))
         for schedule in (scheduler.execute, scheduler.schedule, lambda task: scheduler.schedule(task, 1)):

@@ -25,7 +25,7 @@ def test_emit_during_another_threads_emit_returns_non_serialized(name: str) -> N
     sink = ALL[name]()
     inside, leave = threading.Event(), threading.Event()
 
-    def hold(it: Any, n: int) -> None:
+    def hold(subscriber: Any, n: int) -> None:
         if n == 1:
             inside.set()
             assert leave.wait(30)
@@ -61,7 +61,7 @@ def test_emit_inside_on_next_follows_the_current_element(name: str) -> None:
     sink = ALL[name]()
     results: list[EmitResult] = []
 
-    def emit_next(it: Any, n: int) -> None:
+    def emit_next(subscriber: Any, n: int) -> None:
         if n < 3:
             results.append(sink.try_emit(n + 1))
         elif n == 3:
@@ -81,7 +81,7 @@ def test_emit_inside_on_next_of_an_unbuffered_sink_returns_non_serialized(name: 
     sink = ALL[name]()
     results: list[EmitResult] = []
 
-    def emit_next(it: Any, n: int) -> None:
+    def emit_next(subscriber: Any, n: int) -> None:
         results.extend([sink.try_emit(n + 1), sink.try_emit_complete()])
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=emit_next)
@@ -113,7 +113,7 @@ def test_emit_during_another_threads_drain_reaches_every_subscriber(name: str) -
     sink = ALL[name]()
     inside, leave = threading.Event(), threading.Event()
 
-    def hold(it: Any, n: int) -> None:
+    def hold(subscriber: Any, n: int) -> None:
         inside.set()
         assert leave.wait(30)
 
@@ -194,7 +194,7 @@ def test_emit_stops_waiting_after_its_limit(name: str, monkeypatch: pytest.Monke
     now = iter(range(10))
     monkeypatch.setattr("pyrs.sinks.multicasting.monotonic", lambda: next(now) / 20)
     monkeypatch.setattr("pyrs.sinks.multicasting.sleep", lambda seconds: None)
-    sink._turn.pop()  # another thread holds the drain loop
+    sink._turn.pop()  # simulates another thread that runs the drain loop
     assert sink.try_emit(1) is EmitResult.NON_SERIALIZED
 
 
@@ -202,7 +202,7 @@ def test_emit_stops_waiting_after_its_limit(name: str, monkeypatch: pytest.Monke
 def test_interrupt_in_on_next_does_not_delay_pending_signals(name: str) -> None:
     sink = ALL[name]()
 
-    def interrupt(it: Any, n: int) -> None:
+    def interrupt(subscriber: Any, n: int) -> None:
         sink.try_emit_complete()  # delivered by the current drain loop
         raise KeyboardInterrupt
 
@@ -238,7 +238,7 @@ def test_emit_reaches_a_subscriber_while_others_subscribe_and_cancel(name: str) 
             thread.start()
         try:
             for n in range(2000):
-                # A new Subscriber may hold the drain loop until the buffer is full, which is reported as OVERFLOW.
+                # The drain loop may run on the thread of a new Subscriber until the buffer is full (OVERFLOW).
                 while (result := sink.try_emit(n)) is EmitResult.OVERFLOW and name == "multicast":
                     pass
                 assert result is EmitResult.OK
@@ -254,8 +254,8 @@ def test_emit_reaches_a_subscriber_while_others_subscribe_and_cancel(name: str) 
         sys.setswitchinterval(before)
 
 
-def test_replay_settles_departed_subscribers_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise three threads that subscribe and cancel keep an emitting thread busy for ever."""
+def test_replay_removes_cancelled_subscribers_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise three threads that subscribe and cancel would keep an emitting thread busy forever."""
     count, reads = 200, 0
 
     def joined(subscription: HubSubscription[Any]) -> int:
@@ -269,7 +269,7 @@ def test_replay_settles_departed_subscribers_in_linear_time(monkeypatch: pytest.
     monkeypatch.setattr(HubSubscription, "joined", property(joined, join))
     sink = sinks.replay()
 
-    def subscribe_and_cancel(it: Any, n: int) -> None:
+    def subscribe_and_cancel(subscriber: Any, n: int) -> None:
         for _ in range(count):
             subscribe(sink.stream).cancel()
 
@@ -281,7 +281,7 @@ def test_replay_settles_departed_subscribers_in_linear_time(monkeypatch: pytest.
 @pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["multicast", "replay"])
 def test_concurrent_emits_and_requests_lose_no_element(name: str, rounds: int) -> None:
-    """One thread emits to four Subscribers on threads of their own."""
+    """One thread emits; each of the four Subscribers has its own thread."""
     count = 60
     for _ in range(rounds):
         sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
@@ -315,8 +315,8 @@ def test_concurrent_emits_and_requests_lose_no_element(name: str, rounds: int) -
         run_on_threads(*(partial(request, each) for each in staying), emit, request_and_cancel, subscribe_late)
         for each in staying:
             assert each.await_complete() == list(range(count))
-        remaining = leaving.assert_rules().elements
-        assert remaining == list(range(len(remaining)))
+        before_cancel = leaving.assert_rules().elements
+        assert before_cancel == list(range(len(before_cancel)))
         received = late.await_complete()
         assert received == list(range(count - len(received), count))
 
@@ -366,23 +366,23 @@ class _InterposingHub(AlignedHub[Any]):
 
     def __init__(self, subscribe_once: Callable[[_InterposingHub], None]) -> None:
         self._subscribe_once: Callable[[_InterposingHub], None] | None = None
-        self._tap_list: Any = ()
+        self._subscription_list: Any = ()
         super().__init__(capacity=1)
         self._subscribe_once = subscribe_once
 
     @property
     def _subscriptions(self) -> Any:
-        taps, subscribe_once = self._tap_list, self._subscribe_once
+        subscriptions, subscribe_once = self._subscription_list, self._subscribe_once
         if subscribe_once is not None:
             self._subscribe_once = None
             thread = threading.Thread(target=subscribe_once, args=(self,))
             thread.start()
             thread.join(30)
-        return taps
+        return subscriptions
 
     @_subscriptions.setter
-    def _subscriptions(self, taps: Any) -> None:
-        self._tap_list = taps
+    def _subscriptions(self, subscriptions: Any) -> None:
+        self._subscription_list = subscriptions
 
 
 def test_emit_during_the_first_subscribe_is_buffered() -> None:

@@ -256,7 +256,7 @@ def test_unicast_is_not_cancelled_by_a_rejected_subscriber() -> None:
     sink: Any = sinks.unicast()
 
     class InterposingLock:
-        """The sink's lock; at its first release a Subscriber subscribes and cancels."""
+        """Wraps the sink's lock. Another Subscriber subscribes and cancels after the first release."""
 
         def __init__(self, lock: Any) -> None:
             self.lock = lock
@@ -329,7 +329,7 @@ def test_multicast_follows_the_slowest_subscriber() -> None:
     fast.assert_elements(0, 1, 2, 9)
 
 
-def test_multicast_counts_demand_once_a_bounded_subscriber_arrives() -> None:
+def test_multicast_counts_demand_after_a_bounded_subscriber_has_subscribed() -> None:
     sink = sinks.multicast(capacity=2)
     unbounded = subscribe(sink.stream)
     sink.emit(0)
@@ -382,7 +382,7 @@ def test_subscriber_after_auto_cancel_completes() -> None:
     assert sink.subscriber_count == 0
 
 
-def test_subscriber_in_on_subscribe_during_auto_cancel_completes() -> None:
+def test_subscriber_completes_if_its_on_subscribe_triggers_auto_cancel() -> None:
     sink = sinks.multicast()
     other = subscribe(sink.stream)
 

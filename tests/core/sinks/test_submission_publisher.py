@@ -26,7 +26,7 @@ def publisher() -> Iterator[SubmissionPublisher[Any]]:
 
 
 def subscribe(publisher: SubmissionPublisher[Any], request: int | None = None) -> TestSubscriber[Any]:
-    """Return a Subscriber whose on_subscribe, with its first request, has returned."""
+    """Subscribe, and wait until ``on_subscribe`` has sent the first request."""
     subscribed = threading.Event()
 
     class SignallingSubscriber(TestSubscriber[Any]):
@@ -61,7 +61,7 @@ def join(thread: threading.Thread, outcome: list[Any]) -> Any:
 
 
 def await_waiting(publisher: SubmissionPublisher[Any], count: int = 1) -> None:
-    """Wait until this many threads wait for capacity."""
+    """Wait until ``count`` threads wait for capacity."""
     core = publisher._core
 
     def waiting() -> bool:
@@ -189,7 +189,7 @@ def test_cancel_ends_the_wait_of_submit(publisher: SubmissionPublisher[Any]) -> 
 def test_cancel_ends_the_wait_of_submit_while_on_next_blocks(publisher: SubmissionPublisher[Any]) -> None:
     inside, leave = threading.Event(), threading.Event()
 
-    def hold(it: Any, n: int) -> None:
+    def hold(subscriber: Any, n: int) -> None:
         inside.set()
         assert leave.wait(30)
 
@@ -223,13 +223,13 @@ def test_close_ends_the_wait_of_submit(publisher: SubmissionPublisher[Any]) -> N
 def test_submit_inside_on_next_raises_instead_of_deadlocking(publisher: SubmissionPublisher[Any]) -> None:
     errors: list[BaseException] = []
 
-    def submit_more(it: Any, n: int) -> None:
+    def submit_more(subscriber: Any, n: int) -> None:
         try:
             for each in range(9):
                 publisher.submit(each)
         except RuntimeError as error:
             errors.append(error)
-            it.cancel()
+            subscriber.cancel()
 
     subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=submit_more)
     publisher.subscribe(subscriber)
@@ -318,7 +318,7 @@ def test_exception_in_on_next_cancels_and_calls_the_handler() -> None:
         handled.append((subscriber, str(error), publisher.is_subscribed(subscriber)))
         called.set()
 
-    def raise_error(it: Any, n: int) -> None:
+    def raise_error(subscriber: Any, n: int) -> None:
         raise ValueError(n)
 
     with SubmissionPublisher[int](handler=handler) as publisher:
@@ -334,7 +334,7 @@ def test_exception_in_on_next_cancels_and_calls_the_handler() -> None:
 
 
 def test_exception_without_a_handler_is_dropped(publisher: SubmissionPublisher[Any], dropped: Any) -> None:
-    def raise_error(it: Any, n: int) -> None:
+    def raise_error(subscriber: Any, n: int) -> None:
         raise ValueError(n)
 
     bad: TestSubscriber[Any] = TestSubscriber(None, on_element=raise_error)
@@ -485,19 +485,19 @@ def test_estimates_reflect_demand_and_lag(publisher: SubmissionPublisher[Any]) -
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda it: SubmissionPublisher(1), TypeError, "scheduler"),
-        (lambda it: SubmissionPublisher(max_buffer_capacity=0), ValueError, "max_buffer_capacity"),
-        (lambda it: SubmissionPublisher(handler=1), TypeError, "handler"),
-        (lambda it: it.submit(None), NullSignal, "None"),
-        (lambda it: it.offer(None), NullSignal, "None"),
-        (lambda it: it.offer(1, 2), TypeError, "on_drop"),
-        (lambda it: it.offer(1, timeout=-1), ValueError, "timeout"),
-        (lambda it: it.consume(1), TypeError, "function"),
-        (lambda it: it.close_exceptionally(None), NullSignal, "None"),
-        (lambda it: it.close_exceptionally("no"), TypeError, "error"),
-        (lambda it: it.is_subscribed(None), NullSignal, "None"),
-        (lambda it: it.subscribe(None), NullSignal, "None"),
-        (lambda it: it.subscribe(1), TypeError, "subscriber"),
+        (lambda publisher: SubmissionPublisher(1), TypeError, "scheduler"),
+        (lambda publisher: SubmissionPublisher(max_buffer_capacity=0), ValueError, "max_buffer_capacity"),
+        (lambda publisher: SubmissionPublisher(handler=1), TypeError, "handler"),
+        (lambda publisher: publisher.submit(None), NullSignal, "None"),
+        (lambda publisher: publisher.offer(None), NullSignal, "None"),
+        (lambda publisher: publisher.offer(1, 2), TypeError, "on_drop"),
+        (lambda publisher: publisher.offer(1, timeout=-1), ValueError, "timeout"),
+        (lambda publisher: publisher.consume(1), TypeError, "function"),
+        (lambda publisher: publisher.close_exceptionally(None), NullSignal, "None"),
+        (lambda publisher: publisher.close_exceptionally("no"), TypeError, "error"),
+        (lambda publisher: publisher.is_subscribed(None), NullSignal, "None"),
+        (lambda publisher: publisher.subscribe(None), NullSignal, "None"),
+        (lambda publisher: publisher.subscribe(1), TypeError, "subscriber"),
     ],
 )
 def test_wrong_arguments_raise(

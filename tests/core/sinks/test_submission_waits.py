@@ -129,7 +129,7 @@ def test_close_interrupted_by_a_cancel_releases_the_submitter() -> None:
     subscription = publisher._core.subscriptions[0]
 
     class CancellingQueue(deque[Any]):
-        """Cancel when a ticket is read, as a finalizer may that runs at that moment."""
+        """Cancels when a ticket is read. A finalizer that runs at that moment may do the same."""
 
         def __iter__(self) -> Any:
             for ticket in super().__iter__():

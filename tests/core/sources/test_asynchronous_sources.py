@@ -1,4 +1,4 @@
-"""from_async_iterable, from_awaitable and from_future."""
+"""from_async_iterable, from_awaitable and from_future: demand, loops, errors and cancellation."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
 
 
 def create_stream(**arguments: Any) -> tuple[pyrs.Stream[Any], list[pyrs.Emitter[Any]]]:
-    """Return a silent stream and the list that collects its emitters."""
+    """Return a stream whose function emits nothing, and the list that collects its emitters."""
     emitters: list[pyrs.Emitter[Any]] = []
     return pyrs.create(emitters.append, **arguments), emitters
 
@@ -403,7 +403,7 @@ def test_concurrent_emits_are_serialized_and_lose_no_element() -> None:
     elements = subscriber.await_complete()
     subscriber.assert_rules()
     for name in range(threads):
-        assert [n for who, n in elements if who == name] == list(range(each))
+        assert [n for producer, n in elements if producer == name] == list(range(each))
 
 
 @pytest.mark.parametrize("overflow", ["drop", "latest", "drop_oldest", "drop_latest"])
@@ -428,32 +428,32 @@ def test_concurrent_emit_request_and_cancel_account_for_every_element(overflow: 
             barrier.wait(DEADLINE)
         subscriber.assert_rules()
         buffered = len(emitter._run._elements)
-        deepest = {"drop": 0, "latest": 1}.get(overflow, 3)
-        assert buffered <= deepest, round_number
+        most = {"drop": 0, "latest": 1}.get(overflow, 3)
+        assert buffered <= most, round_number
         assert subscriber.elements == sorted(set(subscriber.elements))
         subscriber.cancel()
         assert len(subscriber.elements) + buffered + dropped.elements == 40, round_number
 
 
 def test_coroutine_function_runs_on_the_loop() -> None:
-    async def start_producers(emitter: pyrs.Emitter[int]) -> None:
+    async def produce(emitter: pyrs.Emitter[int]) -> None:
         for n in range(3):
             await asyncio.sleep(0)
             emitter.next(n)
         emitter.complete()
 
     async def main() -> list[int]:
-        return await pyrs.create(start_producers).to_list()
+        return await pyrs.create(produce).to_list()
 
     assert asyncio.run(main()) == [0, 1, 2]
-    assert pyrs.create(start_producers).collect(timeout=DEADLINE) == [0, 1, 2]  # on the background loop
+    assert pyrs.create(produce).collect(timeout=DEADLINE) == [0, 1, 2]  # on the background loop
 
 
 def test_cancel_cancels_the_task_of_a_coroutine_function() -> None:
     async def main() -> None:
         state: list[str] = []
 
-        async def start_producers(emitter: pyrs.Emitter[int]) -> None:
+        async def produce(emitter: pyrs.Emitter[int]) -> None:
             state.append("started")
             try:
                 await asyncio.Event().wait()
@@ -462,14 +462,14 @@ def test_cancel_cancels_the_task_of_a_coroutine_function() -> None:
                 raise
 
         subscriber: TestSubscriber[int] = TestSubscriber(None)
-        pyrs.create(start_producers).subscribe(subscriber)
+        pyrs.create(produce).subscribe(subscriber)
         await eventually_on_loop(lambda: state)
         subscriber.cancel()
         await eventually_on_loop(lambda: len(state) == 2)
         subscriber.assert_elements().assert_live()
         early: TestSubscriber[int] = TestSubscriber(None)
-        pyrs.create(start_producers).subscribe(early)
-        early.cancel()  # before the task is created, so it never is
+        pyrs.create(produce).subscribe(early)
+        early.cancel()  # the task has not been created yet, and is not created after this
         for _ in range(10):
             await asyncio.sleep(0)
         assert state == ["started", "cancelled"]

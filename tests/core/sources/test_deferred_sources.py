@@ -1,4 +1,4 @@
-"""defer, using, from_callable and generate: a function for each Subscriber."""
+"""defer, using, from_callable and generate: sources that call a function for each Subscriber."""
 
 from __future__ import annotations
 

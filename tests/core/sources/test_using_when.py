@@ -33,7 +33,7 @@ class Resource:
         self.calls.append("exit" if error is None else f"exit {error}")
         if self.error is not None:
             raise self.error
-        return True  # which must not suppress the error
+        return True  # using_when must not suppress the error
 
 
 def subscribed(stream: pyrs.Stream[Any], demand: int = 0) -> TestSubscriber[Any]:

@@ -58,7 +58,7 @@ def test_exception_of_the_action_cancels_and_is_raised(source: Source, kind: typ
     assert counting.cancels == 1
 
 
-def test_iterator_of_the_caller_keeps_its_elements_behind_a_none() -> None:
+def test_callers_iterator_keeps_the_elements_after_none() -> None:
     numbers = iter([1, None, 3])
     with pytest.raises(pyrs.NullSignal):
         pyrs.from_iterable(numbers).collect()
@@ -77,8 +77,8 @@ def test_timeout_cancels_upstream() -> None:
 
 
 @contextmanager
-def interrupted_where_it_waits(begun: Callable[[], object]) -> Iterator[None]:
-    """Interrupt the main thread where it waits, after ``begun`` is true."""
+def interrupted_while_waiting(begun: Callable[[], object]) -> Iterator[None]:
+    """Interrupt the main thread while it waits, once ``begun`` returns true."""
     main = threading.main_thread().ident
     assert main is not None
     finished = threading.Event()
@@ -110,7 +110,7 @@ def interrupted_where_it_waits(begun: Callable[[], object]) -> Iterator[None]:
 @pytest.mark.parametrize("operation", ["collect", "to_iterable"])
 def test_interrupt_while_waiting_cancels(operation: str) -> None:
     counting = Counting.of(pyrs.never())
-    with pytest.raises(KeyboardInterrupt), interrupted_where_it_waits(lambda: counting.requests):
+    with pytest.raises(KeyboardInterrupt), interrupted_while_waiting(lambda: counting.requests):
         if operation == "collect":
             counting.stream().collect()
         else:

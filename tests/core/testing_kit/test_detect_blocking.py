@@ -32,7 +32,7 @@ def on_loop(function: Callable[[], Any]) -> None:
 
 
 def block(reports: list[BlockedLoop], wait: Callable[[float], object] = time.sleep) -> None:
-    """Wait in a callback until it is reported. On a busy machine, one wait may not be enough."""
+    """Block a loop until ``detect_blocking`` reports its callback. On a busy machine, one wait may not be enough."""
 
     def block_loop() -> None:
         for _ in range(MOST_WAITS):
@@ -150,7 +150,7 @@ def test_asyncio_is_restored() -> None:
     assert asyncio.Handle._run is before
 
 
-def test_without_proc_an_unchanged_stack_counts_as_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_stack_counts_as_waiting_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_file(*arguments: Any, **options: Any) -> Any:
         raise FileNotFoundError
 
@@ -163,7 +163,7 @@ def test_without_proc_an_unchanged_stack_counts_as_waiting(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("text", ["0.1 0.1 0.1 1000001/1000002 7", "0.1 0.1 0.1 1/2 7", "unknown"])
 def test_wait_on_a_busy_machine_is_not_reported(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """With a million ready threads, half a second is nearly no time. With one, or an unknown number, it counts."""
+    """A wait is ignored with a million runnable threads, and reported with one or an unknown number."""
     original = open
 
     def opened(path: Any, *arguments: Any, **options: Any) -> Any:
@@ -180,7 +180,7 @@ def test_wait_on_a_busy_machine_is_not_reported(monkeypatch: pytest.MonkeyPatch,
             reports.clear()
 
 
-def test_without_a_callback_no_thread_is_started() -> None:
+def test_no_thread_is_started_before_the_first_callback() -> None:
     with detect_blocking() as reports:
         assert not [each for each in threading.enumerate() if each.name == "pyrs-detect-blocking"]
         block(reports)

@@ -43,12 +43,12 @@ def test_probe_without_a_publisher_completes() -> None:
         ("assert_cancelled", "to be cancelled at least once, was cancelled 0 times"),
     ],
 )
-def test_failed_check_of_a_probe_says_what_happened(check: str, message: str) -> None:
+def test_failed_check_of_a_probe_reports_the_count(check: str, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         getattr(PublisherProbe(pyrs.just(1)), check)()
 
 
-def test_failed_negative_check_of_a_probe_says_what_happened() -> None:
+def test_failed_negative_check_of_a_probe_reports_the_count() -> None:
     probe = PublisherProbe(pyrs.just(1))
     probe.stream().collect()
     for check in (probe.assert_not_subscribed, probe.assert_not_requested):
@@ -114,7 +114,7 @@ def test_missing_context_is_reported() -> None:
         verifier.verify_complete()
 
 
-def test_other_value_of_the_context_is_reported() -> None:
+def test_wrong_value_of_the_context_is_reported() -> None:
     class Forgetful(pyrs.Publisher[Any]):
         """Signals without the context of subscribe."""
 
@@ -136,7 +136,7 @@ def test_context_needs_a_variable() -> None:
         StepVerifier.create(pyrs.just(1)).with_context("user", "ada")  # type: ignore[arg-type]
 
 
-def test_discarded_elements_are_kept() -> None:
+def test_discarded_elements_are_recorded() -> None:
     stream = pyrs.range(6).filter(lambda n: n % 2).take(2)
     verifier = StepVerifier.create(stream).expect_next(1, 3).expect_complete()
     dropped = verifier.verify_then_assert_that().has_discarded().has_discarded(2, 0).has_not_dropped()

@@ -300,7 +300,7 @@ class TestStepVerifier:
 
 
 class Ticks(pyrs.Publisher[int]):
-    """Emit a counter at an interval, on the scheduler current at subscribe."""
+    """Emit a counter at an interval, on the scheduler that is current during ``subscribe``."""
 
     def __init__(self, seconds: float, count: int) -> None:
         self.seconds, self.count = seconds, count

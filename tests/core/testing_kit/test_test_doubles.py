@@ -104,16 +104,16 @@ class TestTestSubscriber:
         assert len([line for line in subscriber.violations if "2.13" in line]) == 3
 
     def test_await_until_sees_condition_that_on_element_makes_true(self) -> None:
-        looked, done = threading.Event(), threading.Event()
+        evaluated, done = threading.Event(), threading.Event()
 
         def condition() -> bool:
             result = done.is_set()
             if subscriber.elements:
-                looked.set()
+                evaluated.set()
             return result
 
         def on_element(_: Any, element: int) -> None:
-            assert looked.wait(DEADLINE)  # the waiting thread has evaluated the condition after this element arrived
+            assert evaluated.wait(DEADLINE)  # the waiting thread has evaluated the condition after this element arrived
             done.set()
 
         publisher: TestPublisher[int] = TestPublisher()
@@ -360,7 +360,7 @@ def test_an_error_that_is_not_an_exception_violates_a_rule() -> None:
 
 
 @pytest.mark.parametrize("error", ["down", ValueError, 5])
-def test_a_test_publisher_does_not_fail_with_something_else_than_an_exception(error: Any) -> None:
+def test_error_of_a_test_publisher_must_be_an_exception(error: Any) -> None:
     publisher, subscriber = TestPublisher[int](), TestSubscriber[int]()
     publisher.subscribe(subscriber)
     with pytest.raises(TypeError, match="error must be an exception, not"):

@@ -15,7 +15,7 @@ from pyrs import schedulers
 
 
 class Planned(NamedTuple):
-    """A task that records its run, may cancel an earlier one, and has children."""
+    """A task that records its run, may cancel an earlier task, and schedules its children."""
 
     delay: int
     cancels: int | None
@@ -123,7 +123,7 @@ def test_task_that_reschedules_itself_runs_at_each_due_time() -> None:
     assert time.now() == 35.0
 
 
-def test_clock_never_goes_back() -> None:
+def test_clock_never_goes_backwards() -> None:
     time = schedulers.VirtualTime()
     time.advance_by(5)
     time.advance_to(5)
