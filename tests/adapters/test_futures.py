@@ -1,4 +1,4 @@
-"""to_future, and mapping elements over an executor."""
+"""to_future, and a function that maps elements on an executor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import DEADLINE
 
 
 class LatePublisher(pyrs.Publisher[int]):
-    """Ignore ``cancel``."""
+    """Ignores ``cancel``, so that a test can signal after it."""
 
     def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
         self.subscriber = subscriber

@@ -21,7 +21,7 @@ END = object()
 
 
 class RecordingQueue(queue.Queue[Any]):
-    """A queue that counts its elements taken and signals each blocking get and put."""
+    """A queue that counts taken elements, and releases a semaphore at each ``get`` and at each ``put`` while full."""
 
     def __init__(self, maxsize: int = 0) -> None:
         super().__init__(maxsize)
@@ -56,7 +56,7 @@ def any_queue(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 class TestFromQueue:
-    def test_elements_up_to_the_end_marker(self, any_queue: Any) -> None:
+    def test_elements_before_the_end_marker_are_emitted(self, any_queue: Any) -> None:
         elements = [1, 2, 3, "end"]
         for each in reversed(elements) if isinstance(any_queue, queue.LifoQueue) else elements:
             any_queue.put(each)

@@ -1,4 +1,4 @@
-"""Conversion between streams and Observables of the real reactivex package."""
+"""Conversion between streams and Observables of the reactivex package."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class TestToObservable:
         stream = from_observable(to_observable(pyrs.range(1_000)).pipe(rx.filter(lambda n: n % 2 == 0)))
         assert stream.collect() == list(range(0, 1_000, 2))
 
-    def test_stream_of_another_thread_with_bounded_requests(self) -> None:
+    def test_bounded_requests_receive_every_element_of_another_thread(self) -> None:
         threaded = pyrs.range(1_000).publish_on(pyrs.schedulers.default())
         results = to_observable(threaded, request=16).pipe(rx.to_list()).run()
         assert results == list(range(1_000))

@@ -349,8 +349,8 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_subscription_exists_before_upstream_subscribes(self) -> None:
-        """rsocket-py requests when subscribe() returns: the Subscription must exist."""
+    def test_subscription_exists_before_upstream_calls_on_subscribe(self) -> None:
+        """rsocket-py calls ``request`` when ``subscribe`` returns, so the Subscription must exist by then."""
 
         async def main() -> None:
             ended = asyncio.Event()
