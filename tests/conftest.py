@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # Hundreds of tests run the garbage collector. It then skips the modules and the collected tests: a million objects.
+    # Hundreds of tests run the garbage collector, which skips frozen objects: a million, modules and collected tests.
     gc.collect()
     gc.freeze()
 

@@ -10,7 +10,11 @@ from collections.abc import Callable
 
 
 def status_of_a_child(work: Callable[[], bool]) -> int:
-    """Run work in a child: 0 if it returns True, 1 if it returns False or raises, -14 if it does not finish."""
+    """Run ``work`` in a forked child process, and return the exit status of the child.
+
+    Returns:
+        0 if ``work`` returns True, 1 if it returns False or raises, -14 (SIGALRM) if it does not return in 30 seconds.
+    """
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the handler of pytest-timeout would raise in the child

@@ -56,11 +56,11 @@ def interrupter() -> Iterator[Interrupter]:
         interrupts.due = False
         interrupts.orders.put(False)
         interrupts.thread.join()
-        signal.signal(signal.SIGINT, before)  # handles a pending signal first
+        signal.signal(signal.SIGINT, before)  # runs the handler of a pending signal first
 
 
 class Raising:
-    """Raises KeyboardInterrupt at the n-th line that given functions run on this thread."""
+    """Raises KeyboardInterrupt on this thread, at the n-th line that the given functions run."""
 
     def __init__(self, functions: tuple[Any, ...], at: int) -> None:
         self.codes = {function.__code__ for function in functions}

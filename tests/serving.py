@@ -1,4 +1,4 @@
-"""A server of the standard library on a thread of the test."""
+"""Run a server of the standard library on its own thread during a test."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def recording(request: int = 0, again: int = 0, *, blocks: threading.Event | Non
 
 @contextmanager
 def on_threads(*tasks: Callable[[], object]) -> Iterator[None]:
-    """Run each task on a thread of its own; at the end of the block, wait for all of them."""
+    """Run each task on its own thread; at the end of the block, wait for all of them."""
     threads = [threading.Thread(target=task, daemon=True) for task in tasks]
     for thread in threads:
         thread.start()
@@ -51,7 +51,7 @@ def on_threads(*tasks: Callable[[], object]) -> Iterator[None]:
 
 
 def run_on_threads(*tasks: Callable[[], object]) -> None:
-    """Run each task on a thread of its own, and wait for all of them."""
+    """Run each task on its own thread, and wait for all of them."""
     with on_threads(*tasks):
         pass
 
@@ -70,7 +70,7 @@ def eventually(
 async def eventually_on_loop(
     condition: Callable[[], object], what: Message = "the condition never became true", seconds: float = DEADLINE
 ) -> None:
-    """Let the running asyncio loop turn until the condition is true, without creating a task."""
+    """Yield to the running asyncio loop until the condition is true, without creating a task."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what if isinstance(what, str) else what()
@@ -81,7 +81,7 @@ def collected(condition: Callable[[], object], what: Message = "the object is st
     """Run the garbage collector until the condition is true.
 
     One run is not enough. While another thread collects, or runs the finalizers that its collection found,
-    ``gc.collect()`` collects nothing and returns at once. A thread that has just finished may still hold its last
+    ``gc.collect()`` collects nothing and returns at once. A thread that has just finished may still reference its last
     frame.
     """
 

@@ -1,8 +1,9 @@
 """Every operator of ``Stream``, in one registry.
 
-A row holds the documented demand and buffers of an operator, and a sample call. It feeds the table of all operators in
-``docs/operators/index.md``, the measurement of that table's demand column, the tests of every operator
-(``tests/core/contract/test_every_operator.py``) and the conformance entries (``tests/conformance/operators.py``).
+A row contains the documented demand and buffers of an operator, and a sample call. The rows are the source of the table
+of all operators in ``docs/operators/index.md``, of the measurement of that table's demand column, of the tests of every
+operator (``tests/core/contract/test_every_operator.py``) and of the conformance entries
+(``tests/conformance/operators.py``).
 
 ``python -m tests.operator_registry`` writes the table into the page.
 """

@@ -54,7 +54,7 @@ class Sample(NamedTuple):
     Attributes:
         apply: applies the operator to a stream.
         over: creates the stream for the tests of every operator; None leaves the sample out of them.
-        demand: the call whose demand is measured, if the row's claim is about other arguments.
+        demand: the call whose demand is measured, if the row describes the demand for other arguments.
         conformance: the options of the conformance entries; None for no entries.
     """
 
