@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -97,6 +98,23 @@ def test_a_captured_object_that_cannot_be_sent_is_named() -> None:
     uploader = Uploader()
     with pytest.raises(TypeError, match="stage cannot be sent to the executors: it, or a value that it captures"):
         packed(staged(uploader), uploader, "stage", None)
+
+
+def test_arguments_of_a_partial_and_defaults_that_cannot_be_sent_are_named() -> None:
+    lock = RLock()
+
+    def bound(guard: Any, rows: Any, other: Any = None) -> Any:
+        return rows
+
+    def with_default(rows: Any, guard: Any = lock) -> Any:
+        return rows
+
+    for stage in (partial(bound, lock), partial(bound, guard=lock), with_default, partial(with_default, guard=lock)):
+        with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'guard', a RLock"):
+            packed(staged(stage), stage, "stage", None)
+    stage = partial(bound, 1, other=lock)
+    with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'other', a RLock"):
+        packed(staged(stage), stage, "stage", None)
 
 
 def uses_a_global(rows: Any) -> Any:

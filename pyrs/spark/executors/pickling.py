@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from pickle import Unpickler, loads
 from types import CodeType
@@ -110,12 +112,18 @@ def _why_not_pickled(function: Any, parameter: str, receiver: str, error: Except
     """Return a message that names the variables of a function that cannot be pickled."""
     inner = inspect.unwrap(function)
     captured: dict[str, Any] = {}
+    if isinstance(inner, partial):
+        with suppress(ValueError):  # a builtin without a signature
+            captured |= inspect.signature(inner.func).bind_partial(*inner.args, **inner.keywords).arguments
+        inner = inspect.unwrap(inner.func)
     if inspect.ismethod(inner):
         captured["self"] = inner.__self__
         inner = inner.__func__
     if inspect.isfunction(inner):
         captured |= {name: inner.__globals__[name] for name in _names(inner.__code__) if name in inner.__globals__}
         captured |= inspect.getclosurevars(inner).nonlocals
+        parameters = inspect.signature(inner).parameters.values()
+        captured = {each.name: each.default for each in parameters if each.default is not each.empty} | captured
     refused = []
     for name, value in captured.items():
         try:
