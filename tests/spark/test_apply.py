@@ -310,6 +310,15 @@ def test_an_error_whose_str_raises_is_named_by_its_type() -> None:
         list(emitted)
 
 
+def test_the_reason_of_a_message_that_begins_with_empty_lines_has_its_text() -> None:
+    def fails(row: Any) -> Any:
+        raise ValueError("\n\nno such day")
+
+    made = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
+    with pytest.raises(ps.PartitionFailed, match=r"^partition 3: ValueError: no such day$"):
+        list(made)
+
+
 def test_the_reason_is_the_first_line_of_a_message_of_several_lines() -> None:
     """Spark's error contains the traceback of the worker, and that of the cause if tracebacks are not simplified."""
     frames = 'Traceback (most recent call last):\n  File "worker.py", line 1, in main\n    run()\n    ^^^^^\n'
@@ -367,6 +376,9 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.apply(df, lambda rows: rows, "id long", as_="lists")
     with pytest.raises(ValueError, match="df has no column, so Spark does not send its rows to tasks"):
         ps.apply(df.select(), lambda rows: rows, "id long")
+    months = df.selectExpr("id", "array(make_ym_interval(1, 2)) as term")
+    with pytest.raises(TypeError, match=r"'term' is of type array<interval year to month>, which pyarrow cannot read"):
+        ps.apply(months, lambda rows: rows, "id long")
 
 
 def test_naive_times_in_rows_are_local(spark: Any) -> None:

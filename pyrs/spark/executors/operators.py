@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
@@ -24,6 +25,7 @@ from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checke
 from pyrs.stream.stream import Single, Stream
 
 _ROWS = 10_000
+_MONTHS = re.compile(r"\binterval (?:year|month)\b")
 AHEAD = 32
 
 
@@ -60,8 +62,8 @@ def apply(
             a ``Row``, a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
 
     Raises:
-        TypeError: ``df`` is not a DataFrame, ``stage`` has other parameters or cannot be pickled, or ``schema`` is not
-            a schema or has a type that Arrow cannot carry.
+        TypeError: ``df`` is not a DataFrame or has an interval of months, ``stage`` has other parameters or cannot be
+            pickled, or ``schema`` is not a schema or has a type that Arrow cannot carry.
         ValueError: as_ has another value, df or the schema has no column, or the schema has two columns of one name.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
@@ -119,8 +121,8 @@ def for_each_partition(
         The number of elements that were signalled.
 
     Raises:
-        TypeError: ``df`` is not a DataFrame, ``subscriber_factory`` is not callable or cannot be pickled, or another
-            argument has a wrong type.
+        TypeError: ``df`` is not a DataFrame or has an interval of months, ``subscriber_factory`` is not callable or
+            cannot be pickled, or another argument has a wrong type.
         ValueError: as_ has another value, df has no column, the trigger is not supported, or df is not streaming and
             there is a checkpoint or a trigger.
         JvmUnavailable: the session was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or is of Spark Connect and df
@@ -243,9 +245,19 @@ def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
 
 
 def _checked_columns(df: Any) -> None:
-    """Check that a DataFrame has a column: otherwise Spark gives its tasks batches without rows."""
+    """Check that Spark can send the rows of a DataFrame to tasks.
+
+    Raises:
+        TypeError: a column has a type that pyarrow cannot read.
+        ValueError: df has no column. Spark would give its tasks batches without rows.
+    """
     if not df.columns:
         raise ValueError("df has no column, so Spark does not send its rows to tasks: select a column")
+    for field in df.schema:
+        text = field.dataType.simpleString()
+        if _MONTHS.search(text):
+            what = f"column {field.name!r} is of type {text}, which pyarrow cannot read"
+            raise TypeError(f"{what}: cast it, or leave it out")
 
 
 def _makes_processor(stage: Any) -> bool:

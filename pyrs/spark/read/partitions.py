@@ -68,7 +68,7 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
 def text_of(error: BaseException) -> str:
     """Return the type and the message of an error."""
     try:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
     except Exception as failed:
         return f"{type(error).__name__} (its __str__ raised {type(failed).__name__})"
 
