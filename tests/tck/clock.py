@@ -1,4 +1,4 @@
-"""A fake clock for the TCK: time advances only when a test says so, so a loaded machine makes no call late."""
+"""A fake clock for the TCK. Only the test advances its time, so no call is late because the machine is loaded."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Clock:
             monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:
-        thread, looked = self._awaited
+        thread, was_read = self._awaited
         if get_ident() != thread:
-            looked.set()
+            was_read.set()
         return self._now
 
     def pass_by(self, seconds: float = LONG) -> None:
-        """Advance the time, which makes the calls late whose deadlines it passes."""
+        """Advance the time. Calls whose deadlines have passed are late."""
         self._now += seconds
 
     def pass_by_watched(self, seconds: float) -> None:
         """Advance the time, and wait until the thread that checks the deadlines has read it."""
-        looked = Event()
+        was_read = Event()
         self._now += seconds
-        self._awaited = (get_ident(), looked)
-        assert looked.wait(DEADLINE), "no thread checks the deadlines"
+        self._awaited = (get_ident(), was_read)
+        assert was_read.wait(DEADLINE), "no thread checks the deadlines"

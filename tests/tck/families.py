@@ -1,4 +1,4 @@
-"""Families of faulty Publishers: one fault as a Subscription, emitting on the caller's thread or on its own one."""
+"""Families of faulty Publishers: one fault of a Subscription, with elements emitted on the caller's or a new thread."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Family(NamedTuple):
         methods: the Subscription with the fault.
         test: the test that rejects it.
         message: a part of the reason.
-        threaded: whether the publisher that emits on its own thread is rejected by the same test.
+        threaded: whether the same test rejects a publisher with this fault that emits on its own thread.
     """
 
     name: str
@@ -84,6 +84,6 @@ class Family(NamedTuple):
 
 
 def at_element(template: type[Any], at: int) -> Methods:
-    """Return the Subscription of a fault that depends on the number of an element."""
+    """Return a subclass of a Subscription whose fault depends on the number of an element."""
     methods: Any = type("subscription", (template,), {"at": at})
     return methods  # type: ignore[no-any-return]

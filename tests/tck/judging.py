@@ -118,7 +118,7 @@ def _with_hooks(verification: type[Any], case: Case) -> type[Any]:
     return type("_Hooked", (verification,), hooks)
 
 
-def assert_says(verdict: Verdict, case: Case) -> None:
+def assert_verdict(verdict: Verdict, case: Case) -> None:
     """Compare the verdict's status and message with the expected ones."""
     assert verdict.status is case.status, f"{verdict.status.value} instead of {case.status.value}: {verdict.reason}"
     assert case.message in verdict.reason, f"the reason is: {verdict.reason}"

@@ -1,4 +1,4 @@
-"""Write docs/mutants.md: each faulty object, its rules, the tests that reject it.
+"""Write docs/mutants.md: each faulty object, its rules, and the tests that reject it.
 
 Run ``python -m tests.tck.mutants``. tests/tck and tests/tck_java check every row.
 """

@@ -22,7 +22,7 @@ class RightSubscription(Subscription):
         self.sent = 0
         self.demand = 0
         self.illegal = False
-        self.over = False
+        self.stopped = False
         self.busy = True
 
     def start(self) -> None:
@@ -41,7 +41,7 @@ class RightSubscription(Subscription):
         self.drain()
 
     def cancel(self) -> None:
-        self.over = True
+        self.stopped = True
         self.subscriber = None
 
     def drain(self) -> None:
@@ -57,7 +57,7 @@ class RightSubscription(Subscription):
             if subscriber is not None:
                 self.emit(subscriber)
             with self.lock:
-                if self.over or not (self.illegal or self.demand):
+                if self.stopped or not (self.illegal or self.demand):
                     self.busy = False
                     return
 
@@ -178,7 +178,7 @@ class Puppet(SubscriberPuppet):
 
 
 class RightProbed(RightSubscriber):
-    """Requests when the puppet says so, and reports all signals to the probe."""
+    """Requests when the test calls the puppet, and reports all signals to the probe."""
 
     puppet: type[Puppet] = Puppet
 

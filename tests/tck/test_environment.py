@@ -92,7 +92,7 @@ def test_an_error_recorded_on_another_thread_fails_the_test() -> None:
 def test_a_recorded_exception_is_the_cause_of_the_failure() -> None:
     env = TestEnvironment().fresh()
     error = ValueError("3.9")
-    env.flop("on_error came", error)
+    env.flop("on_error arrived", error)
     with pytest.raises(AssertionError, match=r"async error during the test: ValueError: 3\.9") as caught:
         env.verify_no_async_errors_no_delay()
     assert caught.value.__cause__ is error
@@ -132,7 +132,7 @@ def test_reading_a_missing_value_fails() -> None:
         _ = promise.value
 
 
-def test_a_receptacle_distinguishes_elements_and_the_end() -> None:
+def test_a_receptacle_distinguishes_elements_and_completion() -> None:
     env = TestEnvironment().fresh()
     received: Receptacle[int] = Receptacle(env)
     received.add(1)

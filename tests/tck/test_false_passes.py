@@ -9,7 +9,7 @@ import pytest
 from pyrs.tck import interleaving
 from tests.tck import wrong_concurrency, wrong_demand, wrong_sharing
 from tests.tck import wrong_publishers as wrong
-from tests.tck.judging import Case, assert_says, judge_failed_publisher, judge_publisher
+from tests.tck.judging import Case, assert_verdict, judge_failed_publisher, judge_publisher
 from tests.tck.right import RightPublisher
 
 LARGE = "beyond_spec101_mustNotExceedALargeDemand"
@@ -71,24 +71,24 @@ FAILED_CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_wrong_publisher_fails(case: Case) -> None:
-    assert_says(judge_publisher(case), case)
+    assert_verdict(judge_publisher(case), case)
 
 
 @pytest.mark.parametrize("case", FAILED_CASES, ids=str)
 def test_a_wrong_failed_publisher_fails(case: Case) -> None:
-    assert_says(judge_failed_publisher(case), case)
+    assert_verdict(judge_failed_publisher(case), case)
 
 
 # A stochastic test may detect Unguarded, too.
 @pytest.mark.parametrize("case", [case for case in CASES if case.make is not wrong.Unguarded], ids=str)
 def test_only_an_additional_test_detects_the_violation(case: Case) -> None:
-    """So the object has no other fault, by which the test could fail it."""
+    """The object passes a basic test, so the additional test does not reject it for another fault."""
     name = "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements"
     assert judge_publisher(Case(name, case.make, "")).status.value == "passed"
 
 
-def test_a_request_that_the_tracing_prevented_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter was seen to fail in place of the trace function, which says nothing about the Publisher."""
+def test_a_request_that_tracing_prevented_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter may raise an error instead of calling the trace function. The Publisher is not its cause."""
     enter = interleaving._AtLine.enter
     failures = iter([TypeError("not the trace function")])
 

@@ -10,7 +10,14 @@ import pytest
 
 from pyrs.tck import TestEnvironment, Verdict, judge, races
 from tests.tck import judging
-from tests.tck.judging import Case, assert_says, judge_blackbox, judge_failed_publisher, judge_publisher, judge_whitebox
+from tests.tck.judging import (
+    Case,
+    assert_verdict,
+    judge_blackbox,
+    judge_failed_publisher,
+    judge_publisher,
+    judge_whitebox,
+)
 from tests.tck.test_processors import judged
 from tests.tck.wrong_counting import COUNTING
 from tests.tck.wrong_processors import PROCESSORS
@@ -52,14 +59,16 @@ def judge_with(judge_kind: Any, case: Case) -> Verdict:
 def verdicts() -> dict[str, Future[Verdict]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judging, "SHORT", OVERLAPPING)
-        patch.setattr(races, "_SWITCH_INTERVAL", sys.getswitchinterval())  # it would slow down the other tests
+        patch.setattr(
+            races, "_SWITCH_INTERVAL", sys.getswitchinterval()
+        )  # the short interval would slow down the other tests
         with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
             return {str(case): pool.submit(judge_with, kind, case) for cases, kind in KINDS for case in cases}
 
 
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_a_faulty_implementation_is_rejected(case: Case, verdicts: dict[str, Future[Verdict]]) -> None:
-    assert_says(verdicts[str(case)].result(), case)
+    assert_verdict(verdicts[str(case)].result(), case)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Gate(Event):
-    """Blocks its callers until the test is over, and advances the clock."""
+    """Blocks its callers until the test ends, and advances the clock."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -46,9 +46,9 @@ class Gate(Event):
 
 @pytest.fixture
 def gate(clock: Clock) -> Iterator[Gate]:
-    made = Gate(clock)
-    yield made
-    made.set()
+    gate = Gate(clock)
+    yield gate
+    gate.set()
 
 
 class _Publisher(PublisherVerification[Any]):
@@ -73,7 +73,7 @@ def test_a_hook_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate, monke
 
 
 def test_a_request_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate) -> None:
-    """At first it has the deadline of the test, because a synchronous Publisher emits inside it."""
+    """The first calls have the deadline of the test, because a synchronous Publisher emits inside ``request``."""
 
     class Blocks(RightPublisher):
         class subscription(RightSubscription):  # noqa: N801
@@ -136,7 +136,7 @@ def test_a_cancel_that_is_slow_repeatedly_has_a_shortened_timeout(clock: Clock) 
     class Slow(RightPublisher):
         class subscription(RightSubscription):  # noqa: N801
             def cancel(self) -> None:
-                if not self.over:
+                if not self.stopped:
                     clock.pass_by_watched(1.2)  # longer than timeout, shorter than hook_timeout
                 super().cancel()
 
@@ -167,7 +167,7 @@ def test_a_slow_publisher_has_fewer_iterations(clock: Clock) -> None:
 
     verdict = judge(Verification, "stochastic_spec103_mustSignalOnMethodsSequentially")
     assert verdict.status is Status.PASSED, verdict.reason
-    assert subscribed == 5  # 5 iterations of 1.2 seconds, because they end after 5 seconds
+    assert subscribed == 5  # each takes 1.2 seconds, and none starts after 5 seconds
 
 
 def test_a_shortened_timeout_is_five_times_the_longest_call_in_time(clock: Clock) -> None:
@@ -203,30 +203,30 @@ class _Blackbox(SubscriberBlackboxVerification[int]):
 
 @pytest.mark.parametrize("test", ["required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest", "beyond_spec207"])
 @pytest.mark.parametrize(
-    ("hook", "said"), [("create_element", "create_element(0)"), ("trigger_request", "trigger_request()")]
+    ("hook", "call"), [("create_element", "create_element(0)"), ("trigger_request", "trigger_request()")]
 )
-def test_a_late_hook_of_a_subscriber_is_named(gate: Gate, hook: str, said: str, test: str) -> None:
+def test_a_late_hook_of_a_subscriber_is_named(gate: Gate, hook: str, call: str, test: str) -> None:
     (name,) = (name for name in _Blackbox.test_names() if name.startswith(test))
     verdict = judge(type("Blocked", (_Blackbox,), {hook: lambda self, argument: gate.pass_through()}), name)
-    assert verdict.reason == f"{said} did not return within 1000 ms"
+    assert verdict.reason == f"{call} did not return within 1000 ms"
     assert "in pass_through" in verdict.details
 
 
 def test_the_details_of_a_failure_omit_the_frames_of_the_guard() -> None:
     inside, seen = Event(), Event()
 
-    class Held:
-        """An element whose ``__str__`` blocks, which keeps the signal inside the guard."""
+    class BlockingElement:
+        """An element whose ``__str__`` blocks, so that its signal stays inside the guard."""
 
         def __str__(self) -> str:
             inside.set()
             seen.wait(30)
-            return "held"
+            return "blocking"
 
     class Elsewhere(RightPublisher):
         class subscription(RightSubscription):  # noqa: N801
             def emit(self, subscriber: Any) -> None:
-                thread = Thread(target=subscriber.on_next, args=(Held(),))
+                thread = Thread(target=subscriber.on_next, args=(BlockingElement(),))
                 thread.start()
                 inside.wait(30)
                 subscriber.on_next(1)
@@ -244,10 +244,10 @@ def test_the_details_of_a_failure_omit_the_frames_of_the_guard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "said"),
+    ("method", "call"),
     [("trigger_request", "puppet.trigger_request(1)"), ("signal_cancel", "puppet.signal_cancel()")],
 )
-def test_a_late_method_of_a_puppet_is_named(gate: Gate, method: str, said: str) -> None:
+def test_a_late_method_of_a_puppet_is_named(gate: Gate, method: str, call: str) -> None:
     class Moved(RightProbed):
         puppet = type("Blocked", (Puppet,), {method: lambda self, *arguments: gate.pass_through()})
 
@@ -261,5 +261,5 @@ def test_a_late_method_of_a_puppet_is_named(gate: Gate, method: str, said: str) 
             return n
 
     verdict = judge(Verification, "required_exerciseWhiteboxHappyPath")
-    assert verdict.reason == f"{said} did not return within 1000 ms"
+    assert verdict.reason == f"{call} did not return within 1000 ms"
     assert "in pass_through" in verdict.details

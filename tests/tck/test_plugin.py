@@ -275,7 +275,7 @@ def test_the_summary_includes_tests_of_worker_processes() -> None:
 
 
 def test_the_summary_includes_skips_of_worker_processes() -> None:
-    left_out = [
+    skipped = [
         SimpleNamespace(
             when="setup",
             skipped=True,
@@ -285,7 +285,7 @@ def test_the_summary_includes_skips_of_worker_processes() -> None:
         )
         for name in ("required_x", "beyond_y")
     ]
-    session, lines = _reported(*left_out)
+    session, lines = _reported(*skipped)
     assert lines == [
         "Reactive Streams TCK",
         "test_mine.py::Mine (python): 0 TCK tests: nothing ran",
@@ -525,18 +525,18 @@ def test_failing_hooks_are_reported_and_the_run_continues(tmp_path: Path, comman
     (tmp_path / "test_bad.py").write_text(BAD, encoding="utf-8")
     (tmp_path / "unittest_bad.py").write_text(UNITTEST, encoding="utf-8")
     ran = run(tmp_path, *command)
-    said = ran.stdout + ran.stderr
-    assert ran.returncode == 1, said
+    output = ran.stdout + ran.stderr
+    assert ran.returncode == 1, output
     for words in (
         "create_publisher(3) returned None, which has no method subscribe()",
         "create_publisher(3) raised OSError: the database is away",
         "SystemExit: 3",
         "create_publisher(3) did not return within 5000 ms",
     ):
-        assert words in said
-    assert "threading.Event().wait()" in said, "the frame that blocks"
-    ending = {"pytest": "4 failed, 1 passed", "pyrs": "Last (python): 38 TCK tests: 1 passed"}
-    assert ending.get(command[0], "FAILED (failures=4, skipped=315)") in said
+        assert words in output
+    assert "threading.Event().wait()" in output, "the frame that blocks"
+    summary = {"pytest": "4 failed, 1 passed", "pyrs": "Last (python): 38 TCK tests: 1 passed"}
+    assert summary.get(command[0], "FAILED (failures=4, skipped=315)") in output
 
 
 def test_unittest_reports_the_same_verdicts() -> None:

@@ -18,7 +18,7 @@ from pyrs.tck import (
     verify,
 )
 from tests.tck import judging
-from tests.tck.judging import PATIENT, Case, Here, Judge, assert_says
+from tests.tck.judging import PATIENT, Case, Here, Judge, assert_verdict
 from tests.tck.right import Columns, Inert, not_none
 
 ALL_SUBSCRIBERS = "required_spec104_mustCallOnErrorOnAllItsSubscribersIfItEncountersANonRecoverableError"
@@ -278,7 +278,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_wrong_processor_does_not_pass(case: Case) -> None:
-    assert_says(judged(case), case)
+    assert_verdict(judged(case), case)
 
 
 @pytest.mark.parametrize("test", [ALL_SUBSCRIBERS, LONG_AGO])
@@ -296,7 +296,7 @@ def test_the_right_processor_passes_everything() -> None:
 
 
 def test_tests_of_the_two_other_verifications_are_inherited_unchanged() -> None:
-    """So the wrong Publishers and Subscribers of the other tests cover these tests too."""
+    """Therefore the wrong Publishers and Subscribers of the other test files cover these tests too."""
     own = {ALL_SUBSCRIBERS, AT_ONCE, LONG_AGO}
     for name in IdentityProcessorVerification.test_names():
         if name not in own:

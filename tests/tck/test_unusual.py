@@ -37,7 +37,9 @@ def verdicts() -> dict[str, list[Future[Verdict]]]:
         patch.setattr(beyond_publisher, "_LONG_RUN", 2_000)
         patch.setattr(interleaving, "_MAX_LINES", 5)
         patch.setattr(races, "_ROUNDS", 10)
-        patch.setattr(races, "_SWITCH_INTERVAL", sys.getswitchinterval())  # it would slow down the other tests
+        patch.setattr(
+            races, "_SWITCH_INTERVAL", sys.getswitchinterval()
+        )  # the short interval would slow down the other tests
         patch.setattr(publisher_tests, "_ITERATIONS", 10)
         with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
             return {

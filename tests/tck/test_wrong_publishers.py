@@ -11,7 +11,7 @@ from pyrs.tck import Kind, PublisherVerification, Status, beyond_publisher, judg
 from pyrs.tck.expected import PUBLISHER
 from tests.tck import test_false_passes, wrong_counting, wrong_demand
 from tests.tck import wrong_publishers as wrong
-from tests.tck.judging import PATIENT, Case, assert_says, judge_failed_publisher, judge_publisher
+from tests.tck.judging import PATIENT, Case, assert_verdict, judge_failed_publisher, judge_publisher
 from tests.tck.right import Inert, RightFailedPublisher, RightPublisher, RightSubscription
 from tests.waiting import eventually
 
@@ -341,12 +341,12 @@ def test_a_wrong_publisher_fails(case: Case, monkeypatch: pytest.MonkeyPatch) ->
     # Long signals overlap, and violations occur within the test, also on a loaded machine.
     monkeypatch.setattr(races, "_SIGNAL_DURATION", 0.1)
     monkeypatch.setattr(beyond_publisher, "_SECONDS_OF_A_LONG_RUN", 60.0)
-    assert_says(judge_publisher(case), case)
+    assert_verdict(judge_publisher(case), case)
 
 
 @pytest.mark.parametrize("case", FAILED_CASES, ids=str)
 def test_a_wrong_failed_publisher_fails(case: Case) -> None:
-    assert_says(judge_failed_publisher(case), case)
+    assert_verdict(judge_failed_publisher(case), case)
 
 
 def test_every_test_rejects_some_publisher() -> None:
@@ -386,7 +386,7 @@ def test_a_silent_publisher_passes_tests_that_request_nothing(test: str) -> None
 
 
 def test_on_complete_after_on_subscribe_is_an_empty_stream() -> None:
-    class Completes(wrong.Made):
+    class Completes(wrong.Plain):
         def subscribe(self, subscriber: Any, /) -> None:
             subscriber.on_subscribe(Inert())
             subscriber.on_complete()
@@ -401,7 +401,7 @@ def test_the_error_message_for_request_zero_is_not_checked() -> None:
 def test_demand_above_the_maximum_is_cancelled_after_eleven_elements() -> None:
     sent = 0
 
-    class GoesOn(wrong.Made):
+    class GoesOn(wrong.Plain):
         class subscription(wrong.Bare):  # noqa: N801
             started = cancelled = False
 
@@ -422,7 +422,7 @@ def test_demand_above_the_maximum_is_cancelled_after_eleven_elements() -> None:
 
 
 def test_consecutive_elements_do_not_count_as_recursion() -> None:
-    class FiveForOne(wrong.Made):
+    class FiveForOne(wrong.Plain):
         """Emits five elements for one request."""
 
         class subscription(wrong.Bare):  # noqa: N801
@@ -488,7 +488,7 @@ def test_requests_inside_on_next_are_bounded() -> None:
     """A Publisher that starts a thread for each request would otherwise start threads until the timeout."""
     requests: list[int] = []
 
-    class Counts(wrong.Made):
+    class Counts(wrong.Plain):
         class subscription(wrong.IgnoresDemandOnThread.subscription):  # noqa: N801
             def request(self, n: int, /) -> None:
                 requests.append(n)
@@ -512,19 +512,19 @@ def test_a_publisher_that_multiplies_its_threads_is_stopped() -> None:
 
 def test_a_test_that_starts_too_many_threads_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "_MAX_THREADS", 5)
-    over = threading.Event()
+    ended = threading.Event()
 
     class Starts(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:
             threading.Thread(target=self.start_threads, daemon=True).start()
-            over.wait(60)
+            ended.wait(60)
 
         def start_threads(self) -> None:
             for _ in range(20):
-                threading.Thread(target=over.wait, args=(60,), daemon=True).start()
+                threading.Thread(target=ended.wait, args=(60,), daemon=True).start()
 
     verdict = judge_publisher(Case(COMPLETES, Starts, ""))
-    over.set()
+    ended.set()
     assert verdict.status is Status.FAILED
     assert verdict.reason == "the code under test started more than 5 threads"
 

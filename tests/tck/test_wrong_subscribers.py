@@ -21,7 +21,7 @@ from pyrs.tck import (
 from pyrs.tck.expected import BLACKBOX, WHITEBOX
 from tests.tck import judging
 from tests.tck import wrong_subscribers as wrong
-from tests.tck.judging import PATIENT, Case, assert_says, judge_blackbox, judge_whitebox
+from tests.tck.judging import PATIENT, Case, assert_verdict, judge_blackbox, judge_whitebox
 from tests.tck.right import Columns, Puppet, RightProbed, RightSubscriber
 
 HAPPY = "required_exerciseWhiteboxHappyPath"
@@ -151,12 +151,12 @@ def overlapping_calls(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_wrong_subscriber_fails(case: Case, overlapping_calls: None) -> None:
-    assert_says(judge_whitebox(case), case)
+    assert_verdict(judge_whitebox(case), case)
 
 
 @pytest.mark.parametrize("case", BLACKBOX_CASES, ids=str)
 def test_a_wrong_subscriber_fails_as_a_blackbox(case: Case, overlapping_calls: None) -> None:
-    assert_says(judge_blackbox(case), case)
+    assert_verdict(judge_blackbox(case), case)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class OnAPool(RightPublisher):
             if subscriber is not None:
                 self.emit(subscriber)
             with self.lock:
-                if self.over or not (self.illegal or self.demand):
+                if self.stopped or not (self.illegal or self.demand):
                     self.busy = False
                     return
             _POOL.submit(self.step)
@@ -69,7 +69,7 @@ class CompletesWithTheLastElement(RightPublisher):
     class subscription(RightSubscription):  # noqa: N801
         def emit(self, subscriber: Subscriber[Any]) -> None:
             super().emit(subscriber)
-            if self.sent == self.elements and not self.over:
+            if self.sent == self.elements and not self.stopped:
                 super().emit(subscriber)
 
 
@@ -229,9 +229,9 @@ class HoldsWeakly(RightPublisher):
             self.drain()
 
         def loop(self) -> None:
-            self.subscriber = None if self.over else self.reference()
+            self.subscriber = None if self.stopped else self.reference()
             if self.subscriber is None:
-                self.over = True
+                self.stopped = True
             super().loop()
             self.subscriber = None
 
@@ -242,7 +242,7 @@ class Pausing(RightPublisher):
     class subscription(ThreadedSubscription):  # noqa: N801
         def emit(self, subscriber: Subscriber[Any]) -> None:
             Event().wait(0.0005)
-            if not self.over:
+            if not self.stopped:
                 super().emit(subscriber)
 
 
@@ -296,7 +296,7 @@ PUBLISHERS: list[Any] = [
 
 
 class RequestsMore(RightProbed):
-    """Requests ten elements more than the puppet says."""
+    """Requests ten elements more than its puppet is called with."""
 
     class puppet(Puppet):  # noqa: N801
         def trigger_request(self, elements: int) -> None:

@@ -74,7 +74,7 @@ class CancelAwaitsTheSignal(RightPublisher):
 
 
 class BusyWithoutALock(RightPublisher):
-    """Checks and sets its flag in two steps."""
+    """Checks and sets its busy flag in two steps."""
 
     class subscription(RightSubscription):  # noqa: N801
         def drain(self) -> None:
@@ -85,13 +85,13 @@ class BusyWithoutALock(RightPublisher):
                 subscriber = self.subscriber
                 if subscriber is not None:
                     self.emit(subscriber)
-                if self.over or not (self.illegal or self.demand):
+                if self.stopped or not (self.illegal or self.demand):
                     self.busy = False
                     return
 
 
 class LosesTheWakeup(RightPublisher):
-    """Clears its flag after its last look at the demand, outside the lock."""
+    """Clears its busy flag outside the lock, after it has checked the demand for the last time."""
 
     class subscription(RightSubscription):  # noqa: N801
         def drain(self) -> None:
@@ -132,7 +132,7 @@ class RecursesInItsDrain(RightPublisher):
             if self.subscriber is not None:
                 self.emit(self.subscriber)
             with self.lock:
-                if self.over or not (self.illegal or self.demand):
+                if self.stopped or not (self.illegal or self.demand):
                     self.busy = False
                     return
             self.step()
@@ -143,7 +143,7 @@ class RecursesAfterAHundred(RightPublisher):
 
     class subscription(RightSubscription):  # noqa: N801
         def drain(self) -> None:
-            if self.sent < 100 or self.over or not self.demand or self.subscriber is None:
+            if self.sent < 100 or self.stopped or not self.demand or self.subscriber is None:
                 super().drain()
             else:
                 self.emit(self.subscriber)

@@ -20,7 +20,7 @@ TOO_FEW = "1500 elements were requested, but"
 
 
 class Miscounts(RightSubscription):
-    """Registers another number than the requested one.
+    """Adds a number other than the requested one to the demand.
 
     Attributes:
         number: the number of the current request.
@@ -95,8 +95,20 @@ REQUESTS = [
         tests.LARGE,
         TOO_MANY,
     ),
-    Family("OneForEachRequest", "Registers one", miscounts(lambda s, n: 1), tests.LESS, "the expected element"),
-    Family("AtMostTwo", "Registers at most two", miscounts(lambda s, n: min(n, 2)), tests.LESS, "the expected element"),
+    Family(
+        "OneForEachRequest",
+        "Registers one element for each request",
+        miscounts(lambda s, n: 1),
+        tests.LESS,
+        "the expected element",
+    ),
+    Family(
+        "AtMostTwo",
+        "Registers at most two elements for a request",
+        miscounts(lambda s, n: min(n, 2)),
+        tests.LESS,
+        "the expected element",
+    ),
     Family(
         "AtMostAThousand",
         "Registers at most a thousand elements for a request",
@@ -242,7 +254,7 @@ class IgnoresCancelAt(RightSubscription):
     at = 0
 
     def cancel(self) -> None:
-        if self.over or self.sent != self.at:
+        if self.stopped or self.sent != self.at:
             super().cancel()
 
 
@@ -301,7 +313,7 @@ ELEMENTS = [
         _at("NestsAt", "Emits inside request after {} elements", NestsAt, at, test, "(rule 3.3)", False)
         for at, test in ((1, tests.NESTED), (1_000, tests.FLAT), (10_000, tests.FLAT))
     ),
-    _at("NestsEach", "Emits each element of {} inside request", NestsEach, 7, tests.FLAT, "(rule 3.3)", False),
+    _at("NestsEach", "Emits every {}th element inside request", NestsEach, 7, tests.FLAT, "(rule 3.3)", False),
     *(
         _at("RaisesAt", "Raises in request after {} elements", RaisesAt, at, test, message)
         for at, test, message in (

@@ -1,4 +1,4 @@
-"""Publishers with one violation each, which only the tests of `pyrs.tck.beyond_demand` detect."""
+"""Publishers with one violation each, which only the tests of ``pyrs.tck.beyond_demand`` detect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pyrs.api import Subscriber
 from tests.tck.right import Inert, RightPublisher, RightSubscription, not_none
-from tests.tck.wrong_publishers import Bare, Made
+from tests.tck.wrong_publishers import Bare, Plain
 
 
 class ExceedsAfterAThousand(RightPublisher):
@@ -34,7 +34,7 @@ class CompletesDuringOnNext(RightPublisher):
 
 
 class CompletesInStr:
-    """An element that lets another thread complete when on_next looks at it."""
+    """An element whose ``__str__``, which on_next calls, sends on_complete on another thread."""
 
     def __init__(self, subscriber: Subscriber[Any]) -> None:
         self.subscriber: Subscriber[Any] | None = subscriber
@@ -48,14 +48,14 @@ class CompletesInStr:
         return "last"
 
 
-class FailsWithNone(Made):
+class FailsWithNone(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         nothing: Any = None
         subscriber.on_subscribe(Inert())
         subscriber.on_error(nothing)
 
 
-class FailsWithText(Made):
+class FailsWithText(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         text: Any = "no connection"
         subscriber.on_subscribe(Inert())
@@ -78,7 +78,7 @@ class CountsOneRequestInOnSubscribe(RightPublisher):
 
 
 class CancelsUnderALock(RightPublisher):
-    """Holds a lock while it emits, which cancel needs."""
+    """Emits under a lock that cancel acquires, too."""
 
     class subscription(RightSubscription):  # noqa: N801
         def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
@@ -196,7 +196,7 @@ class SignalsTheFirst(RightPublisher):
         Both(subscriber, self.elements).start()
 
 
-class StartsThreads(Made):
+class StartsThreads(Plain):
     """Emits on a new thread and on the requesting thread for each request, without a guard."""
 
     class subscription(Bare):  # noqa: N801
@@ -241,7 +241,7 @@ class CountsTheLastRequestInOnSubscribe(RightPublisher):
 
 
 class WrapsDemandInOnSubscribe(RightPublisher):
-    """Counts the demand in 64 bits until the first element."""
+    """Counts the demand in 64 bits, with wraparound, until the first element."""
 
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -251,7 +251,7 @@ class WrapsDemandInOnSubscribe(RightPublisher):
                 super().request(n)
 
 
-class FailsAndKeeps(Made):
+class FailsAndKeeps(Plain):
     """Keeps the Subscribers that it has rejected with on_error."""
 
     rejected: ClassVar[list[Any]] = []

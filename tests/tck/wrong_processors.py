@@ -54,16 +54,16 @@ class DropsEachSecond(RightProcessor):
 class SwapsPairs(RightProcessor):
     """Forwards the elements of each pair in reverse."""
 
-    held: Any = None
+    previous: Any = None
 
     def on_next(self, element: Any, /) -> None:
         not_none(element)
-        if self.held is None:
-            self.held = element
+        if self.previous is None:
+            self.previous = element
         else:
-            held, self.held = self.held, None
+            previous, self.previous = self.previous, None
             super().on_next(element)
-            super().on_next(held)
+            super().on_next(previous)
 
 
 class ForwardsToTheFirst(RightProcessor):
@@ -126,7 +126,7 @@ class AcceptsNoneAsSubscription(RightProcessor):
 
 
 class ReplacesItsInput(RightProcessor):
-    """Cancels its Subscription when it receives another one, and uses that."""
+    """Cancels its Subscription when it receives another one, and uses the new one."""
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         before, self.upstream = self.upstream, not_none(subscription)

@@ -17,8 +17,8 @@ class Boom(Exception):
         super().__init__("Test Exception: Boom!")
 
 
-class Made(Publisher[Any]):
-    """Signals on_subscribe with a Subscription of the class's type."""
+class Plain(Publisher[Any]):
+    """Calls on_subscribe with an instance of ``subscription``."""
 
     subscription: type[Any] = Inert
 
@@ -31,7 +31,7 @@ class Made(Publisher[Any]):
         subscriber.on_subscribe(self.subscription(subscriber) if self.subscription is not Inert else Inert())
 
 
-class Silent(Made):
+class Silent(Plain):
     """Publishes nothing."""
 
 
@@ -76,7 +76,7 @@ class Generous(RightPublisher):
             super().request(2 * n)
 
 
-class IgnoresDemand(Made):
+class IgnoresDemand(Plain):
     """Emits endlessly on the requesting thread until on_next raises."""
 
     class subscription(Bare):  # noqa: N801
@@ -85,7 +85,7 @@ class IgnoresDemand(Made):
                 self.subscriber.on_next(number)
 
 
-class IgnoresDemandOnThread(Made):
+class IgnoresDemandOnThread(Plain):
     """Emits endlessly on another thread until on_next raises."""
 
     class subscription(Bare):  # noqa: N801
@@ -100,7 +100,7 @@ class IgnoresDemandOnThread(Made):
                 pass
 
 
-class HidesTheOverflow(Made):
+class HidesTheOverflow(Plain):
     """Emits endlessly on the requesting thread until on_next raises, and suppresses the exception."""
 
     class subscription(Bare):  # noqa: N801
@@ -110,7 +110,7 @@ class HidesTheOverflow(Made):
                     self.subscriber.on_next(number)
 
 
-class NeverCompletes(Made):
+class NeverCompletes(Plain):
     """Emits the requested elements and never completes."""
 
     class subscription(Bare):  # noqa: N801
@@ -130,7 +130,7 @@ class ForgetsToComplete(RightPublisher):
                 super().emit(subscriber)
 
 
-class Concurrent(Made):
+class Concurrent(Plain):
     """Emits on several threads concurrently."""
 
     class subscription(Bare):  # noqa: N801
@@ -146,46 +146,46 @@ class Concurrent(Made):
                 self.subscriber.on_next(number)
 
 
-class CompletesWithoutSubscription(Made):
+class CompletesWithoutSubscription(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_complete()
 
 
-class EmitsWithoutSubscription(Made):
+class EmitsWithoutSubscription(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_next(1337)
 
 
-class PublishesWithoutSubscription(Made):
+class PublishesWithoutSubscription(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         for number in range(self.elements):
             subscriber.on_next(number)
         subscriber.on_complete()
 
 
-class FailsWithoutSubscription(Made):
+class FailsWithoutSubscription(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_error(Boom())
 
 
-class DoesNothing(Made):
+class DoesNothing(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         pass
 
 
-class Raises(Made):
+class Raises(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         raise RuntimeError("It is not valid to raise here!")
 
 
-class FailsTwice(Made):
+class FailsTwice(Plain):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(Inert())
         subscriber.on_error(Boom())
         subscriber.on_error(Boom())
 
 
-class GoesOnAfterComplete(Made):
+class GoesOnAfterComplete(Plain):
     """Completes after the first element, and still emits one element for each request."""
 
     class subscription(Bare):  # noqa: N801
@@ -210,7 +210,7 @@ class OneSubscriberOnly(RightPublisher):
         super().subscribe(subscriber)
 
 
-class Random(Made):
+class Random(Plain):
     """Emits different elements to each Subscriber."""
 
     class subscription(Bare):  # noqa: N801
@@ -219,13 +219,13 @@ class Random(Made):
                 self.subscriber.on_next(random.random())
 
 
-class FailsOnRequest(Made):
+class FailsOnRequest(Plain):
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
             self.subscriber.on_error(Boom())
 
 
-class Recursive(Made):
+class Recursive(Plain):
     """Calls on_next inside request without a drain loop."""
 
     class subscription(Bare):  # noqa: N801
@@ -233,7 +233,7 @@ class Recursive(Made):
             self.subscriber.on_next(0)
 
 
-class FailsOnCancel(Made):
+class FailsOnCancel(Plain):
     class subscription(Bare):  # noqa: N801
         def cancel(self) -> None:
             self.subscriber.on_error(Boom())
@@ -284,12 +284,12 @@ class NoMoreThanMillions(RightPublisher):
         def request(self, n: int, /) -> None:
             if self.demand + n >= LONG_MAX:
                 assert self.subscriber is not None
-                self.subscriber.on_error(RuntimeError("Illegally signalling on_error: so much demand is legal (3.17)"))
+                self.subscriber.on_error(RuntimeError("Illegally signalling on_error: this demand is legal (3.17)"))
             else:
                 super().request(n)
 
 
-class Overflows(Made):
+class Overflows(Plain):
     """Signals on_error if the demand exceeds 2**63 - 1."""
 
     class subscription(Bare):  # noqa: N801
@@ -401,7 +401,7 @@ class CancelsOnce(RightPublisher):
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
             with self.lock:
-                again, self.over = self.over, True
+                again, self.stopped = self.stopped, True
             if again:
                 raise RuntimeError("cancelled already")
             super().cancel()
@@ -470,7 +470,7 @@ class RaisesWhenCancelWins(RightPublisher):
 
 
 class ExitsWhenCancelWins(RightPublisher):
-    """Raises SystemExit in a request that races with a cancel; it ends a thread silently."""
+    """Raises SystemExit, which ends a thread silently, in a request that races with a cancel."""
 
     class subscription(RaisesWhenCancelWins.subscription):  # noqa: N801
         def request(self, n: int, /) -> None:

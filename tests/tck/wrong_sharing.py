@@ -39,7 +39,7 @@ class EndsTheOthers(Grouped):
                 others, publisher.subscriptions = publisher.subscriptions, []
                 for other in others:
                     if other is not self and other.subscriber is not None:
-                        left, other.subscriber, other.over = other.subscriber, None, True
+                        left, other.subscriber, other.stopped = other.subscriber, None, True
                         publisher.end(left)
 
         return EndsOthers(subscriber, self.elements)
@@ -123,7 +123,7 @@ class SecondFeedsTheFirst(RightPublisher):
 
 
 class SharesTheDemand(RightPublisher):
-    """Gives each Subscriber an object of its own, which forwards to the Subscription of the first one."""
+    """Gives each Subscriber a separate Subscription that forwards to that of the first Subscriber."""
 
     shared: RightSubscription | None = None
 

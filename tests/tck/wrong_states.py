@@ -44,14 +44,14 @@ class Terminal(Keeps):
     after_error = False
 
     def emit(self, subscriber: Subscriber[Any]) -> None:
-        illegal, before = self.illegal, self.over
+        illegal, before = self.illegal, self.stopped
         super().emit(subscriber)
-        if self.over and not before and illegal is self.after_error and (illegal or self.sent == self.elements):
+        if self.stopped and not before and illegal is self.after_error and (illegal or self.sent == self.elements):
             type(self).send(subscriber)
 
 
 class CallAfterEnd(Keeps):
-    """Sends a signal for a call after the terminal signal."""
+    """Sends a signal when it is called after the terminal signal."""
 
     send: Send
     method = "request"
@@ -117,20 +117,20 @@ ENDS = [
 
 
 class Cancelled(Keeps):
-    """Sends a signal in cancel, or for a call after cancel."""
+    """Sends a signal in cancel, or in a call after cancel."""
 
     send: Send
     when = "cancel"
     first = True
 
     def cancel(self) -> None:
-        again = self.over
+        again = self.stopped
         super().cancel()
         if (self.when == "cancel" and not again) or (self.when == "second cancel" and again):
             type(self).send(self.always)
 
     def request(self, n: int, /) -> None:
-        if self.over and self.when == "request":
+        if self.stopped and self.when == "request":
             type(self).send(self.always)
         else:
             super().request(n)
@@ -158,7 +158,7 @@ CANCELS = [
 
 
 class Raising(RightSubscription):
-    """Raises in a method in one state."""
+    """Raises in one method, in one state."""
 
     method = "request"
     state = "before"
@@ -172,7 +172,7 @@ class Raising(RightSubscription):
     def now(self) -> str:
         if self.ended:
             return "ended"
-        if self.over:
+        if self.stopped:
             return "cancelled"
         return "emitting" if self.sent else "before"
 
@@ -324,10 +324,10 @@ class CancelSetsAFlag(RightSubscription):
         super().start()
 
     def cancel(self) -> None:
-        self.over = True
+        self.stopped = True
 
     def emit(self, subscriber: Subscriber[Any]) -> None:
-        if not self.over:
+        if not self.stopped:
             super().emit(subscriber)
 
 
@@ -361,7 +361,7 @@ class CancelDelays(RightSubscription):
     sleeps_before = True
 
     def cancel(self) -> None:
-        if not self.over and (self.sent == 0) is self.sleeps_before:
+        if not self.stopped and (self.sent == 0) is self.sleeps_before:
             Event().wait(2.5)
         super().cancel()
 

@@ -1,4 +1,4 @@
-"""Families of Subscribers, with a probe and without one: each has one fault at one place."""
+"""Families of Subscribers, with a probe and without one. Each Subscriber has one fault, in one signal or state."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ OWN = "beyond_spec301_mustUseItsOwnSubscriptionOnly"
 NOT_SECOND = "beyond_spec205_mustNotRequestFromASecondSubscription"
 
 
-def _made(name: str, fault: str, base: type[Any], **attributes: Any) -> Any:
+def _subscriber(name: str, fault: str, base: type[Any], **attributes: Any) -> Any:
     return type(name, (base,), {"__doc__": f"{fault}.", "__module__": __name__, **attributes})
 
 
-# A call on the Subscription in a terminal signal, on three kinds of threads.
+# Subscribers that call their Subscription after a terminal signal, on three kinds of threads.
 
 
 def _inline(call: Callable[[], None]) -> None:
@@ -69,10 +69,12 @@ def _terminal(base: type[Any], prefix: str) -> list[Case]:
                 ("OnAThread", _on_a_thread, AFTER_END.format(end)),
                 ("AfterIt", _inline, AFTER_END.format(end)),
             ):
-                place = {"Later": "on a timer", "OnAThread": "on a thread", "AfterIt": "at the end of it"}[where]
-                faulty = _made(
+                place = {"Later": "after {}, on a timer", "OnAThread": "in {}, on another thread", "AfterIt": "in {}"}[
+                    where
+                ]
+                faulty = _subscriber(
                     f"{prefix}{method.capitalize()}s{where}{end}",
-                    f"Calls {method} after {signal}, {place}",
+                    f"Calls {method} {place.format(signal)}",
                     base,
                     **{signal: _calling(signal, method, run, base)},
                 )
@@ -80,7 +82,7 @@ def _terminal(base: type[Any], prefix: str) -> list[Case]:
     return cases
 
 
-# None as an argument.
+# Subscribers that mishandle None as an argument.
 
 
 def _accepting(signal: str, base: type[Any]) -> Any:
@@ -108,12 +110,14 @@ def _null(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Case
             ("Accepts", "Accepts {}(None)", _accepting, "did not raise TypeError (rule 2.13)"),
             ("ValueErrorFor", "Raises ValueError for {}(None)", _raising, f"ValueError: {signal}(None)"),
         ):
-            faulty = _made(f"{prefix}{verb}None{title}", fault.format(signal), base, **{signal: method(signal, base)})
+            faulty = _subscriber(
+                f"{prefix}{verb}None{title}", fault.format(signal), base, **{signal: method(signal, base)}
+            )
             cases.append(Case(name(NULL.format(camel)), faulty, message))
     return cases
 
 
-# A second Subscription.
+# Subscribers that mishandle a second Subscription.
 
 
 def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Case]:
@@ -143,7 +147,7 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
     on_second = "called request(1) on its second Subscription (rule 2.5)"
     used = NOT_SECOND if base is RightProbed else name(SECOND)
     return [
-        Case(test, _made(f"{prefix}{title}", fault, base, on_subscribe=method), message)
+        Case(test, _subscriber(f"{prefix}{title}", fault, base, on_subscribe=method), message)
         for title, fault, method, test, message in (
             ("IgnoresTheSecond", "Ignores a second Subscription", ignores, name(SECOND), not_cancelled),
             ("RaisesForTheSecond", "Raises for a second Subscription", raises, name(SECOND), "there is a Subscription"),
@@ -165,7 +169,7 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
     ]
 
 
-# Elements at one place.
+# Subscribers that mishandle one element.
 
 
 class CountsElements(RightProbed):
@@ -206,7 +210,7 @@ def _other(self: Any, element: Any) -> None:
 
 
 ELEMENTS = [
-    Case(test, _made(f"{name}{at}", fault.format(at), CountsElements, do=do, at=at), message)
+    Case(test, _subscriber(f"{name}{at}", fault.format(at), CountsElements, do=do, at=at), message)
     for name, fault, do, places in (
         (
             "ForgetsElement",
@@ -250,25 +254,25 @@ ELEMENTS = [
 class Swaps(RightProbed):
     at = 2
     count = 0
-    held: Any = None
+    previous: Any = None
 
     def on_next(self, element: Any, /) -> None:
         not_none(element)
         self.count += 1
         if self.count == self.at:
-            self.held = element
+            self.previous = element
             return
         super().on_next(element)
         if self.count == self.at + 1:
-            super().on_next(self.held)
+            super().on_next(self.previous)
 
 
-# The puppet.
+# Subscribers with a faulty puppet.
 
 
 def _puppet(name: str, fault: str, request: Callable[[Any, int], None], test: str, message: str) -> Case:
     puppet = type("puppet", (Puppet,), {"trigger_request": request, "calls": 0})
-    return Case(test, _made(name, fault, RightProbed, puppet=puppet), message)
+    return Case(test, _subscriber(name, fault, RightProbed, puppet=puppet), message)
 
 
 def _one_less(self: Any, n: int) -> None:
@@ -320,7 +324,7 @@ class CancelsInState(RightProbed):
 
 
 def _overlaps(self: Any, element: Any) -> None:
-    """Cancel during many requests: a loaded machine may run the thread late, or this one."""
+    """Cancel while another thread requests 300 times, so that the calls overlap on a loaded machine, too."""
     RightProbed.on_next(self, element)
     begun = Event()
 
@@ -334,7 +338,7 @@ def _overlaps(self: Any, element: Any) -> None:
     self.subscription.cancel()
 
 
-FIRST_ONE: list[Any] = []
+KNOWN: list[Any] = []
 
 
 def _uses_the_first(self: Any, subscription: Any) -> None:
@@ -362,12 +366,12 @@ class KnowsRequests(RightProbed):
     def accepted(self, subscription: Subscription) -> None:
         subscriber = self
 
-        class Noting(Puppet):
+        class RecordsRequests(Puppet):
             def trigger_request(self, elements: int) -> None:
                 subscriber.requested = True
                 super().trigger_request(elements)
 
-        self.probe.register_on_subscribe(Noting(subscription))
+        self.probe.register_on_subscribe(RecordsRequests(subscription))
 
 
 def _raises_in(signal: str, state: str) -> Callable[..., None]:
@@ -383,7 +387,7 @@ def _raises_in(signal: str, state: str) -> Callable[..., None]:
 TERMINAL_STATES = [
     Case(
         test.format("out" if state == "without" else ""),
-        _made(
+        _subscriber(
             f"{verb}{end}{state.capitalize()}Request",
             f"{fault} {signal} {state} a request",
             KnowsRequests,
@@ -407,7 +411,7 @@ WHITEBOX = [
     *(
         Case(
             ORDER,
-            _made(f"Swaps{at}", f"Processes element {at} after the next one", Swaps, at=at),
+            _subscriber(f"Swaps{at}", f"Processes element {at} after the next one", Swaps, at=at),
             "instead of on_next(",
         )
         for at in (2, 5)
@@ -419,24 +423,26 @@ WHITEBOX = [
     *(
         Case(
             CANCELS,
-            _made(f"KeepsGoing{number}", f"Does not cancel {state}", CancelsInState, state=state),
+            _subscriber(f"KeepsGoing{number}", f"Does not cancel {state}", CancelsInState, state=state),
             f"{state}, the Subscriber did not cancel within 1500 ms (rule 2.6)",
         )
         for number, state in enumerate(("before any request", "with demand", "after an element"), 1)
     ),
     Case(
         SERIAL,
-        _made("CancelsDuringARequest", "Cancels while its request runs on a thread", CountsElements, do=_overlaps),
+        _subscriber(
+            "CancelsDuringARequest", "Cancels while its request runs on a thread", CountsElements, do=_overlaps
+        ),
         "(rule 2.7)",
     ),
     Case(
         OWN,
-        _made(
+        _subscriber(
             "UsesTheFirstSubscription",
             "Uses the Subscription of the first Subscriber",
             RightProbed,
             accepted=_uses_the_first,
-            known=FIRST_ONE,
+            known=KNOWN,
         ),
         "of another Subscriber (rule 3.1)",
     ),
@@ -472,7 +478,9 @@ BLACKBOX = [
     *(
         Case(
             SERIAL,
-            _made(f"BlackRequests{word}{at}", f"Requests {n} after element {at}", CountsBlack, do=_requests(n), at=at),
+            _subscriber(
+                f"BlackRequests{word}{at}", f"Requests {n} after element {at}", CountsBlack, do=_requests(n), at=at
+            ),
             "the argument must be positive (rule 3.9)",
         )
         for word, n in (("Zero", 0), ("MinusOne", -1))
@@ -481,7 +489,7 @@ BLACKBOX = [
     *(
         Case(
             SERIAL,
-            _made(f"BlackRaises{at}", f"Raises for element {at}", CountsBlack, do=_raise, at=at),
+            _subscriber(f"BlackRaises{at}", f"Raises for element {at}", CountsBlack, do=_raise, at=at),
             "RuntimeError: an element too many",
         )
         for at in (1, 5)

@@ -185,15 +185,15 @@ class RequestsOnAThreadOfItsOwn(RightProbed):
 class HoldsTheFirstBack(RightProbed):
     """Processes the first element after the second."""
 
-    held: Any = None
+    first: Any = None
 
     def on_next(self, element: Any, /) -> None:
-        if self.held is None:
-            self.held = [not_none(element)]
+        if self.first is None:
+            self.first = [not_none(element)]
         else:
             super().on_next(element)
-            if self.held:
-                super().on_next(self.held.pop())
+            if self.first:
+                super().on_next(self.first.pop())
 
 
 class SharesTheSubscription(RightProbed):

@@ -1,4 +1,4 @@
-"""Families of Publishers with a faulty subscribe, that confuse Subscribers, or that fail wrongly."""
+"""Families of Publishers that mishandle subscribe, one of several Subscribers, or a failure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ AN_EXCEPTION = "beyond_spec104_mustSignalAnException"
 SERIAL = "stochastic_spec103_mustSignalOnMethodsSequentially"
 
 
-def _made(name: str, fault: str, method: SubscribeMethod, base: type[Any]) -> Any:
+def _publisher(name: str, fault: str, method: SubscribeMethod, base: type[Any]) -> Any:
     attributes = {"__doc__": f"{fault}.", "__module__": __name__, "subscribe": method}
     return type(name, (base,), attributes)
 
 
 def _case(name: str, fault: str, method: SubscribeMethod, test: str, message: str, *, skipped: bool = False) -> Case:
     status = Status.SKIPPED if skipped else Status.FAILED
-    return Case(test, _made(name, fault, method, RightPublisher), message, status)
+    return Case(test, _publisher(name, fault, method, RightPublisher), message, status)
 
 
 def _right(self: Any, subscriber: Any) -> None:
@@ -304,7 +304,7 @@ def _failed(name: str, fault: str, method: SubscribeMethod, test: str, message: 
     def init(self: Any) -> None:
         pass
 
-    publisher = _made(name, fault, method, Publisher)
+    publisher = _publisher(name, fault, method, Publisher)
     publisher.__init__ = init
     return Case(test, publisher, message)
 

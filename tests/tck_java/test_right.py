@@ -139,7 +139,7 @@ def test_both_tcks_agree(referee: JavaReferee) -> None:
 
 
 def test_signals_after_the_end_of_a_test_are_ignored(referee: JavaReferee) -> None:
-    """A Publisher that continues to emit on its own thread after cancel."""
+    """The Publisher continues to emit on its own thread after cancel."""
     released, ended = threading.Event(), threading.Event()
 
     class Late(RightPublisher):
@@ -281,8 +281,8 @@ def test_an_unknown_test_of_the_official_tck_voids_the_run(
     real = Scope.call
 
     def call(self: Scope, method: str, target: int, *arguments: Any) -> Any:
-        said = real(self, method, target, *arguments)
-        return f"{said}\nrequired_new" if method == "names" else said
+        names = real(self, method, target, *arguments)
+        return f"{names}\nrequired_new" if method == "names" else names
 
     assert referee.verify(_Right).problems == ()
     monkeypatch.setattr(Scope, "call", call)

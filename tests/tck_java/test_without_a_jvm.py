@@ -95,7 +95,7 @@ def test_different_verdicts_are_a_disagreement() -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN_FALSE_PASSES)
-def test_a_known_false_pass_of_the_official_tck_is_no_disagreement(name: str) -> None:
+def test_a_known_false_pass_of_the_official_tck_is_not_a_disagreement(name: str) -> None:
     assert disagreement(verdict(Status.FAILED, name), verdict(Status.PASSED, name)) == ""
     assert disagreement(verdict(Status.PASSED, name), verdict(Status.FAILED, name)) != ""
 

@@ -14,7 +14,7 @@ from pyrs.tck.expected import BLACKBOX, PROCESSOR, WHITEBOX, Kind
 from tests.tck_java.table import BEGIN, END, PAGE, Row, rows, table
 
 ROWS = list(rows())
-# Flow has different adapters only, so one test for each kind of call suffices.
+# Flow differs only in its adapters, so one test for each kind of call suffices.
 RULES = ("109", "203", "205", "213", "303", "309", "313", "104_mustCall")
 FLOW = list({row.case.test: row for row in ROWS if any(rule in row.case.test for rule in RULES)}.values())
 
@@ -39,7 +39,7 @@ def verdicts(
 
     families = {Family.REACTIVE_STREAMS: ROWS, Family.FLOW: FLOW}
     for family in families:
-        referees(family)  # two threads must not start it
+        referees(family)  # start it here: two threads must not start it at the same time
     return {
         (family, str(row)): pool.submit(partial(judge, family, row))
         for family, rows in families.items()
@@ -64,7 +64,7 @@ def test_a_wrong_object_does_not_pass_as_flow(verdicts: dict[tuple[Family, str],
 
 
 def test_every_test_of_the_official_tck_rejects_some_object() -> None:
-    """So every test reaches the Python object."""
+    """This shows that every test reaches the Python object."""
     runnable = {
         name for table in (PROCESSOR, WHITEBOX, BLACKBOX) for name, kind in table.items() if kind is not Kind.UNTESTED
     }
