@@ -1,4 +1,4 @@
-"""The adapters of `pyrs.adapters`: their Publishers and Subscribers.
+"""The adapters of ``pyrs.adapters``: their Publishers and Subscribers.
 
 The factories import the libraries, so this module can be imported without them.
 """
@@ -27,7 +27,7 @@ SHARED = {MULTICAST: "several Subscribers share the elements of the queue"}
 
 
 class _Filled(queue.SimpleQueue):  # type: ignore[type-arg]
-    """A queue that returns this number of integers, which are not stored, and then None."""
+    """A queue whose ``get`` returns the given number of integers, which are not stored, and then None."""
 
     def __init__(self, elements: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _Filled(queue.SimpleQueue):  # type: ignore[type-arg]
 
 
 class _FilledOnLoop(asyncio.Queue):  # type: ignore[type-arg]
-    """The asyncio variant of `_Filled`."""
+    """The asyncio variant of ``_Filled``."""
 
     def __init__(self, elements: int) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ def _through_rsocket(elements: int) -> Any:
 
 
 def _received(elements: int) -> Any:
-    """Return the stream of a Receiver, subscribed as rsocket-py does it."""
+    """Return the stream of a Receiver that is subscribed as in rsocket-py."""
     from pyrs.adapters.rsocket import Receiver, to_rsocket
 
     async def begin() -> Any:

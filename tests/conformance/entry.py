@@ -86,7 +86,7 @@ def publisher(
     """Return an entry for a Publisher.
 
     Args:
-        make: creates a Publisher of this number of elements.
+        make: creates a Publisher of the given number of elements.
         failed: creates a failed Publisher; None if there is none.
         max_elements: the largest number of elements; 2**63 - 1 means that it never completes.
     """
@@ -248,15 +248,15 @@ def _entry(
 
 # Factories register functions that release their resources. They run after the current test.
 
-_left: list[Callable[[], object]] = []
+_actions: list[Callable[[], object]] = []
 
 
 def after_each_test(action: Callable[[], object]) -> None:
     """Call an action at the end of the current test."""
-    _left.append(action)
+    _actions.append(action)
 
 
 def tidy() -> None:
     """Run the registered actions; called at the end of each test."""
-    while _left:
-        _left.pop()()
+    while _actions:
+        _actions.pop()()

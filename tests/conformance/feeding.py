@@ -1,4 +1,4 @@
-"""Sources for hot streams: they emit exactly the needed elements, and none that would be dropped."""
+"""Sources for hot streams, which emit only elements that the stream does not drop."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
     if elements == 0:
         sink.try_emit_complete()
         return sink.stream
-    requested, over = Event(), Event()
+    requested, stopped = Event(), Event()
 
     def feed() -> None:
         number = 0
-        while not over.is_set():
+        while not stopped.is_set():
             last = number == elements
             result = sink.try_emit_complete() if last else sink.try_emit(number)
             if result is EmitResult.OK:
@@ -137,7 +137,7 @@ def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
             Thread(target=feed, name="conformance-feeder", daemon=True).start()
 
     def stop() -> None:
-        over.set()
+        stopped.set()
         requested.set()
 
     after_each_test(stop)
@@ -145,14 +145,14 @@ def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
 
 
 def submitted(elements: int) -> pyrs.Stream[int]:
-    """Return a SubmissionPublisher to which a thread submits from the first request on, when all have subscribed."""
+    """Return a SubmissionPublisher to which a thread submits elements from the first request of a Subscriber on."""
     publisher: SubmissionPublisher[int] = SubmissionPublisher()
-    over = Event()
+    stopped = Event()
     begun = Lock()
 
     def submit() -> None:
         for number in range(elements):
-            if over.is_set() or not publisher.has_subscribers:
+            if stopped.is_set() or not publisher.has_subscribers:
                 return
             publisher.submit(number)
         publisher.close()
@@ -162,7 +162,7 @@ def submitted(elements: int) -> pyrs.Stream[int]:
             Thread(target=submit, name="conformance-submitter", daemon=True).start()
 
     def stop() -> None:
-        over.set()
+        stopped.set()
         publisher.close()
 
     after_each_test(stop)

@@ -46,7 +46,7 @@ def _mutiny(method: str, *arguments: Any) -> Any:
 
 
 def _mutiny_range(elements: int) -> Any:
-    # Its range must not be empty.
+    # Mutiny's range must not be empty.
     return _mutiny("range", 0, min(elements, INT_MAX)) if elements else _mutiny("empty")
 
 
@@ -79,7 +79,7 @@ def _failed_pekko() -> Any:
     return _pekko_publisher("failed", machine().java.new("java.lang.IllegalStateException", "failed from the start"))
 
 
-def _made(class_name: str, method: str, *arguments: Any) -> Callable[[], Any]:
+def _from_static_method(class_name: str, method: str, *arguments: Any) -> Callable[[], Any]:
     """Return a factory for the Subscriber or Processor of a static Java method."""
     return lambda: machine().bridge.from_jvm(machine().java.static(class_name, method, *arguments))
 
@@ -93,9 +93,9 @@ def _round_trip(stream: Any, exact: bool = False) -> Any:
 def _mirrored_subscriber() -> Any:
     bridge, java = machine()
     subscriber: Any = TestSubscriber()
-    there = bridge.from_jvm(java.static("interop.Parties", "hiddenSubscriber", bridge.to_jvm(subscriber)))
-    there.behind = subscriber
-    return there
+    mirrored = bridge.from_jvm(java.static("interop.Parties", "hiddenSubscriber", bridge.to_jvm(subscriber)))
+    mirrored.subscriber_in_python = subscriber
+    return mirrored
 
 
 def _mirrored_processor() -> Any:
@@ -105,7 +105,7 @@ def _mirrored_processor() -> Any:
 
 
 def _patient(entry: Entry) -> Entry:
-    """Wait longer for hooks, because the first one starts an actor system."""
+    """Set longer timeouts of the hooks, because the first one starts an actor system."""
     entry.verification.environment = TestEnvironment(hook_timeout=20.0, deadline=60.0)
     return entry
 
@@ -145,21 +145,21 @@ JVM_IMPLEMENTATIONS: list[Entry] = [
             "(`--leftInBatch > 0 && --demand > 0`), so it sends one more than was requested (1.1)"
         }
     ),
-    blackbox("SyncSubscriber of the examples", _made("interop.Parties", "syncSubscriber")),
-    blackbox("AsyncSubscriber of the examples", _made("interop.Parties", "asyncSubscriber"), subset=True),
+    blackbox("SyncSubscriber of the examples", _from_static_method("interop.Parties", "syncSubscriber")),
+    blackbox("AsyncSubscriber of the examples", _from_static_method("interop.Parties", "asyncSubscriber"), subset=True),
     blackbox(
         "RxJava TestSubscriber",
         lambda: machine().bridge.from_jvm(machine().java.new("io.reactivex.rxjava3.subscribers.TestSubscriber")),
     ),
     processor(
         "RxJava MulticastProcessor",
-        _made("io.reactivex.rxjava3.processors.MulticastProcessor", "create", True),
+        _from_static_method("io.reactivex.rxjava3.processors.MulticastProcessor", "create", True),
         coordinates=True,
         skips=SLOWEST,
     ),
     processor(
         "Reactor EmitterProcessor",
-        _made("reactor.core.publisher.EmitterProcessor", "create"),
+        _from_static_method("reactor.core.publisher.EmitterProcessor", "create"),
         coordinates=True,
         skips=SLOWEST,
     ),
@@ -177,7 +177,7 @@ JVM_IMPLEMENTATIONS: list[Entry] = [
     blackbox(
         "Python's TestSubscriber as a mirror in Java, and back",
         _mirrored_subscriber,
-        trigger=lambda there: there.behind.request(1),
+        trigger=lambda mirrored: mirrored.subscriber_in_python.request(1),
     ),
     processor(
         "Python's map as a mirror of a Processor in Java, and back",

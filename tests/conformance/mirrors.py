@@ -73,12 +73,12 @@ class _MirrorHooks(Hooks):
             return self._subject.create_element(*arguments)  # a number instead of a reference
         if hook not in _MAKE:
             return super().call(scope, hook, arguments)
-        made = self._method(_MAKE[hook])(*arguments)
-        if made is None:
+        created = self._method(_MAKE[hook])(*arguments)
+        if created is None:
             return None
-        if not self._referee.is_java(made):
-            made = self._referee.bridge.to_jvm(made, exact=getattr(type(self._subject), "exact", False))
-        return self._referee.give(made)
+        if not self._referee.is_java(created):
+            created = self._referee.bridge.to_jvm(created, exact=getattr(type(self._subject), "exact", False))
+        return self._referee.give(created)
 
 
 def _exactly(entry: Entry) -> Entry:
@@ -96,7 +96,7 @@ def _staged(elements: int) -> Any:
 
 
 class _Latest:
-    """Lets the Subscriber behind the latest mirror request; the TCK triggers requests with the mirror."""
+    """The Subscriber behind the latest mirror. The TCK triggers a request with the mirror, not with the Subscriber."""
 
     subscriber: Any = None
 

@@ -1,7 +1,7 @@
 """The Subscriber that each operator passes to its source, verified directly.
 
-The TCK signals it directly. The Subscriber after the operator reports to the probe. Where the elements of an operator
-do not reach the Subscriber one by one, the verification is a blackbox one.
+The TCK signals it directly. The Subscriber after the operator reports to the probe. If the elements of an
+operator do not reach the Subscriber one by one, the verification is a blackbox one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Source(Publisher[Any]):
         self._subscribed.set()
 
     def subscriber(self) -> Subscriber[Any]:
-        """Return the Subscriber; an operator may subscribe on another thread."""
+        """Wait for the Subscriber and return it. An operator may subscribe on another thread."""
         assert self._subscribed.wait(_DEADLINE), "the operator did not subscribe to its source"
         assert self._subscriber is not None
         return self._subscriber
@@ -119,7 +119,7 @@ def input_entry(name: str, given: Input, covers: tuple[str, ...] = ()) -> Entry:
         source, output = Source(), Output(probe, given.elements)
         apply(pyrs.Stream(source)).subscribe(output)
         subscriber = source.subscriber()
-        assert subscriber is not output, "the operator passed on the Subscriber of its output"
+        assert subscriber is not output, "the operator passed its output's Subscriber to the source"
         return subscriber
 
     options: dict[str, Any] = {
@@ -140,7 +140,7 @@ def input_entry(name: str, given: Input, covers: tuple[str, ...] = ()) -> Entry:
 
 
 _AT_THE_END = Input(whitebox=False)
-"""The operator emits at the end, or other elements than it receives."""
+"""The operator emits only when its source completes, or emits other elements than it receives."""
 
 _NEVER_CANCELS = "it reads its source to the end, also without Subscribers"
 _FOR_EVER: Skips = {

@@ -101,9 +101,9 @@ about the adapter or the operator fails the row.
 
 _IMPLEMENTATIONS = """## Over the bridge
 
-Publishers, Subscribers and Processors of the JVM, converted with `from_jvm` and verified by the Python port; and Python
-objects converted with `to_jvm`, passed through Java and converted back. Each row verifies the implementation, the link
-and the mirror together.
+The rows are Publishers, Subscribers and Processors of the JVM, converted with `from_jvm` and verified by the Python
+port; and Python objects, converted with `to_jvm`, passed through Java and converted back. Each row verifies the
+implementation, the link and the mirror together.
 """
 
 _MIRRORS = """Mirrors are the Java objects that `to_jvm` returns. The official TCK verifies them together
@@ -116,9 +116,9 @@ _SPARK = """Each Subscriber starts a Spark job or a streaming query, in the proc
 
 _THIRD_PARTY = """## Other libraries
 
-The Python port, run on other Python libraries with streams, each with a minimal adapter to the four interfaces. **None
-of these libraries claims to implement the specification**, so a failure is not a defect: the table shows the difference
-between each library and the specification.
+The Python port also verifies other Python libraries with streams, each with a minimal adapter to the four interfaces.
+**None of these libraries claims to implement the specification**, so a failure is not a defect: the table shows the
+difference between each library and the specification.
 """
 
 

@@ -1,4 +1,4 @@
-"""Verify entries, several at a time: most of a verification is waiting."""
+"""Verify several entries at a time, because a verification mostly waits."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Result(NamedTuple):
     seconds: float
 
     def problems(self, entry: Entry) -> list[str]:
-        """Return the failures and skips that the entry does not explain, and what voids the run."""
+        """Return the failures and skips that the entry does not explain, and the problems that void the run."""
         wrong = []
         for test, status, reason in self.notes:
             known = why_skipped(entry, test, reason) if status == "skipped" else why_failed(entry, test)
@@ -109,7 +109,7 @@ def verify_entry(entry: Entry, route: Route, verify: Verify) -> Result:
 
 @contextmanager
 def guard_reports() -> Iterator[list[str]]:
-    """Collect what `strict` reports about the code under test.
+    """Collect the reports of ``strict`` about the code under test.
 
     The test of §2.5 sends a second Subscription, so a report of §2.12 is about the TCK.
     """
@@ -135,7 +135,7 @@ def _counts(report: Report, *, beyond: bool) -> tuple[int, int, int]:
 
 
 def why_skipped(entry: Entry, test: str, reason: str) -> str:
-    """Return why a test does not apply to an entry; empty if neither the entry nor `KNOWN` explains it."""
+    """Return why a test does not apply to an entry; empty if neither the entry nor ``KNOWN`` explains it."""
     # The reasons for the TCK's optional tests of a rule also apply to the port's additional test of that rule.
     names = (test, test.replace("beyond_", "optional_", 1))
     for beginning, why in entry.skips.items():

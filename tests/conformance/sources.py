@@ -21,7 +21,7 @@ LATE = {MULTICAST: "a Subscriber receives the elements after its subscription on
 
 
 class _Numbers:
-    """An iterable of this number of integers, which are not stored."""
+    """An iterable of the given number of integers, which are not stored."""
 
     def __init__(self, elements: int) -> None:
         self.elements = elements
@@ -40,7 +40,7 @@ class _AsyncNumbers:
 
 
 def _emits(elements: int) -> Any:
-    """Return a function for `create` that emits on request."""
+    """Return a function for ``create`` that emits on request."""
 
     def function(emitter: pyrs.Emitter[int]) -> None:
         sent = 0

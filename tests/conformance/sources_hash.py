@@ -1,6 +1,6 @@
-"""Hash the code that decides verdicts, so that an interrupted `make conformance` continues instead of starting again.
+"""Hash the code that decides verdicts, so that an interrupted ``make conformance`` continues instead of starting again.
 
-Spark's rows have a hash of their own, which also covers `pyrs.spark`.
+Spark's rows have a separate hash, which also covers ``pyrs.spark``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FACTORIES = (
     "operator_registry/streams.py",
     "tck/right.py",
 )
-# The command line prints verdicts and makes none.
+# The command line only prints verdicts.
 EXCLUDED = ("tck/command.py",)
 SPARK = ("pyrs/spark", "tests/conformance/spark_streams.py")
 JAVA = ("jvm/src/main", "jvm/src/tck")

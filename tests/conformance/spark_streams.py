@@ -1,7 +1,7 @@
-"""The streams of `pyrs.spark`, verified in the process of a local Spark driver by `make conformance` only.
+"""The streams of ``pyrs.spark``, which only ``make conformance`` verifies, in the process of a local Spark driver.
 
-Each Subscriber starts a Spark job or a streaming query. So the streams have few elements, and the timeouts are long;
-a signal that arrives in time does not wait for them.
+Each Subscriber starts a Spark job or a streaming query. Therefore the streams have few elements, and the
+timeouts are long. A signal that arrives earlier does not wait for them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _rows(elements: int) -> Any:
 
 
 def _batches(elements: int) -> Any:
-    """Return the stream of a query over this number of files, one for each batch."""
+    """Return the stream of a query over the given number of files, one for each batch."""
     from pyrs.spark import from_stream
 
     folder = Path(tempfile.mkdtemp(prefix="pyrs-conformance-"))
@@ -64,7 +64,7 @@ def _batches(elements: int) -> Any:
     return from_stream(lines, trigger={"availableNow": True}, acknowledge="request")
 
 
-def _news(elements: int) -> Any:
+def _query_events(elements: int) -> Any:
     """Return the events of a query that runs empty batches continuously."""
     from pyrs.spark import events
 
@@ -128,7 +128,7 @@ SPARK: list[Entry] = [
         ),
         publisher(
             "spark.events",
-            _news,
+            _query_events,
             failed=None,
             max_elements=LONG_MAX,
             covers=("spark.events",),

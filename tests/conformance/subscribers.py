@@ -155,7 +155,7 @@ SUBSCRIBERS: list[Entry] = [
 
 
 class Inlet(Processor[Any, Any], Subscription):
-    """Connects one input to one output: the glue between a Processor's input and an operator.
+    """Connects one input to one output: the adapter between a Processor's input and an operator.
 
     No request and no terminal signal is forwarded before the output's on_subscribe has returned (§1.3). The calls on
     the input's Subscription are serial (§2.7), although the TCK races the calls on the output's Subscription.
@@ -166,7 +166,7 @@ class Inlet(Processor[Any, Any], Subscription):
         self._input: Subscription | None = None
         self._output: Subscriber[Any] | None = None
         self._open = False
-        self._over = False
+        self._terminated = False
         self._demand = 0
         self._cancels = False
         self._calling = 0  # the thread that calls the input's Subscription
@@ -213,8 +213,8 @@ class Inlet(Processor[Any, Any], Subscription):
 
     def cancel(self) -> None:
         with self._lock:
-            self._cancels = self._cancels or not self._over
-            self._over, self._output = True, None
+            self._cancels = self._cancels or not self._terminated
+            self._terminated, self._output = True, None
         self._call()
 
     def _finish(self) -> None:
@@ -223,7 +223,7 @@ class Inlet(Processor[Any, Any], Subscription):
             end, output = self._end, self._output
             if end is None or output is None or not self._open:
                 return
-            self._over, self._output = True, None
+            self._terminated, self._output = True, None
         output.on_complete() if end[0] is None else output.on_error(end[0])
 
     def _call(self) -> None:
@@ -235,7 +235,7 @@ class Inlet(Processor[Any, Any], Subscription):
         while True:
             with self._lock:
                 subscription = self._input
-                ready = self._open and not self._over and self._end is None and subscription is not None
+                ready = self._open and not self._terminated and self._end is None and subscription is not None
                 demand, self._demand = (self._demand, 0) if ready else (0, self._demand)
                 if subscription is None or not (demand or self._cancels):
                     self._calling = 0

@@ -122,7 +122,7 @@ def test_a_row_fails_exactly_the_tests_of_the_forgotten_rule(inlet: type[Right],
 
 
 def test_the_guard_hides_the_same_fault_of_a_processor() -> None:
-    """So the rows of operators as Processors do not show it."""
+    """Therefore the rows of operators as Processors do not show this fault."""
     entry = processor("x", lambda: Through(lambda s: pyrs.Stream(Operator(s, ForgetsRule25))), subscribers=1)
     assert judge(entry.verification, SECOND).status.value == "passed"
 
@@ -152,7 +152,7 @@ RULES_OF_A_SUBSCRIBER = (
     "required_spec205",
     "required_spec213",
 )
-# All signals are sent on the test's thread, or arrive; no timeout expires.
+# All signals are sent on the test's thread or arrive in time, so no timeout expires.
 OVERLAPPING = TestEnvironment(timeout=20, no_signals_timeout=0.02, hook_timeout=30, deadline=60)
 
 
@@ -171,7 +171,7 @@ def verdicts() -> dict[str, list[Future[Verdict]]]:
 
 
 @pytest.mark.parametrize("entry", OPERATOR_INPUTS, ids=lambda entry: entry.name)
-def test_the_subscriber_of_an_operator_keeps_the_rules(
+def test_the_subscriber_of_an_operator_obeys_the_rules(
     entry: Entry, verdicts: dict[str, list[Future[Verdict]]]
 ) -> None:
     found = [future.result() for future in verdicts[entry.name]]

@@ -1,4 +1,4 @@
-"""Verify the rows marked ``subset`` that need a JVM, over the gateway of this process."""
+"""Verify the rows marked ``subset`` that need a JVM, stopped the gateway of this process."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def patient_tck(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def collecting(connected: tuple[Bridge, Java]) -> Iterator[None]:
-    """Collect in the JVM repeatedly, because the official TCK collects once and waits a tenth of a second.
+    """Run the JVM's garbage collector repeatedly: the official TCK runs it once, and waits a tenth of a second.
 
     A Scope does this for Python objects, but not for mirrors, which are Java objects.
     """
-    over = Event()
+    stopped = Event()
 
     def collect() -> None:
-        while not over.wait(1):
+        while not stopped.wait(1):
             connected[1].static("java.lang.System", "gc")
 
     thread = Thread(target=collect, name="collecting", daemon=True)
     thread.start()
     yield
-    over.set()
+    stopped.set()
     thread.join(DEADLINE)
 
 

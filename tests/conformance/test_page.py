@@ -24,7 +24,7 @@ from tests.conformance.running import Result
 from tests.conformance.sources_hash import ROOT, current_commit, sources_hash, spark_hash
 from tests.conformance.spark_streams import SPARK
 
-WANTS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, but the Publisher has at most 0")
+NEEDS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, but the Publisher has at most 0")
 
 
 def test_the_page_names_the_commit_of_its_measurement() -> None:
@@ -86,7 +86,7 @@ def test_the_page_shows_a_letter_for_an_explained_skip_and_marks_an_unexplained_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "not explained" in cells(tmp_path, monkeypatch, ("optional_x", "skipped", "for some reason"))[0]
-    assert cells(tmp_path, monkeypatch, WANTS_ONE)[0] == "30 passed, 1 skipped; 13 passed (a)"
+    assert cells(tmp_path, monkeypatch, NEEDS_ONE)[0] == "30 passed, 1 skipped; 13 passed (a)"
 
 
 def test_a_void_run_is_a_problem() -> None:
@@ -97,11 +97,11 @@ def test_a_void_run_is_a_problem() -> None:
 
 def test_results_are_kept_for_the_same_sources_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = Results(tmp_path / "results.json")
-    results.add([measured(WANTS_ONE), measured(WANTS_ONE)._replace(route="spark-python", entry="spark.events")])
+    results.add([measured(NEEDS_ONE), measured(NEEDS_ONE)._replace(route="spark-python", entry="spark.events")])
     results.save()
-    assert Results(tmp_path / "results.json").get("python", "range") == measured(WANTS_ONE)
+    assert Results(tmp_path / "results.json").get("python", "range") == measured(NEEDS_ONE)
     monkeypatch.setattr("tests.conformance.results.spark_hash", lambda: "another")
-    assert Results(tmp_path / "results.json").get("python", "range") == measured(WANTS_ONE)
+    assert Results(tmp_path / "results.json").get("python", "range") == measured(NEEDS_ONE)
     assert Results(tmp_path / "results.json").get("spark-python", "spark.events") is None
     monkeypatch.setattr("tests.conformance.results.sources_hash", lambda: "another")
     assert Results(tmp_path / "results.json").get("python", "range") is None

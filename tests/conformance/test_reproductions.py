@@ -1,4 +1,4 @@
-"""The programs that reproduce the failures of third-party libraries print what the page says."""
+"""The programs that reproduce the failures of third-party libraries print the output on the page."""
 
 from __future__ import annotations
 

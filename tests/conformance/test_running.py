@@ -14,7 +14,7 @@ from tests.waiting import DEADLINE
 
 
 class Running:
-    """Replaces ``verify_all``: each route yields a result and waits until the test says so."""
+    """Replaces ``verify_all``: each route waits until the test releases it, and then yields its results."""
 
     def __init__(self) -> None:
         self.lock = Lock()

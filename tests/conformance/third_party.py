@@ -134,7 +134,7 @@ def _rx_range(elements: int) -> Any:
     return _OfRxPY(reactivex.range(elements), NewThreadScheduler())
 
 
-def _rx_here(elements: int) -> Any:
+def _rx_inline(elements: int) -> Any:
     import reactivex
 
     return _OfRxPY(reactivex.from_iterable(range(elements)))
@@ -341,7 +341,7 @@ THIRD_PARTY: list[ThirdParty] = [
     ),
     ThirdParty(
         publisher(
-            "reactivex.from_iterable on the thread that subscribes", _rx_here, failed=_rx_failed, max_elements=1_000
+            "reactivex.from_iterable on the thread that subscribes", _rx_inline, failed=_rx_failed, max_elements=1_000
         ),
         "reactivex",
         f"{NO_DEMAND} It emits all elements before `subscribe` returns the disposable, so a cancel is too late "
@@ -350,9 +350,9 @@ THIRD_PARTY: list[ThirdParty] = [
     ThirdParty(
         publisher("rsocket StreamFromGenerator", _rsocket_generator, failed=_rsocket_failed),
         "rsocket",
-        "It has demand. It is made for one Subscriber, a connection, which keeps a reference to it, always "
-        "requests before it cancels, and checks the number when it decodes a frame. So a cancel before the "
-        "first request raises, because that request creates the generator (3.5, 3.15), a non-positive request "
+        "It has demand. Its only intended Subscriber is a connection, which keeps a reference to the stream, always "
+        "requests before it cancels, and checks requested numbers when it decodes a frame. Therefore a cancel before "
+        "the first request raises, because that request creates the generator (3.5, 3.15), a non-positive request "
         "does not signal on_error (3.9), the Subscriber is not released (3.13), and `ErrorStream` fails on the first "
         "request instead of before (1.9).",
     ),
