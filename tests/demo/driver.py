@@ -62,7 +62,9 @@ class Running:
     def wait(self) -> int:
         """Wait for the end of the program and return its exit status."""
         assert self.ended.wait(SECONDS), f"the program did not end within {SECONDS} seconds"
-        assert self._status is not None, f"the process died: {self.stderr[-4000:]}"
+        assert self._status is not None, (
+            f"the process ended without an exit status of the program: {self.stderr[-4000:]}"
+        )
         return self._status
 
     def _receive(self) -> None:
@@ -134,7 +136,7 @@ class OwnDriver:
 class SharedDriver:
     """A process with a Spark driver in which programs run sequentially.
 
-    After a program that did not end, or a process that died, the next program gets a new process.
+    After a program that did not end, or a process that crashed, the next program gets a new process.
     """
 
     def __init__(self, jars: Sequence[Path], folder: Path) -> None:

@@ -19,6 +19,6 @@ def _shared_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedD
 
 @pytest.fixture(params=["shared", pytest.param("own", marks=pytest.mark.campaign)])
 def driver(request: pytest.FixtureRequest) -> Driver:
-    """One driver with the jars of tests/interop for all programs; in campaigns also a new driver for each."""
+    """Return a driver with the jars of tests/interop, shared by all programs; in campaigns also a new one for each."""
     shared: Driver = request.getfixturevalue("_shared_driver") if request.param == "shared" else OwnDriver()
     return shared

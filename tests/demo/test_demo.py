@@ -1,4 +1,4 @@
-"""The demo in a process of its own, on little data: its output, its exit status and its shutdown."""
+"""The demo in a separate process, on little data: its output, its exit status and its shutdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 60)]
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
-    """Run a program with its output captured, so not at a terminal."""
+    """Run a program without a terminal, and capture its output."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         env=environment(),
@@ -62,7 +62,7 @@ def test_demo_shows_the_count_and_samples_of_each_stage(shown: subprocess.Comple
 
 def number_after(label: str, output: str) -> int:
     found = re.search(rf"^ *{re.escape(label)} +([\d,]+)", output, re.MULTILINE)
-    assert found, f"no line says {label!r}:\n{output}"
+    assert found, f"no line has {label!r}:\n{output}"
     return int(found[1].replace(",", ""))
 
 

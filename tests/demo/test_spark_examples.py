@@ -47,7 +47,7 @@ def run(folder: Path, program: Path, *options: object) -> subprocess.CompletedPr
 
 
 def only(folder: Path, *names: str) -> Path:
-    """Create a folder with the jars whose names start so."""
+    """Create a folder with the jars whose names start with one of these."""
     folder.mkdir()
     for jar in library_jars():
         if jar.name.startswith(names):
@@ -65,7 +65,7 @@ def _shared_driver_without_reactor(tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(params=["shared", pytest.param("own", marks=pytest.mark.campaign)])
 def driver_without_reactor(request: pytest.FixtureRequest) -> Driver:
-    """A driver without Reactor and R2DBC, provided that the program takes its jars by ``--jars``."""
+    """Return a driver without Reactor and R2DBC, for programs that receive their jars by ``--jars``."""
     own: Driver = OwnDriver()
     return request.getfixturevalue("_shared_driver_without_reactor") if request.param == "shared" else own
 
@@ -127,7 +127,7 @@ class Server:
         return self.program.stdout.split("\n")[:-1]
 
     def wait_for(self, start: str) -> str:
-        """Wait for a line that starts so, and return it."""
+        """Wait for a line that begins with ``start``, and return it."""
 
         def found() -> list[str]:
             ended = self.program.ended.is_set()
@@ -142,7 +142,7 @@ class Server:
         return sum(line.startswith(f"client {client}: batch") for line in self.lines)
 
     def stop(self) -> None:
-        """Press Ctrl-C."""
+        """Interrupt the program, as Ctrl-C does."""
         self.program.interrupt()
         self.wait_for("stopped")
         assert self.program.wait() == 0
@@ -237,10 +237,10 @@ def test_slow_client_slows_its_own_query_only_and_a_disconnect_stops_it(driver: 
 
 def test_next_client_resumes_and_a_failure_is_the_last_event(driver: Driver, tmp_path: Path) -> None:
     small = folder_of(tmp_path / "in", ["a", "b", "c"])
-    (small / "003.json.gz").write_bytes(b"\x1f\x8b this is no gzip")
+    (small / "003.json.gz").write_bytes(b"\x1f\x8b this is not gzip")
     options = (small, "--schema", "n long, text string", "--checkpoint", tmp_path / "checkpoint", "--most", 2)
     with serving(driver, tmp_path, *options) as server:
-        # Two batches each: without a request for a third the second was not acknowledged, so it is repeated.
+        # Each client receives two batches. It requests no third one, so the second is not acknowledged and is repeated.
         first, second, third = get(server.url), get(server.url), get(server.url)
         assert (ids(first), first[-1]["event"]) == ([0, 1], "end")
         assert (ids(second), second[-1]["event"]) == ([1, 2], "end")

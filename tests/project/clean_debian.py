@@ -1,6 +1,6 @@
-"""Paste the examples on a clean Debian that has the wheel and no checkout: ``make test-clean``.
+"""Run the examples on a clean Debian that has the wheel and no checkout: ``make test-clean``.
 
-``python -m tests.project.clean_debian WHEEL`` makes a Debian 12 with Python and a JRE in a temporary folder
+``python -m tests.project.clean_debian WHEEL`` creates a Debian 12 with Python and a JRE in a temporary folder
 (debootstrap, as root), installs the wheel there, and runs the blocks of README and of the quick start and five recipes.
 It compares their output with the pages.
 """
@@ -27,14 +27,14 @@ PACKAGES = "ca-certificates,python3,python3-venv,default-jre-headless"
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
 HOME = "/root"
 FOLDER = f"{HOME}/pasted"
-"""Where the examples are, and run."""
+"""The folder of the examples, in which they run."""
 KEPT = ("PIP_", "http_proxy", "https_proxy", "no_proxy", "PYRS_MAVEN_REPOSITORY")
 """The prefixes of the environment variables that describe the network."""
 
 
 @contextmanager
 def clean_debian() -> Iterator[Path]:
-    """Make a Debian that has Python and a JRE, and remove it at the end; yield its root."""
+    """Create a Debian that has Python and a JRE, yield its root, and remove it at the end."""
     need("debootstrap", shutil.which("debootstrap") is not None)
     root = Path(tempfile.mkdtemp(prefix="clean-debian-"))
     mounted: list[Path] = []
@@ -42,7 +42,7 @@ def clean_debian() -> Iterator[Path]:
         quietly("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root), MIRROR)
         for name in ("resolv.conf", "hosts"):
             shutil.copy(f"/etc/{name}", root / "etc" / name)
-        for certificate in CERTIFICATES.glob("*.crt"):  # of the network
+        for certificate in CERTIFICATES.glob("*.crt"):  # of a proxy in the network
             shutil.copy(certificate, root / CERTIFICATES.relative_to("/"))
         for name in ("proc", "dev"):
             quietly("mount", "--rbind", f"/{name}", str(root / name))
@@ -81,7 +81,7 @@ def inside(root: Path, *command: str) -> str:
 
 
 def installed(root: Path, wheel: Path, extra: str) -> str:
-    """Install the wheel with an extra into an environment of its own; return its Python."""
+    """Install the wheel with an extra in a separate virtual environment; return its Python."""
     shutil.copy(wheel, root / FOLDER[1:])
     inside(root, "python3", "-m", "venv", extra)
     inside(root, f"{extra}/bin/python", "-m", "pip", "install", "--quiet", f"./{wheel.name}[{extra}]")
@@ -90,7 +90,7 @@ def installed(root: Path, wheel: Path, extra: str) -> str:
 
 
 def main(wheel: str) -> int:
-    """Run every block; return 1 if one prints something else than its page shows."""
+    """Run every block; return 1 if the output of one differs from its page."""
     wrong: list[str] = []
     with clean_debian() as root:
         folder = root / FOLDER[1:]

@@ -60,7 +60,7 @@ class Printed(NamedTuple):
 
 
 class Recorder(io.TextIOBase):
-    """Standard output that records which statement of the example prints."""
+    """Replaces standard output, and records which statement of the example prints."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -94,33 +94,33 @@ def statements_of(code: str) -> dict[int, int]:
 def comments_of(code: str) -> dict[int, str]:
     """Map each simple statement's first line to the comments after or below it."""
     first, lines = statements_of(code), code.splitlines()
-    said: dict[int, list[str]] = {}
+    comments: dict[int, list[str]] = {}
     at = 0
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         line = token.start[0]
         alone = token.type == tokenize.COMMENT and lines[line - 1].lstrip().startswith("#")
         at = first.get(line, at if alone or not token.string.strip() else 0)
         if token.type == tokenize.COMMENT and at:
-            said.setdefault(at, []).append(token.string.lstrip("# "))
-    return {line: ", ".join(texts) for line, texts in said.items()}
+            comments.setdefault(at, []).append(token.string.lstrip("# "))
+    return {line: ", ".join(texts) for line, texts in comments.items()}
 
 
 def differences(code: str, printed: list[Printed]) -> list[str]:
     """Return the differences between an example's comments and its output."""
-    first, said = statements_of(code), comments_of(code)
-    left = dict(said)
+    first, comments = statements_of(code), comments_of(code)
+    left = dict(comments)
     wrong = []
     for text, lines in printed:
-        where = sorted({first.get(line, line) for line in lines} & said.keys()) if lines else sorted(said)
+        where = sorted({first.get(line, line) for line in lines} & comments.keys()) if lines else sorted(comments)
         claims = [line for line in where if left[line].startswith(text)]
         if claims:
             left[claims[0]] = left[claims[0]][len(text) :].removeprefix(", ")
         elif where:
-            wrong.append(f"{text!r} was printed, but line {where[0]} shows {said[where[0]]!r}")
+            wrong.append(f"{text!r} was printed, but line {where[0]} shows {comments[where[0]]!r}")
     for line, rest in left.items():
         # A comment that begins with the output may continue with ":" and an explanation.
-        if rest and not rest.startswith(":") and rest != said[line]:
+        if rest and not rest.startswith(":") and rest != comments[line]:
             wrong.append(f"line {line} also shows {rest!r}, which was not printed")
-        elif rest == said[line] and code.splitlines()[line - 1].lstrip().startswith("print("):
+        elif rest == comments[line] and code.splitlines()[line - 1].lstrip().startswith("print("):
             wrong.append(f"line {line} shows {rest!r}, which was not printed")
     return wrong

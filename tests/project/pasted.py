@@ -13,7 +13,7 @@ from tests.project.examples import Recorder, differences, jvm_examples
 
 
 def main(page: str) -> int:
-    """Run the examples; return 1 if one prints something else than the page shows."""
+    """Run the examples; return 1 if the output of one differs from the page."""
     wrong = []
     for example in jvm_examples(page):
         if "SparkSession" in example.code:

@@ -31,7 +31,7 @@ def program_of(name: str) -> str:
     head = f'"""{title}: the recipe of docs/recipes/{name}.md.\n\n{run}\n"""'
     future = "from __future__ import annotations"
     imported = [each for each in imports if each != future]
-    return ruffed("\n\n".join([head, future, "\n".join(imported), *body]) + "\n", name)
+    return formatted("\n\n".join([head, future, "\n".join(imported), *body]) + "\n", name)
 
 
 def statements(code: str) -> list[tuple[ast.stmt, str]]:
@@ -48,8 +48,8 @@ def statements(code: str) -> list[tuple[ast.stmt, str]]:
     return found
 
 
-def ruffed(code: str, name: str) -> str:
-    """Return the code with sorted imports, formatted."""
+def formatted(code: str, name: str) -> str:
+    """Sort the imports of the code and format it."""
     at = ["--stdin-filename", str(FOLDER / f"{name}.py"), "-"]
     for command in (["check", "--quiet", "--fix-only", "--select", "I,F811"], ["format", "--quiet"]):
         ruff = [sys.executable, "-m", "ruff", *command, *at]

@@ -83,7 +83,7 @@ def package_of(module: str) -> str:
 
 
 def resolve(module: str, names: list[str]) -> Iterator[str]:
-    """Yield the modules: ``from pyrs import jvm`` is pyrs.jvm, ``from pyrs.api import Publisher`` is pyrs.api."""
+    """Yield the imported modules: pyrs.jvm for ``from pyrs import jvm``, pyrs.api for ``from pyrs.api import T``."""
     folder = ROOT.joinpath(*module.split("."))
     for name in names:
         is_module = (folder / name).is_dir() or (folder / f"{name}.py").is_file()
@@ -185,7 +185,7 @@ def test_the_protocol_does_no_input_or_output() -> None:
 
 
 def test_the_python_tck_shares_no_code_with_the_implementations() -> None:
-    """It imports the interfaces, the rules and the errors; the runner of the Java TCK uses the bridge."""
+    """It imports only the interfaces, the rules and the errors. The runner of the Java TCK also uses the bridge."""
     wrong = [
         str(each)
         for each in every_import()
@@ -257,7 +257,7 @@ def is_undocumented(owner: type, method: str, function: Callable[..., object]) -
 
 
 def test_importing_the_core_loads_no_third_party_module() -> None:
-    """In a new process, so that imports by other tests do not hide it; -S leaves site-packages out."""
+    """A new process has no modules that other tests have imported. -S excludes site-packages."""
     program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import pyrs; print(*sorted(sys.modules))"
     run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr

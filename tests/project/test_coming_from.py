@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "tests" / "interop" / "jars" / "lib"
 METHODS = Path(__file__).with_name("reactor_methods.txt")
 SUBJECTS = {"Subject", "ReplaySubject", "BehaviorSubject", "AsyncSubject"}
-# Names of these modules that are not operators: types, submodules and the deprecated operator `typing` helpers.
+# Names in these modules that are not operators: types and submodules.
 RXPY_OTHERS = {"abc", "typing", "Notification", "Observable", "Observer", "ConnectableObservable", "GroupedObservable"}
 
 

@@ -79,7 +79,7 @@ def test_a_closed_pipe_ends_a_command_without_a_traceback(arguments: list[str]) 
 
 
 def test_a_command_without_standard_output_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after ``>&-`` in a shell, where ``sys.stdout`` is None."""
+    """After ``>&-`` in a shell ``sys.stdout`` is None."""
     monkeypatch.setattr(sys, "stdout", None)
     assert command_line.main(["version"]) == 0
     assert command_line.main(["tck", VERIFICATION, "-k", "required_validate_maxElements"]) == 0

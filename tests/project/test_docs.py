@@ -68,7 +68,7 @@ def test_named_make_targets_exist() -> None:
     assert named - targets == set()
 
 
-def test_the_operator_in_contributing_is_the_real_one() -> None:
+def test_the_operator_in_contributing_equals_that_of_the_package() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = PYTHON_BLOCK.findall(text[text.index("## Adding an operator") :])
     places = [

@@ -21,7 +21,7 @@ MARKUP = {
 
 
 def docstrings(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each docstring, those of attributes included."""
+    """Yield the line and the text of each docstring, including those of attributes."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value

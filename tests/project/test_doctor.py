@@ -30,7 +30,7 @@ def findings(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:
 
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A JAVA_HOME whose ``java`` prints the text in ``printed``."""
+    """Set JAVA_HOME to a folder whose ``java`` prints the content of a file; return the path of that file."""
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "java"
     script.write_text(f"#!/bin/sh\ncat {tmp_path}/printed >&2\n")
@@ -128,8 +128,8 @@ def test_core_without_a_gateway_names_the_extras(
     assert found["jpype1"]["fix"] == "pip install 'pyrs-streams[jpype]'"
 
 
-def test_packages_of_spark_submit_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are on PYTHONPATH, without the metadata of an installed package."""
+def test_packages_of_spark_submit_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``spark-submit`` adds them to PYTHONPATH, without the metadata of an installed package."""
     for name, content in (("pyspark_copy", '__version__ = "4.9.0"'), ("py4j_copy", "")):
         (tmp_path / f"{name}.py").write_text(content)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -171,7 +171,7 @@ def test_closed_loopback_is_reported(capsys: pytest.CaptureFixture[str], monkeyp
     assert findings(capsys)["loopback"]["status"] == "problem"
 
 
-def test_cache_is_the_one_of_packages(
+def test_the_cache_of_downloaded_packages_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -245,7 +245,7 @@ def test_a_cache_that_is_a_file_is_noted(
 def test_a_cache_in_a_folder_that_cannot_be_searched_is_noted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with the HOME of another user, for which ``Path.exists`` raises before Python 3.14."""
+    """For such a folder, as in the HOME of another user, ``Path.exists`` raises before Python 3.14."""
 
     def exists(path: Path, **_: object) -> bool:
         raise PermissionError(13, "Permission denied", str(path))

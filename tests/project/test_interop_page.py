@@ -18,8 +18,8 @@ from tests.interop.systems.system import load, names
 from tests.project.recipe_files import FOLDER, program_of
 
 ROOT = Path(__file__).resolve().parents[2]
-# `make test` runs these, and those of test_wheel.py outside of the checkout; the campaigns run every program. The suite
-# "systems" runs every program in a running JVM.
+# `make test` runs these programs, and those of test_wheel.py outside of the checkout; campaigns run every program. The
+# suite "systems" runs every program in a running JVM.
 PASTED = ("pekko", "vertx")
 
 
@@ -116,7 +116,7 @@ def test_recipes_use_the_tested_versions() -> None:
 
 @pytest.mark.timeout(600)  # without a cache mypy checks all of pyrs first
 def test_recipes_pass_mypy_strict(tmp_path: Path) -> None:
-    """Users copy them into projects that run mypy --strict."""
+    """Users copy recipes into projects that run mypy --strict."""
     for name in names():
         (tmp_path / f"recipe_{name}.py").write_text(code_of(RECIPES / f"{name}.md"), encoding="utf-8")
     files = sorted(map(str, tmp_path.glob("*.py")))

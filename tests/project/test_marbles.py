@@ -49,7 +49,7 @@ def test_values_with_spaces_are_one_signal(marbles: ModuleType) -> None:
 @pytest.mark.parametrize(
     "text", [">>> list(stream)\n[1]", "pyrs.api    the four interfaces", "pip install --upgrade x y"]
 )
-def test_other_blocks_are_no_diagrams(marbles: ModuleType, text: str) -> None:
+def test_other_blocks_are_not_diagrams(marbles: ModuleType, text: str) -> None:
     assert not marbles.is_marble(text)
 
 

@@ -86,7 +86,7 @@ class _RecordingSubscription(pyrs.Subscription):
 
 
 @pytest.mark.parametrize("row", OPERATORS, ids=lambda row: row[0])
-def test_demand_is_as_the_table_says(row: list[str]) -> None:
+def test_demand_equals_the_claim_of_the_table(row: list[str]) -> None:
     for name, sample in ROWS[row[0]].samples.items():
         try:
             check_demand(sample.demand or sample.apply, row[1])

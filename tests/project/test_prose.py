@@ -93,4 +93,4 @@ def test_commit_subjects_are_checked(tmp_path: Path, subject: str, reported: boo
     assert ("commit" in done.stdout) is reported, done
     script.write_text(re.sub(r'SUBJECTS_SINCE = ".*"', 'SUBJECTS_SINCE = "0000000"', source), encoding="utf-8")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, "0 to rewrite\n"), "a clone without that commit"
+    assert (done.returncode, done.stdout) == (0, "0 to rewrite\n"), "without that commit no subject is checked"

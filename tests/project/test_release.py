@@ -54,7 +54,7 @@ def test_each_open_point_is_reported(release: ModuleType, tree: Path) -> None:
 
 @pytest.fixture
 def measured(release: ModuleType, tmp_path: Path) -> Path:
-    """A repository whose conformance and figures were measured at its last commit."""
+    """Create a repository whose conformance and figures were measured at its last commit."""
     (tmp_path / "pyrs" / "_core").mkdir(parents=True)
     (tmp_path / "pyrs" / "spark").mkdir()
     (tmp_path / "docs" / "benchmarks").mkdir(parents=True)
@@ -99,7 +99,7 @@ def test_measurements_of_an_unknown_commit_are_reported(release: ModuleType, mea
 def test_all_addresses_come_from_one_line_of_pyproject(
     release: ModuleType, hooks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The URLs and the links of the package, the edit links of the site, and the check of the release."""
+    """They are the URLs and links of the package, the edit links of the site, and the address that a release checks."""
     marbles, address = script("marbles"), "https://example.org/owner/name"
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     line = re.compile(r'^repository = ".*"$', re.MULTILINE)
@@ -155,7 +155,7 @@ def test_pictures_of_the_long_description_are_files_of_the_repository(hooks: Mod
     assert hooks.long_description(readme, "") == "# one\n\nthree"
 
 
-def test_no_relative_link_of_the_readme_is_left(hooks: ModuleType) -> None:
+def test_the_long_description_has_no_relative_link(hooks: ModuleType) -> None:
     text = hooks.long_description((ROOT / "README.md").read_text(encoding="utf-8"), "https://example.org/pyrs")
     assert [target for target in re.findall(r"\]\(([^)]*)\)", text) if not re.match("https://|#", target)] == []
 
@@ -163,7 +163,7 @@ def test_no_relative_link_of_the_readme_is_left(hooks: ModuleType) -> None:
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_draft_has_all_files(release: ModuleType) -> None:
-    """It needs the tools of the extra ``release``."""
+    """This test needs the tools of the extra ``release``."""
     pytest.importorskip("twine")
     pytest.importorskip("cyclonedx_py")
     subprocess.run([sys.executable, ".ci/release.py", "--draft"], cwd=ROOT, check=True, timeout=500)

@@ -1,4 +1,4 @@
-"""The scripts behind ``make``: messages for missing tools, and the count of the test suites."""
+"""The scripts behind ``make``: messages for missing tools, and the counts of the test suites."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reporting(folder: Path, status: int, tests: int, failures: int = 0, skipped:
     [
         (0, 5, 0, 1, (4, 0, 1)),
         (1, 5, 2, 0, (3, 2, 0)),
-        (1, 5, 0, 0, (5, 1, 0)),  # a crash at exit: the process failed and no test did
+        (1, 5, 0, 0, (5, 1, 0)),  # a crash at exit: the process failed, but no test failed
         (0, 0, 0, 0, (0, 1, 0)),  # no test ran
         (0, 3, 0, 3, (0, 1, 3)),  # every test was skipped
     ],

@@ -42,7 +42,7 @@ def test_operator_pages_and_api_have_diagrams(site: Path) -> None:
 
 
 def test_every_operator_has_a_page_with_its_diagram(site: Path, operator_pages: ModuleType) -> None:
-    """It has the docstring, so the marble diagram is drawn and not shown as text."""
+    """The page has the docstring of the operator, with its marble diagram drawn instead of shown as text."""
     diagrams = script("marbles").diagrams()
     names = operator_pages.operators()
     assert set(diagrams) <= set(names)
@@ -71,7 +71,7 @@ def test_code_is_not_drawn_as_a_diagram(site: Path) -> None:
 
 
 def test_home_page_shows_demand_in_motion(site: Path) -> None:
-    """The picture is animated by CSS, which a browser runs in an image, too."""
+    """CSS animates the picture, because a browser runs no script in an image."""
     assert '<img alt="Elements travel' in text_of(site, ".")
     picture = (site / "images" / "demand.svg").read_text(encoding="utf-8")
     assert picture.count("@keyframes") == 2
@@ -105,7 +105,7 @@ def test_index_links_every_name_to_its_page(site: Path, api_pages: ModuleType) -
 
 
 def test_page_of_stream_lists_its_methods_alphabetically(site: Path) -> None:
-    """They are inherited from private classes, which the page does not show."""
+    """The methods are inherited from private classes, which the page does not show."""
     page = text_of(site, "api/Stream")
     methods = re.findall(r'<h2 id="pyrs\.Stream\.(\w+)"', page)
     assert {"map", "flat_map", "collect"} <= set(methods)

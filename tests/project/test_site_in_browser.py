@@ -21,7 +21,8 @@ __all__ = ["browser"]
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(600)]
 
 SCHEME = "document.body.dataset.mdColorScheme"
-# The pictures and diagrams of a page that have no size, and its links to missing anchors of the same page.
+# Returns the defects of a page: pictures and diagrams without a size, links to missing anchors of the same page,
+# content that is wider than the window, and more or fewer than one h1.
 DEFECTS = """() => {
     const wrong = [];
     for (const image of document.querySelectorAll("article img"))
@@ -63,7 +64,7 @@ def observed(browser: Any, address: str) -> Iterator[ObservedPage]:
 
 
 def test_every_page_opens_and_links_to_existing_pages(observed: ObservedPage, site: Path) -> None:
-    """No error in the console, no request elsewhere, no missing picture or anchor, no overflow on a telephone."""
+    """No page has a console error, an external request, a missing picture or anchor, or overflow on a telephone."""
     pages = sorted(file.relative_to(site).as_posix().removesuffix("index.html") for file in site.rglob("index.html"))
     assert len(pages) > 100
     observed.page.set_viewport_size(NARROW)
@@ -110,7 +111,7 @@ def test_search_finds_a_name(observed: ObservedPage, name: str) -> None:
     assert observed.problems == []
 
 
-def test_navigation_leads_from_the_index_to_a_class_and_on(observed: ObservedPage) -> None:
+def test_navigation_leads_from_the_index_to_a_class_and_the_next_page(observed: ObservedPage) -> None:
     observed.open("api/")
     observed.page.locator("article td a", has_text="GroupedStream").click()
     observed.page.wait_for_url(f"{observed.address}/api/GroupedStream/**")

@@ -77,7 +77,7 @@ def test_page_shows_every_stream_and_refreshes(observed: ObservedPage, process: 
     assert first[9].endswith("ingest.py:42")
     assert rows.nth(1).locator("td.drops").inner_text() == "7"
     assert page.locator("#summary").inner_text() == "2 live streams"
-    assert page.title() == "pyrs top", "the markup of a name ran"
+    assert page.title() == "pyrs top", "the browser ran the markup in a name"
 
     process.streams[0] = process.streams[0]._replace(elements=5_000_000)
     page.locator("tbody td:nth-child(7)", has_text="5,000,000").wait_for()

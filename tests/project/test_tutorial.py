@@ -1,6 +1,6 @@
 """docs/tutorial.md: ``python -m pyrs top`` shows the back pressure of step 7.
 
-``test_docs_run.py`` runs the other steps, except that with Kafka, which tests/interop/systems/test_kafka.py runs.
+``test_docs_run.py`` runs the other steps, except the one with Kafka, which tests/interop/systems/test_kafka.py runs.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_wheel_holds_the_package_and_the_jars_only(wheel: Path) -> None:
+def test_wheel_contains_the_package_and_the_jars_only(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "pyrs/jvm/jars/pyrs.jar" in names
     assert "pyrs/jvm/jars/pyrs-tck.jar" in names
@@ -135,7 +135,7 @@ def test_core_has_no_dependencies(wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that contains the wheel and JPype only."""
+    """Install the wheel with JPype only in a virtual environment, and return its Python."""
     folder = tmp_path_factory.mktemp("installed")
     run(sys.executable, "-m", "venv", folder / "venv", where=folder)
     python = folder / "venv" / "bin" / "python"
@@ -154,7 +154,7 @@ def test_doctor_runs_from_the_installed_wheel(installed: Path, tmp_path: Path) -
 
 
 def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
-    """The blocks of README and of the quick start, pasted in their order, except those of a Spark driver."""
+    """Run the blocks of README and of the quick start in their order, except those of a Spark driver."""
     examples = pasted_examples()
     assert len(examples) > 6
     shutil.copy(ROOT / "tests" / "project" / "examples.py", tmp_path)
@@ -165,7 +165,7 @@ def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def with_spark(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that contains the wheel and PySpark only."""
+    """Install the wheel with PySpark only in a virtual environment, and return its Python."""
     folder = tmp_path_factory.mktemp("with_spark")
     run(sys.executable, "-m", "venv", folder / "venv", where=folder)
     python = folder / "venv" / "bin" / "python"
@@ -175,7 +175,7 @@ def with_spark(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.campaign
 def test_examples_of_a_driver_run_from_the_installed_wheel(with_spark: Path, tmp_path: Path) -> None:
-    """The Spark blocks of README and of the quick start, each in a driver of its own, outside of the checkout."""
+    """Run the Spark blocks of README and of the quick start, each in a separate driver, outside of the checkout."""
     blocks = list(driver_examples())
     assert len(blocks) > 1
     for number, (code, output) in enumerate(blocks):
