@@ -40,7 +40,11 @@ CASES = [
     Case(SEPARATE, wrong_sharing.FailsTheOthers, f"{CANCELLED}, but on_error(RuntimeError('another Subscriber"),
     Case(SEPARATE, wrong_sharing.DropsTheOthers, f"{CANCELLED} (rule 3.12)"),
     Case(SEPARATE, wrong_sharing.LastCancelsTheEarlier, f"{CANCELLED} (rule 3.12)"),
-    Case(SEPARATE, wrong_sharing.SecondGetsOneMore, "2 elements arrived at a Subscriber that had requested 1, next to"),
+    Case(
+        SEPARATE,
+        wrong_sharing.SecondGetsOneMore,
+        "2 elements arrived at a Subscriber that had requested 1, while another",
+    ),
     Case(SEPARATE, wrong_sharing.FirstFeedsTheOthers, "1 elements arrived at a Subscriber that had requested 0"),
     Case(SEPARATE, wrong_sharing.SecondFeedsTheFirst, "2 elements arrived at a Subscriber that had requested 1"),
     Case(SEPARATE, wrong_sharing.SharesTheDemand, "2 elements arrived at a Subscriber that had requested 1"),
