@@ -24,7 +24,7 @@ def signals(subscriber: TestSubscriber[Any]) -> list[Any]:
 
 
 class Codec(PlainCodec):
-    """ "unreadable" cannot be decoded; every NEXT_HOME returns handle 1."""
+    """Fails to decode ``UNREADABLE``, and reports handle 1 for every body of a NEXT_HOME."""
 
     def __init__(self) -> None:
         self.discarded: list[Any] = []
@@ -101,8 +101,8 @@ Interrupted = Callable[[Callable[[], object]], AtLine]
 
 
 def at_every_line(functions: Sequence[Any], attempt: Callable[[Interrupted], bool]) -> None:
-    """Repeat the attempt with the interruption at each line, until none is left."""
+    """Repeat the attempt with an interruption at the first line, the second, and so on, until no line is left."""
     line = 1
     while attempt(partial(AtLine, functions, line)):
         line += 1
-    assert line > 5, "the functions that were to be interrupted did not run"
+    assert line > 5, "the functions to interrupt did not run"

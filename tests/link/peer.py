@@ -97,7 +97,7 @@ class Peer:
             self.socket.sendall(data)
 
     def kill(self) -> None:
-        """End like a killed process, without GOAWAY."""
+        """Close the socket without GOAWAY, as the end of a killed process does."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()

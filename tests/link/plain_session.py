@@ -1,4 +1,4 @@
-"""A session without a socket and threads, and a codec of plain msgpack."""
+"""A session without a socket or threads, and a codec of plain msgpack."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlainEncoder:
 
 
 class PlainCodec:
-    """Plain msgpack; an error has its message only."""
+    """Uses plain msgpack. A decoded error has only its message."""
 
     def encoder(self) -> PlainEncoder:
         return PlainEncoder()
@@ -89,7 +89,7 @@ class PlainSession(Session):
         self.codec = PlainCodec()
 
     def _inline(self, task: Callable[[], None]) -> None:
-        # A trampoline: an executor never runs a task inside of the one that handed it over.
+        # A trampoline, because an executor never runs a task inside the task that submitted it.
         self._tasks.append(task)
         if self._running:
             return

@@ -78,8 +78,8 @@ class TestBatchesOfPulledSource:
         assert self.elements(frames) == [bytes([n]) * 30_000 for n in range(200)]
         assert max(len(each.body) for each in frames) < 2 * MAX_BODY
 
-    def test_small_elements_before_large_ones_are_not_joined_with_all_that_follow(self) -> None:
-        """The time of the writer would be quadratic in the number of buffered elements."""
+    def test_taking_a_batch_does_not_copy_all_buffered_elements(self) -> None:
+        """Such copies would make the writer's time quadratic in the number of buffered elements."""
         sliced: list[int] = []
 
         class Slices(list[Any]):

@@ -1,4 +1,4 @@
-"""The link over a real socket, against a stand-in for the JVM: handshake, shutdown, many streams, interrupts."""
+"""The link over a real socket, against a test double of the JVM: handshake, shutdown, many streams, interrupts."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class RaisingHandler(logging.Handler):
         raise RuntimeError("a broken handler")
 
 
-def test_a_malformed_frame_ends_every_stream_although_the_log_raises(
+def test_a_malformed_frame_ends_every_stream_although_a_log_handler_raises(
     peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # receives the error of the handler
@@ -232,7 +232,7 @@ def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
 
 
 class DisplacingPeer(Peer):
-    """Closes the first connections, as if too many others without the token followed them."""
+    """Closes the first three connections, as a listener does with the oldest of too many unproven connections."""
 
     def _serve(self) -> None:
         for _ in range(3):
@@ -240,7 +240,7 @@ class DisplacingPeer(Peer):
         super()._serve()
 
 
-def test_a_connection_that_others_displace_is_dialled_again() -> None:
+def test_a_displaced_connection_is_dialled_again() -> None:
     peer = DisplacingPeer()
     connection, recorder = peer.connect(), recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(3)), recorder)
@@ -267,13 +267,13 @@ def test_another_listener_on_the_port_does_not_get_a_link() -> None:
 def test_a_listener_that_sends_single_bytes_is_abandoned_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "_HANDSHAKE_SECONDS", 0.5)
     listener = socket.create_server(("127.0.0.1", 0))
-    over = threading.Event()
+    finished = threading.Event()
 
     def trickle() -> None:
         client, _ = listener.accept()
         with suppress(OSError), client:
             for byte in frame(FrameType.HELLO, 0, struct.pack(">H", 1) + b"n" * 32):
-                if over.wait(0.2):  # each byte arrives within the deadline
+                if finished.wait(0.2):  # each byte arrives within the deadline
                     return
                 client.sendall(bytes([byte]))
 
@@ -282,7 +282,7 @@ def test_a_listener_that_sends_single_bytes_is_abandoned_at_the_deadline(monkeyp
     with pytest.raises(LinkBroken, match="could not be opened"):
         LinkConnection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
     assert time.monotonic() - started < 6  # the whole HELLO would take nine seconds
-    over.set()
+    finished.set()
     listener.close()
 
 
@@ -431,14 +431,14 @@ def test_interrupts_lose_no_element_of_other_streams(peer: Peer, repeated: int) 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_does_not_own_the_link(peer: Peer) -> None:
+def test_the_link_is_closed_in_a_forked_child_and_open_in_the_parent(peer: Peer) -> None:
     connection = peer.connect()
 
-    def is_over() -> bool:
+    def is_closed() -> bool:
         connection.session.subscribe(1, recording(1))
         return not connection.session.open and connection.close(DEADLINE)
 
-    assert status_of_a_child(is_over) == 0
+    assert status_of_a_child(is_closed) == 0
     recorder = recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(10)), recorder)
     recorder.await_complete()
@@ -469,10 +469,10 @@ class Blocking(pyrs.Subscriber[Any]):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_request_in_a_forked_child_ends_the_stream_of_the_parent(peer: Peer) -> None:
+def test_a_request_in_a_forked_child_fails_the_stream_in_the_child_only(peer: Peer) -> None:
     connection, subscriber = peer.connect(), Blocking()
     connection.session.subscribe(export(peer, pyrs.range(10)), subscriber)
-    assert subscriber.entered.wait(DEADLINE)  # a thread has the turn, and the child does not have this thread
+    assert subscriber.entered.wait(DEADLINE)  # the thread that runs the drain loop does not exist in the child
 
     def receives_the_error() -> bool:
         subscriber.subscription.request(1)

@@ -58,7 +58,7 @@ def test_every_signal_sees_the_variables_of_subscribe(end: FrameType) -> None:
     next_elements(session, 3)
     body = session.codec.encode_error(ValueError()) if end == FrameType.ERROR else b""
     session.receive(Frame(end, 1, body))
-    # The elements of one batch share a copy of the context; nothing else does.
+    # The elements of one batch share a copy of the context; every other signal has its own copy.
     last = "on_error" if end == FrameType.ERROR else "on_complete"
     assert reading.read == [
         ("on_subscribe", "ada", 0),

@@ -14,7 +14,7 @@ from tests.link.plain_session import PlainSession
 
 
 class _Source(pyrs.Publisher[Any]):
-    """Subscribes over a session."""
+    """Subscribes to Publisher 4 of the peer of a session."""
 
     carries_context = True
 
@@ -54,7 +54,7 @@ def test_undelivered_and_late_elements_are_discarded(how: str) -> None:
         pyrs.set_discard_hook(before)
 
 
-def test_stream_without_a_function_is_not_kept_after_the_cancel() -> None:
+def test_stream_without_a_discard_function_is_not_kept_after_the_cancel() -> None:
     session = PlainSession()
     subscriber: TestSubscriber[Any] = TestSubscriber()
     pyrs.Stream(_Source(session)).subscribe(subscriber)
@@ -65,7 +65,7 @@ def test_stream_without_a_function_is_not_kept_after_the_cancel() -> None:
 
 
 def test_terminal_signal_follows_although_the_hook_for_dropped_elements_raises_an_exit() -> None:
-    """``pytest.fail`` raises such an exception, too."""
+    """``SystemExit`` is not an ``Exception``, and neither is the error that ``pytest.fail`` raises."""
 
     def exit_hook(count: int, where: str) -> None:
         raise SystemExit(where)
@@ -135,7 +135,7 @@ def test_batch_that_arrives_while_the_stream_leaves_the_table_is_discarded() -> 
     discarded: list[int] = []
 
     class _Table(dict[int, Any]):
-        """Receives a batch, as the reader may, when the stream has left."""
+        """Receives a batch after the stream was removed, as the reader of the link may."""
 
         def __delitem__(self, key: int) -> None:
             super().__delitem__(key)
@@ -163,8 +163,8 @@ def test_elements_beyond_the_credit_of_a_cancelled_stream_are_not_queued() -> No
     subscriber.request(1)
     stream = session.streams[1]
     subscriber.cancel()
-    session.streams[1] = stream  # as while its Subscriber handles an element
-    batch(session, *range(16))  # all that were granted
+    session.streams[1] = stream  # a stream stays in the table while its Subscriber handles an element
+    batch(session, *range(16))  # all elements that were granted
     for _ in range(10):
         batch(session, 16, 17, 18)
     assert discarded == list(range(16))

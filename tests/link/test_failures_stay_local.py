@@ -36,13 +36,13 @@ UNCONVERTIBLE = {
     "a list as a key": b"\x81\x91\x01\x02",
     "a list nested too deep": b"\x91" * 2_000 + b"\x01",
     "a date nested 511 deep": b"\x91" * 511 + DATE_BEYOND_PYTHON,
-    "a handle that was given back": msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, 99))),
+    "an unknown handle": msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, 99))),
 }
 values = pytest.mark.parametrize("value", UNCONVERTIBLE.values(), ids=UNCONVERTIBLE.keys())
 
 
 class LinkSession(PlainSession):
-    """Runs inline, with the value table."""
+    """A session that runs inline, with the codec of the bridge."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -261,7 +261,7 @@ class TestMessagesBeyondTheLimit:
 
 
 class Broken(Exception):
-    """Every attribute that can be overridden raises."""
+    """Raises from ``__cause__``, ``__traceback__`` and ``__str__``."""
 
     @property
     def __cause__(self) -> BaseException:  # type: ignore[override]
@@ -279,7 +279,7 @@ class TextCause(Exception):
     __cause__ = "a text"  # type: ignore[assignment]
 
 
-class Speaks(Publisher[Any]):
+class SignalsOnce(Publisher[Any]):
     """Sends one signal, which must end the stream."""
 
     def __init__(self, signal: Callable[[Subscriber[Any]], None]) -> None:
@@ -314,7 +314,7 @@ class Speaks(Publisher[Any]):
     ],
 )
 def test_any_argument_of_on_error_becomes_a_terminal_signal(session: LinkSession, given: Any, name: str) -> None:
-    publisher = Speaks(lambda subscriber: subscriber.on_error(given))
+    publisher = SignalsOnce(lambda subscriber: subscriber.on_error(given))
     handle = session.handles.own(publisher, 1)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
@@ -337,7 +337,7 @@ class Interrupting(dict[Any, Any]):
 
 @pytest.mark.parametrize("element", [[Items()], [Interrupting()], [object(), Items()], [object(), Interrupting()]])
 def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, element: list[object]) -> None:
-    publisher = Speaks(lambda subscriber: subscriber.on_next(element))
+    publisher = SignalsOnce(lambda subscriber: subscriber.on_next(element))
     handle = session.handles.own(publisher, 1)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
@@ -387,7 +387,7 @@ class TestMalformedFrames:
         with pytest.raises(ProtocolError, match="NEXT"):
             session.receive(Frame(FrameType.NEXT, 1, b"\x01"))
 
-    def test_a_null_ends_its_stream(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
+    def test_a_null_fails_its_stream(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
         session.receive(Frame(FrameType.NEXT, 1, b"\x93\x01\xc0\x02"))
         assert signals(other) == [1, "NullSignal"]
 
@@ -473,15 +473,15 @@ def test_a_subscriber_of_an_ended_link_cancels_its_subscription(session: LinkSes
     assert subscription.cancelled == 1
 
 
-def test_an_object_that_came_home_before_the_end_of_the_link_is_delivered(session: LinkSession) -> None:
+def test_a_returned_object_that_arrived_before_the_end_of_the_link_is_delivered(session: LinkSession) -> None:
     """A Subscriber receives the requested elements that arrived, then the error of the link."""
     exported = object()
     handle = session.handles.own(exported, 0)
-    home = b"\x91" + msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, handle)))
+    body = b"\x91" + msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, handle)))
 
     def first(subscriber: TestSubscriber[Any], element: object) -> None:
         if element == "first":
-            session.receive(Frame(FrameType.NEXT_HOME, 1, home))
+            session.receive(Frame(FrameType.NEXT_HOME, 1, body))
             session.lost(LinkClosed("closed"))
 
     recorder: TestSubscriber[Any] = TestSubscriber(10, on_element=first)
@@ -493,7 +493,7 @@ def test_an_object_that_came_home_before_the_end_of_the_link_is_delivered(sessio
 
 
 class LooksUp(TestSubscriber[Any]):
-    """Has a ``__getattr__`` that raises another error than AttributeError, like a class over a dict."""
+    """Has a ``__getattr__`` that raises another error than AttributeError, like a class that wraps a dict."""
 
     def __getattr__(self, name: str) -> Any:
         return {}[name]
@@ -516,7 +516,7 @@ class Disappears(TestSubscriber[Any]):
 
 
 class TestAttributesOfSubscribers:
-    """The reader must not read them: an error there would end the link."""
+    """The reader of the link must not read attributes of Subscribers, because an error on its thread ends the link."""
 
     @pytest.mark.parametrize("opened_by", ["Python", "the JVM"])
     @pytest.mark.parametrize("kind", [LooksUp, Exits])

@@ -50,7 +50,7 @@ def subscribed(session: Stepped) -> tuple[TestSubscriber[Any], InboundStream]:
 
 
 class TestBatchDuringDrain:
-    LANE = (InboundStream._work, InboundStream._deliver, InboundStream._next_batch)
+    DRAIN_LOOP = (InboundStream._work, InboundStream._deliver, InboundStream._next_batch)
 
     @pytest.mark.parametrize("end", ["complete", "error", "complete and lost", "lost"])
     def test_no_batch_before_the_end_is_lost(self, end: str) -> None:
@@ -59,7 +59,7 @@ class TestBatchDuringDrain:
             recorder, _ = subscribed(session)
             session.next(1, 2, 3)
 
-            def the_reader() -> None:
+            def receive() -> None:
                 session.next(4, 5)
                 if "complete" in end:
                     session.receive(Frame(FrameType.COMPLETE, 1, b""))
@@ -68,7 +68,7 @@ class TestBatchDuringDrain:
                 if "lost" in end:
                     session.lost(LinkBroken("the link is broken"))
 
-            with interrupted(the_reader) as intruder:
+            with interrupted(receive) as intruder:
                 session.run()
             if intruder.reached:
                 session.run()
@@ -79,7 +79,7 @@ class TestBatchDuringDrain:
                     assert signals(recorder) == [1, 2, 3, 4, 5, last], intruder.line
             return intruder.reached
 
-        at_every_line(self.LANE, attempt)
+        at_every_line(self.DRAIN_LOOP, attempt)
 
 
 class TestTerminalSignalDuringArrival:
@@ -99,17 +99,17 @@ class TestTerminalSignalDuringArrival:
                 assert leave.wait(DEADLINE)
 
             recorder._on_element = stay
-            lane = threading.Thread(target=session.run, daemon=True)
+            drain = threading.Thread(target=session.run, daemon=True)
 
-            def the_lane() -> None:
-                lane.start()
+            def run_drain_loop() -> None:
+                drain.start()
                 assert inside.wait(DEADLINE)
 
-            with interrupted(the_lane) as intruder:
+            with interrupted(run_drain_loop) as intruder:
                 session.next(4, 5)
             leave.set()
             if intruder.reached:
-                lane.join(DEADLINE)
+                drain.join(DEADLINE)
                 session.run()
                 assert signals(recorder) == [1, 2, "ValueError"], intruder.line
                 assert not stream._batches
@@ -120,7 +120,7 @@ class TestTerminalSignalDuringArrival:
         at_every_line(self.READER, attempt)
 
     @pytest.mark.parametrize("how", ["cancel", "unreadable", "non-positive request"])
-    def test_handles_of_a_late_batch_are_given_back(self, how: str) -> None:
+    def test_handles_of_a_late_batch_are_released(self, how: str) -> None:
         def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
             recorder, stream = subscribed(session)
@@ -129,14 +129,14 @@ class TestTerminalSignalDuringArrival:
             if how == "unreadable":
                 session.next(UNREADABLE)
 
-            def the_lane() -> None:
+            def run_drain_loop() -> None:
                 if how == "cancel":
                     recorder.cancel()
                 elif how == "non-positive request":
                     recorder.request(0)
                 session.run()
 
-            with interrupted(the_lane) as intruder:
+            with interrupted(run_drain_loop) as intruder:
                 session.next("home", 5, home=True)
             session.run()
             if intruder.reached:
@@ -145,7 +145,7 @@ class TestTerminalSignalDuringArrival:
                 assert isinstance(session.codec, Codec)
                 assert session.codec.discarded == [["home", 5]], intruder.line
                 session.receive(Frame(FrameType.RELEASE, 0, RELEASED.pack(handle, 1)))
-                assert len(session.handles) == 0, f"line {intruder.line}: what came home is still pinned"
+                assert len(session.handles) == 0, f"line {intruder.line}: the returned object is still exported"
             return intruder.reached
 
         before = pyrs.set_element_hook(lambda count, where: None)
@@ -320,7 +320,7 @@ class TestUserFinalizers:
             name = ran_on.get(timeout=DEADLINE)
             assert not name.endswith(("-reader", "-writer")), name
             if how == "released":
-                assert connection.session.call(0, ["goes on"], deadline_seconds=DEADLINE) == "goes on"
+                assert connection.session.call(0, ["answer"], deadline_seconds=DEADLINE) == "answer"
         finally:
             blocks.set()
         connection.close()
@@ -371,21 +371,21 @@ class TestBeforeTheProof:
         listener.close()
 
 
-def test_exact_crosses_with_a_subscriber_of_the_peer() -> None:
+def test_exact_demand_applies_to_a_subscriber_of_the_peer() -> None:
     peer = Peer()
     connection = peer.connect()
-    asked: SimpleQueue[int] = SimpleQueue()
+    requested: SimpleQueue[int] = SimpleQueue()
 
-    class Asked(Hot):
+    class RecordsRequests(Hot):
         def request(self, n: int) -> None:
-            asked.put(n)
+            requested.put(n)
 
     recorder = recording(request=2)
     handle = peer.session.handles.own(recorder, 2)
-    Asked(None).subscribe(connection.session.subscribe_peer(handle, {"exact": True}))
-    assert asked.get(timeout=DEADLINE) == 2
+    RecordsRequests(None).subscribe(connection.session.subscribe_peer(handle, {"exact": True}))
+    assert requested.get(timeout=DEADLINE) == 2
     recorder.request(3)
-    assert asked.get(timeout=DEADLINE) == 3
+    assert requested.get(timeout=DEADLINE) == 3
     assert connection.close(DEADLINE)
 
 
@@ -396,13 +396,13 @@ def test_close_ends_although_the_peer_does_not_read() -> None:
     recorder = recording(1)
     connection.session.subscribe(peer.session.handles.own(pyrs.never(), 1), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
-    stopped, goes_on = threading.Event(), threading.Event()
+    stopped, resume = threading.Event(), threading.Event()
 
-    def reads_no_more(message: Frame) -> None:
+    def stop_reading(message: Frame) -> None:
         stopped.set()
-        goes_on.wait(DEADLINE * 2)
+        resume.wait(DEADLINE * 2)
 
-    peer.session.receive = reads_no_more  # type: ignore[method-assign]
+    peer.session.receive = stop_reading  # type: ignore[method-assign]
     with pytest.raises(CallTimeout):
         connection.session.call(0, deadline_seconds=0)
     assert stopped.wait(DEADLINE)
@@ -417,11 +417,11 @@ def test_close_ends_although_the_peer_does_not_read() -> None:
             thread.join(DEADLINE)
             assert not thread.is_alive(), thread.name
     finally:
-        goes_on.set()
+        resume.set()
 
 
-class Role:
-    """The writer's role, which reports that a thread waits for it."""
+class RecordingLock:
+    """A lock for the outbox that records whether a thread waits for it."""
 
     def __init__(self) -> None:
         self.lock, self.wanted = threading.Lock(), threading.Event()
@@ -437,28 +437,28 @@ def test_close_sends_goaway_while_another_thread_writes(monkeypatch: pytest.Monk
     monkeypatch.setattr("pyrs.jvm.link.connection._GOAWAY_SECONDS", DEADLINE)  # slow, not stuck
     peer = Peer()
     connection = peer.connect()
-    said: SimpleQueue[int] = SimpleQueue()
-    peer.session.on_goaway = lambda code, text: said.put(code)
+    codes: SimpleQueue[int] = SimpleQueue()
+    peer.session.on_goaway = lambda code, text: codes.put(code)
     closed = threading.Event()
     closing = threading.Thread(target=lambda: (connection.close(DEADLINE), closed.set()), daemon=True)
-    role = Role()
-    connection.session.outbox._writing = role  # type: ignore[assignment]
-    with role.lock:  # another thread writes
+    lock = RecordingLock()
+    connection.session.outbox._writing = lock  # type: ignore[assignment]
+    with lock.lock:  # another thread writes
         closing.start()
-        assert role.wanted.wait(DEADLINE), "the goodbye does not wait for its turn"
+        assert lock.wanted.wait(DEADLINE), "GOAWAY does not wait for the other write"
         assert not closed.is_set()
     assert closed.wait(DEADLINE)
     assert peer.ended.wait(DEADLINE)
-    assert said.get_nowait() == 0
+    assert codes.get_nowait() == 0
 
 
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, RecursionError])
-def test_an_error_whose_str_raises_answers_its_call(raised: type[BaseException]) -> None:
-    class Unspeakable(Exception):
+def test_an_error_whose_str_raises_can_be_sent(raised: type[BaseException]) -> None:
+    class Unprintable(Exception):
         def __str__(self) -> str:
             raise raised
 
-    wire = exception_to_wire(Unspeakable(), Originals())
+    wire = exception_to_wire(Unprintable(), Originals())
     assert raised.__name__ in str(wire)
 
 
@@ -491,7 +491,7 @@ def test_an_idle_stream_releases_references_of_a_written_large_element() -> None
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
     session.run()
     stream: Any = session.streams[2]
-    assert not stream._large_references, "held until the next element"
+    assert not stream._large_references, "the references are kept until the next element"
     assert [each.type for each in session.sent] == [FrameType.NEXT_HOME, FrameType.RELEASE]
 
 
@@ -508,7 +508,7 @@ def test_an_undecodable_answer_fails_its_call() -> None:
 
 
 def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
-    """One exception that is raised repeatedly would collect the frames of all callers."""
+    """A single exception that is raised repeatedly would keep the frames of all callers."""
     session = PlainSession()
     session.lost(LinkClosed("the link has ended"))
     for _ in range(3):
@@ -550,8 +550,8 @@ def test_a_cancel_inside_a_batch_is_not_reported_as_stop_iteration() -> None:
     assert failures == []
 
 
-def test_concurrent_signals_cancel_a_source_that_pulls_at_once() -> None:
-    """The source offers the refused elements again until it is cancelled, and the drain loop may come late."""
+def test_concurrent_signals_cancel_a_pulled_source_immediately() -> None:
+    """The source offers the refused elements again until it is cancelled, and the drain loop may run late."""
     session = Stepped()
     stream = session.subscribe_peer(7)
     session.subscribe(8, stream)

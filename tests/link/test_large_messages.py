@@ -26,7 +26,7 @@ def content(size: int = SIZE) -> bytes:
 
 
 def fragments(body: bytes, size: int, stream: int = 3) -> list[bytes]:
-    """Cut a body into frames of a size."""
+    """Split a body into frames of at most ``size`` bytes."""
     parts = [body[start : start + size] for start in range(0, len(body), size)]
     kinds = [FrameType.NEXT | MORE] * (len(parts) - 1) + [FrameType.NEXT]
     return [frame(kind, stream, part) for kind, part in zip(kinds, parts, strict=True)]

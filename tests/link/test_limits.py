@@ -1,4 +1,4 @@
-"""Both halves read their limits from one file, and docs/protocol.md shows it."""
+"""Python and Java read their limits from one file, and docs/protocol.md shows it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def used_in(folder: str, kind: str) -> set[str]:
     return {name for text in sources for name in NAME.findall(text)}
 
 
-def test_the_jar_holds_the_file_of_the_package() -> None:
+def test_the_jar_contains_the_limits_of_the_package() -> None:
     with zipfile.ZipFile(packaged_jars().pyrs) as jar:
         assert jar.read("io/pyrs/limits.properties") == FILE.read_bytes()
 

@@ -20,7 +20,7 @@ jvm.register_context(USER, "the user")
 
 
 def subscribed(options: object) -> list[str]:
-    """Let the peer subscribe with these options, and return the values that the stream sees."""
+    """Subscribe from the peer with these options, and return the values that the stream sees."""
     session, seen = PlainSession(), []
 
     def see(n: int) -> int:
@@ -38,11 +38,11 @@ def test_requests_of_the_peer_run_in_its_context() -> None:
 
 
 @pytest.mark.parametrize("entries", [None, 7, [], {}, {"the user": 7}, {7: "ada"}])
-def test_entries_of_another_form_are_ignored(entries: object) -> None:
+def test_malformed_entries_are_ignored(entries: object) -> None:
     assert subscribed({"context": entries}) == ["none"] * 3
 
 
-def test_value_that_is_no_string_ends_the_stream() -> None:
+def test_value_that_is_not_a_string_fails_the_stream() -> None:
     session, subscriber = PlainSession(), TestSubscriber[Any](1)
 
     def subscribe() -> None:

@@ -84,7 +84,7 @@ def test_a_request_with_the_token_gets_the_status(serve: Callable[..., StatusSer
 
 
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
-def test_a_request_without_the_token_gets_nothing(serve: Callable[..., StatusServer], token: str | None) -> None:
+def test_a_request_without_the_token_is_refused(serve: Callable[..., StatusServer], token: str | None) -> None:
     called: list[int] = []
     server = serve(lambda: called.append(1) or STATUS)
     code, body = get(server, token)
@@ -123,7 +123,7 @@ def test_silent_connections_do_not_block_the_server(serve: Callable[..., StatusS
     assert len(server._open) <= 8
     # A thread may still run for a moment after its connection was closed.
     eventually(lambda: len([each for each in threading.enumerate() if each.name == "pyrs-status-request"]) <= 8)
-    assert silent[0].recv(1) == b"", "the oldest one was closed"
+    assert silent[0].recv(1) == b"", "the oldest connection was not closed"
     for each in silent:
         each.close()
 
@@ -147,14 +147,14 @@ def test_a_folder_that_others_can_read_is_refused(folder: Path, mode: int) -> No
     assert list(folder.iterdir()) == []
 
 
-def test_a_link_in_place_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_in_place_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir(mode=0o700)
     folder.symlink_to(tmp_path / "other")
     with pytest.raises(PermissionError, match="0700"):
         StatusServer("bridge-1", lambda: STATUS)
 
 
-def test_the_folder_without_a_runtime_folder_is_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_without_a_runtime_folder_is_named_after_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert status_folder().name == f"pyrs-{os.getuid()}"
 
@@ -179,7 +179,7 @@ def test_a_forked_process_does_not_remove_the_file(serve: Callable[..., StatusSe
     server._pid -= 1
 
 
-# python -m pyrs top
+# The tests below run ``python -m pyrs top``.
 
 
 def printed(**options: Any) -> tuple[int, str]:
@@ -208,13 +208,13 @@ def test_top_prints_json(serve: Callable[..., StatusServer]) -> None:
     assert bridge["streams"][0]["demand"] == 2 and bridge["streams"][0]["direction"] == "to Python"
 
 
-def test_top_without_a_process_says_what_to_do() -> None:
+def test_top_without_a_process_shows_how_to_serve_the_status() -> None:
     code, text = printed(once=True)
     assert code == 1 and "bridge.serve_status()" in text
     assert printed(as_json=True) == (1, "[]\n")
 
 
-def test_top_refreshes_with_the_rate_until_it_is_interrupted(serve: Callable[..., StatusServer]) -> None:
+def test_top_refreshes_at_the_interval_until_it_is_interrupted(serve: Callable[..., StatusServer]) -> None:
     stream = StreamStatus(1, "to Python", "p", "live", 0, 0, 0, 10, 0.0, 0, 1.0, None)._asdict()
     serve(lambda: {**STATUS, "streams_live": 3, "streams": [stream]})
     waits: list[float] = []
@@ -291,7 +291,7 @@ def test_top_removes_the_file_of_a_process_that_ended(folder: Path) -> None:
         (f'{{"pid": {os.getpid()}, "port": 1, "token": "t", "name": "n"}}', 0o644),
     ],
 )
-def test_top_ignores_other_files(folder: Path, content: str, mode: int) -> None:
+def test_top_ignores_invalid_files(folder: Path, content: str, mode: int) -> None:
     folder.mkdir(mode=0o700)
     file = folder / "1-1.json"
     file.write_text(content)

@@ -45,7 +45,7 @@ def status() -> Iterator[StatusServer]:
     serving.close()
 
 
-def ask(
+def get(
     server: PageServer, path: str = "/", method: str = "GET", host: str | None = None
 ) -> tuple[int, dict[str, str], bytes]:
     port = server.server_address[1]
@@ -58,7 +58,7 @@ def ask(
 
 
 def test_page_is_self_contained(server: PageServer) -> None:
-    code, headers, body = ask(server)
+    code, headers, body = get(server)
     text = body.decode()
     assert code == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     assert re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:)[^"' >]+""", text) == []
@@ -66,11 +66,11 @@ def test_page_is_self_contained(server: PageServer) -> None:
     (nonce,) = set(re.findall(r"'nonce-([^']+)'", policy))
     assert policy.startswith("default-src 'none'; connect-src 'self';") and "unsafe" not in policy
     assert text.count(f'nonce="{nonce}"') == 2 and "NONCE" not in text
-    assert f"nonce-{nonce}" not in ask(server)[1]["Content-Security-Policy"]
+    assert f"nonce-{nonce}" not in get(server)[1]["Content-Security-Policy"]
 
 
 def test_data_has_every_stream(server: PageServer, status: StatusServer) -> None:
-    code, headers, body = ask(server, "/streams")
+    code, headers, body = get(server, "/streams")
     (bridge,) = json.loads(body)["bridges"]
     assert code == 200 and headers["Content-Type"] == "application/json; charset=utf-8"
     assert headers["Cache-Control"] == "no-store" and headers["X-Content-Type-Options"] == "nosniff"
@@ -93,18 +93,18 @@ def test_data_has_every_stream(server: PageServer, status: StatusServer) -> None
 def test_page_and_data_contain_no_token(server: PageServer, status: StatusServer) -> None:
     token = json.loads(status.file.read_text())["token"]
     for path in ("/", "/streams"):
-        _, headers, body = ask(server, path)
+        _, headers, body = get(server, path)
         assert token not in body.decode() + repr(headers) + server.address
 
 
 def test_data_without_a_process_has_no_bridge(server: PageServer) -> None:
-    assert json.loads(ask(server, "/streams")[2])["bridges"] == []
+    assert json.loads(get(server, "/streams")[2])["bridges"] == []
 
 
 def test_data_reports_a_folder_that_others_can_read(server: PageServer, folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o755)
-    code, _, body = ask(server, "/streams")
+    code, _, body = get(server, "/streams")
     assert code == 500 and "0700" in json.loads(body)["error"]
 
 
@@ -117,19 +117,19 @@ def test_pages_share_the_data_of_one_interval(status: StatusServer) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"])
 def test_other_methods_are_refused(server: PageServer, status: StatusServer, method: str) -> None:
-    code, _, body = ask(server, "/streams", method)
+    code, _, body = get(server, "/streams", method)
     assert code == 501 and b"shown" not in body
 
 
 @pytest.mark.parametrize("path", ["/favicon.ico", "/../page.html", "http://127.0.0.1/streams", "/streams/"])
 def test_other_paths_are_not_found(server: PageServer, status: StatusServer, path: str) -> None:
-    code, _, body = ask(server, path)
+    code, _, body = get(server, path)
     assert code == 404 and b"shown" not in body
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "LOCALHOST:1", "localhost:65535"])
 def test_host_of_this_machine_is_accepted(server: PageServer, host: str) -> None:
-    assert ask(server, "/streams", host=host)[0] == 200
+    assert get(server, "/streams", host=host)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_host_of_this_machine_is_accepted(server: PageServer, host: str) -> None
 @pytest.mark.parametrize("path", ["/", "/streams"])
 def test_other_host_is_refused(server: PageServer, status: StatusServer, path: str, host: str) -> None:
     """A web page that uses DNS rebinding sends its own host name."""
-    code, _, body = ask(server, path, host=host)
+    code, _, body = get(server, path, host=host)
     assert code == 403 and b"shown" not in body and b"script" not in body
 
 
@@ -161,10 +161,10 @@ def test_server_listens_on_the_loopback_only(server: PageServer) -> None:
 def test_connection_of_another_user_is_closed(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_connection(server.server_address, timeout=DEADLINE) as connection:
         assert connection_owner(connection.getsockname(), server.server_address) == os.getuid()
-    assert ask(server)[0] == 200
+    assert get(server)[0] == 200
     monkeypatch.setattr(page, "connection_owner", lambda client, server: os.getuid() + 1)
     with pytest.raises(ConnectionError):
-        ask(server)
+        get(server)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_owner_of_a_connection_is_read_from_the_socket_tables(
 
 
 def test_unreadable_table_refuses_every_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading fails, for example, while many connections leave no file descriptor."""
+    """Reading fails, for example, if many connections use up the file descriptors."""
     (tmp_path / "tcp").mkdir()
     monkeypatch.setattr(page, "_SOCKET_TABLES", [str(tmp_path / "tcp")])
     assert connection_owner(("127.0.0.1", 40_000), ("127.0.0.1", 8_080)) == -1

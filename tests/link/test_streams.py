@@ -36,7 +36,7 @@ def test_stream_to_python_has_demand_and_buffered_elements() -> None:
     assert found.direction == "to Python" and found.state == "live"
     assert found.name == "Publisher 7 of the JVM" and found.site == Site("orders.py", 4)
     assert (found.demand, found.elements, found.buffered, found.dropped) == (0, 2, 1, 0)
-    assert found.in_flight == 14, "the window of 16 elements, less two"
+    assert found.in_flight == 14, "the window of 16 elements, minus the two that were delivered"
     subscriber.request(pyrs.UNBOUNDED)
     assert (only(session).demand, only(session).elements) == (pyrs.UNBOUNDED, 3)
 
@@ -79,7 +79,7 @@ def test_stream_to_the_jvm_has_the_name_and_line_of_its_publisher() -> None:
     assert (found.demand, found.elements, found.buffered) == (0, 3, 0)
 
 
-def test_publisher_without_a_line_has_that_of_to_jvm() -> None:
+def test_publisher_without_a_site_has_the_site_of_to_jvm() -> None:
     class Foreign:
         def subscribe(self, subscriber: Any) -> None:
             subscriber.on_subscribe(TestSubscription())
@@ -126,14 +126,14 @@ def test_publisher_whose_attributes_raise_has_no_site() -> None:
     assert (only(session).name, only(session).site) == ("Broken", None)
 
 
-def test_rate_is_that_between_two_snapshots() -> None:
+def test_rate_is_measured_between_two_snapshots() -> None:
     clock = Clock()
     rates = Rates(clock)
-    assert rates.rates([("a", 50, 10.0)]) == [5.0], "the first one is that since the stream was opened"
+    assert rates.rates([("a", 50, 10.0)]) == [5.0], "the first rate is that since the stream was opened"
     clock.now += 2
     assert rates.rates([("a", 250, 12.0), ("b", 0, 0.0)]) == [100.0, 0.0]
     clock.now += 0.01
-    assert rates.rates([("a", 260, 12.01)]) == [100.0], "a short time keeps the rate"
+    assert rates.rates([("a", 260, 12.01)]) == [100.0], "the rate does not change after a short time"
     clock.now += 0.99
     assert rates.rates([("a", 350, 13.0)]) == [100.0]
 

@@ -37,7 +37,7 @@ READER = InMemoryMetricReader()
 
 @pytest.fixture(scope="module", autouse=True)
 def provider() -> Iterator[None]:
-    """The providers are global and cannot be replaced."""
+    """Set the providers once for all tests, because they are global and cannot be replaced."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(EXPORTER))
     trace.set_tracer_provider(provider)
@@ -290,7 +290,7 @@ def test_delay_is_measured_at_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     subscriber.request(1)
     assert measured("on_next.delay", stream="delayed").sum == 1.5
     now[0] = 3.05
-    subscriber.request(1)  # at most ten times a second
+    subscriber.request(1)  # not recorded: the delay is recorded at most ten times a second
     now[0] = 5.0
     source.next(3)
     subscriber.cancel()
@@ -476,7 +476,8 @@ def test_example_of_the_page_prints_its_output() -> None:
     page = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text(encoding="utf-8")
     code = page.split("```python\n")[1].split("```")[0]
     shown = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)  # sets providers
+    # The example sets the global providers, so a new process runs it.
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout.splitlines(), done.stderr) == (shown, "")
     assert len(shown) == 2
 

@@ -1,4 +1,4 @@
-"""The shared vectors, replayed on the Python half."""
+"""The Python side behaves as the shared test vectors specify."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_frames_are_decoded_as_recorded(vector: dict[str, Any], cut: int) -> Non
     ]
     assert decoder.pending == vector["pending"]
     if not vector["pending"] and not any(byte & MORE for byte in raw[4:5]):
-        assert b"".join(frame(m.type, m.id, m.body) for m in messages) == raw or "pieces" in vector["name"]
+        assert b"".join(frame(m.type, m.id, m.body) for m in messages) == raw or "fragments" in vector["name"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 131_072, 131_073, 1_000_000])
@@ -88,7 +88,7 @@ def test_window_refills_as_recorded(vector: dict[str, Any]) -> None:
 
 
 class Replay(Subscriber[Any], Publisher[Any], Subscription):
-    """Plays the user and the peer, and records what they receive."""
+    """Acts as the user and as the upstream Publisher, and records what they receive."""
 
     def __init__(self, vector: dict[str, Any]) -> None:
         self.vector = vector
