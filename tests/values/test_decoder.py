@@ -83,7 +83,7 @@ def test_a_large_message_without_an_arrow_batch_leaves_the_decoder_usable() -> N
     assert decoder.decode_batch(memoryview(msgpack.packb(["x" * 70_000]))) == (["x" * 70_000], None)
 
 
-def test_an_arrow_batch_without_pyarrow_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_an_arrow_batch_without_pyarrow_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pyarrow.RecordBatch.from_pydict({"a": [1]})
     body = ValueEncoder(Recorder()).encode(batch)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -174,8 +174,8 @@ class Hostile:
 def test_an_object_that_cannot_be_hashed_fails_the_value(error: BaseException, place: str) -> None:
     references = Recorder()
     references.local = lambda handle: Hostile(error)  # type: ignore[method-assign]
-    home = msgpack.ExtType(17, struct.pack(">BQ", 0, 5))
-    value = {home: 1} if place == "key" else msgpack.ExtType(9, msgpack.packb([home]))
+    returned = msgpack.ExtType(17, struct.pack(">BQ", 0, 5))
+    value = {returned: 1} if place == "key" else msgpack.ExtType(9, msgpack.packb([returned]))
     if isinstance(error, ProtocolError) and place == "key":
         return  # the decoder cannot distinguish it from its own error for malformed bytes
     with pytest.raises(ConversionError):

@@ -40,7 +40,7 @@ def encode(value: object) -> bytes:
 
 def refusal(value: object) -> str:
     encoder = ValueEncoder(Recorder())
-    with uncollected(), pytest.raises(Exception) as caught:  # some of them come to the end of the stack
+    with uncollected(), pytest.raises(Exception) as caught:  # some of the values exhaust the stack
         encoder.encode(value)
     explained = encoder.explain(value, caught.value)
     assert isinstance(explained, ConversionError)
@@ -59,7 +59,7 @@ def test_a_plain_value_is_one_call_into_c() -> None:
         if event == "call":
             entered.append(frame.f_code.co_name)
 
-    with uncollected():  # finalizers of others are calls too
+    with uncollected():  # finalizers of unrelated objects would be recorded too
         sys.setprofile(profile)
         try:
             encode(5)
@@ -85,7 +85,7 @@ def test_a_plain_value_is_one_call_into_c() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_without_a_row_crosses_by_reference(value: object) -> None:
+def test_a_value_without_a_conversion_crosses_by_reference(value: object) -> None:
     references = Recorder()
     ValueEncoder(references).encode(value)
     assert references.owned == [value] if not isinstance(value, numpy.ndarray) else len(references.owned) == 1
@@ -120,7 +120,7 @@ def test_the_earliest_and_latest_datetime_survive_a_round_trip(first: dt.datetim
         assert ValueDecoder(Recorder()).decode(encode(value)) == value
 
 
-def test_numpy_times_finer_and_coarser_than_a_microsecond() -> None:
+def test_numpy_times_finer_and_coarser_than_a_microsecond_are_converted() -> None:
     def back(value: object) -> Any:
         return ValueDecoder(Recorder()).decode(encode(value))
 
@@ -187,7 +187,7 @@ def test_a_subclass_crosses_by_its_value_and_not_by_its_conversion_methods(value
     assert ValueDecoder(Recorder()).decode(encode(value)) == expected
 
 
-def test_a_nameless_flag_is_refused_and_a_named_one_is_its_name() -> None:
+def test_a_nameless_flag_is_refused_and_a_named_one_is_converted_to_its_name() -> None:
     assert ValueDecoder(Recorder()).decode(encode(Access.READ)) == "READ"
     assert "Access" in refusal(Access(0))
     assert ValueDecoder(Recorder()).decode(encode({Colour.RED: Colour.RED})) == {"RED": "RED"}
@@ -237,18 +237,18 @@ def test_handles_of_an_element_that_failed_are_taken_back() -> None:
     with pytest.raises(UnicodeEncodeError) as caught:
         encoder.encode(bad)
     encoder.explain(bad, caught.value)
-    # Twice each: once for the element, once for the second look that found out.
+    # Each handle appears twice: ``encode`` exported its object, and ``explain`` encoded the value again.
     assert sorted(references.disowned) == [7, 7, 8, 8]
 
 
 def test_a_value_that_raises_when_it_is_converted_is_refused() -> None:
-    class Moody(dict[str, int]):
+    class RaisingItems(dict[str, int]):
         def items(self) -> Any:
-            raise RuntimeError("not today")
+            raise RuntimeError("from items")
 
-    text = refusal(Moody())
-    assert "Moody" in text
-    assert "not today" in text
+    text = refusal(RaisingItems())
+    assert "RaisingItems" in text
+    assert "from items" in text
 
 
 def test_a_local_class_is_released_with_its_stream() -> None:

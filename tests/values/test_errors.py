@@ -1,4 +1,4 @@
-"""Exceptions as wire errors and back."""
+"""Conversion of exceptions to wire errors, and of wire errors to exceptions."""
 
 from __future__ import annotations
 

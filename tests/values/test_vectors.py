@@ -1,4 +1,4 @@
-"""The value vectors, replayed on the Python half; the Java half replays the same file."""
+"""The Python side encodes and decodes the shared value vectors; a test of the Java side reads the same file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_bytes_are_decoded_as_recorded(row: dict[str, Any]) -> None:
 @rows("python")
 def test_the_value_survives_in_a_batch(row: dict[str, Any]) -> None:
     expected = value_of(row.get("python_back", row["python"]))
-    # Entries and not elements: null is a value, and no element.
+    # ``decode_entries`` accepts null, which is a value but not an element.
     elements, error = ValueDecoder(Recorder()).decode_entries(b"\x92" + bytes.fromhex(row["hex"]) * 2)
     assert error is None
     assert same(elements, [expected, expected])

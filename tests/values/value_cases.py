@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
-import decimal  # noqa: F401 - named by the vectors, as are the others marked so
+import decimal  # noqa: F401 - the vectors use it, and the other unused imports
 import enum
 import json
 import uuid  # noqa: F401
@@ -50,7 +50,7 @@ class OfPeer:
 
 
 class Recorder:
-    """References that count: ``own`` returns 7, 8, ...; an ``OfPeer`` has handle 9."""
+    """A test double of References: ``own`` returns 7, 8, ...; an ``OfPeer`` has handle 9."""
 
     def __init__(self) -> None:
         self.owned: list[object] = []
@@ -86,8 +86,8 @@ class Recorder:
 
 
 def value_of(expression: str) -> Any:
-    """Return the value of a row's expression."""
-    return eval(expression, dict(globals()))  # the expressions are this project's own
+    """Evaluate an expression of the vectors."""
+    return eval(expression, dict(globals()))  # safe: the expressions come from this repository
 
 
 def same(one: Any, other: Any) -> bool:

@@ -33,13 +33,13 @@ def recorded(java: Java, bridge: Bridge, *elements: Any, element_type: str | Non
         bridge.to_jvm(pyrs.from_iterable(elements), element_type=element_type),
         recorder,
     )
-    ending = java.call(recorder, "awaitEnd", MILLISECONDS)
-    assert ending == "complete", java.call(recorder, "errorMessage") if ending == "error" else ending
+    outcome = java.call(recorder, "awaitEnd", MILLISECONDS)
+    assert outcome == "complete", java.call(recorder, "errorMessage") if outcome == "error" else outcome
     return recorder
 
 
 def described(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> str:
-    """Return the description that Java gives of the elements it received."""
+    """Return Java's description of the received elements."""
     return str(java.call(recorded(java, bridge, *elements, element_type=element_type), "described"))
 
 

@@ -22,7 +22,7 @@ class TestByteStrings:
     @pytest.fixture
     def text(self, bridge: Bridge) -> Any:
         strings = bridge.java_class(BYTE_STRING)
-        return strings.fromArray(b"ab").concat(strings.fromArray(b"c"))  # its class is not public
+        return strings.fromArray(b"ab").concat(strings.fromArray(b"c"))  # an object of a class that is not public
 
     @pytest.fixture
     def flux(self, bridge: Bridge) -> Any:
@@ -67,7 +67,7 @@ class TestRows:
         return rows
 
     @pytest.mark.parametrize("interface", ["java.util.function.Function", "java.util.function.BiFunction"])
-    def test_are_dicts_in_the_order_of_their_columns(self, bridge: Bridge, connection: Any, interface: str) -> None:
+    def test_rows_are_dicts_in_column_order(self, bridge: Bridge, connection: Any, interface: str) -> None:
         columns = "x AS id, 'n' || x AS name, NULL AS none, DATE '2024-01-02' AS d, X'0102' AS b, 1.50 AS p"
         rows = self.rows(bridge, connection, f"SELECT {columns} FROM SYSTEM_RANGE(1, 2)", interface)
         rest = {"NONE": None, "D": dt.date(2024, 1, 2), "B": b"\x01\x02", "P": decimal.Decimal("1.50")}
@@ -78,13 +78,13 @@ class TestRows:
         with pytest.raises(ConversionError, match=r"two columns of the same name .* \[A, A\]"):
             self.rows(bridge, connection, "SELECT 1 AS a, 2 AS a", "java.util.function.Function")
 
-    def test_a_reference_stays_the_object(self, bridge: Bridge, connection: Any) -> None:
+    def test_references_returns_the_java_object(self, bridge: Bridge, connection: Any) -> None:
         (row,) = self.rows(bridge, connection, "SELECT 1 AS a", "java.util.function.Function", "references")
         assert isinstance(row, JavaObject)
 
 
 class TestOneObject:
-    def test_value_of_converts_a_row_of_the_table(self, bridge: Bridge) -> None:
+    def test_value_of_converts_classes_of_the_value_table(self, bridge: Bridge) -> None:
         assert bridge.value_of(bridge.java_class("java.util.List").of(1, "a")) == [1, "a"]
         assert bridge.value_of(bridge.java_class("java.time.Duration").ofSeconds(90)) == dt.timedelta(seconds=90)
         assert bridge.value_of(bridge.java_class("java.util.Optional").empty()) is None

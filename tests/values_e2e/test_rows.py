@@ -213,7 +213,7 @@ def test_every_row_crosses_in_one_stream(bridge: Bridge, java: Java) -> None:
 
 
 def round_trips() -> list[Any]:
-    """The values of the shared vectors that are Python literals of the standard library."""
+    """Return the values of the shared vectors that need only the standard library."""
     path = Path(__file__).parent.parent / "vectors" / "values.json"
     names = {
         "datetime": dt,
@@ -362,7 +362,7 @@ def test_a_vector_schema_root_becomes_a_record_batch(bridge: Bridge, java: Java,
     assert batch.to_pydict() == {"n": [5, None]}
 
 
-def test_an_empty_optional_is_no_element(bridge: Bridge, java: Java) -> None:
+def test_an_empty_optional_as_an_element_fails_the_stream(bridge: Bridge, java: Java) -> None:
     error = error_in_python(bridge, java.static("interop.Sources", "one", java.static("java.util.Optional", "empty")))
     assert "java.util.Optional" in str(error)
 

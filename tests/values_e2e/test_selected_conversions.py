@@ -98,7 +98,7 @@ UNFIT: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(
     ("element_type", "value", "python"), UNFIT, ids=[f"{java_type}-{value!r}"[:50] for java_type, value, _ in UNFIT]
 )
-def test_an_element_that_does_not_fit_names_both_types(
+def test_error_of_an_element_that_does_not_fit_names_both_types(
     bridge: Bridge, java: Java, element_type: str, value: Any, python: str
 ) -> None:
     message = java.call(error_in_java(java, bridge, value, element_type=element_type), "getMessage")
@@ -106,7 +106,7 @@ def test_an_element_that_does_not_fit_names_both_types(
     assert python in message
 
 
-def test_an_element_that_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_an_element_that_does_not_fit_cancels_the_python_source(bridge: Bridge, java: Java, recorder: Any) -> None:
     source = Watched(lambda: itertools.chain([1, 2, "three"], itertools.count(4)))
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source, element_type="java.lang.Integer"), recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"

@@ -117,7 +117,7 @@ def test_invalid_convert_option_fails_its_stream(bridge: Bridge, convert: object
     received.await_error()
 
 
-def test_a_bridge_that_is_closed_at_once_leaves_no_mirror_in_the_jvm(
+def test_a_bridge_that_is_closed_immediately_leaves_no_mirror_in_the_jvm(
     bridge: Bridge, machine: tuple[Callable[..., Bridge], Java]
 ) -> None:
     """The answers of control calls are kept for three seconds; they must not outlive their bridge."""
@@ -132,4 +132,4 @@ def test_a_bridge_that_is_closed_at_once_leaves_no_mirror_in_the_jvm(
         system.gc()
         return weak.get() is None
 
-    collected(is_collected, "the JVM still holds the mirror")
+    collected(is_collected, "the JVM still references the mirror")
