@@ -1,4 +1,4 @@
-"""The class loader that receives the jar, by what the JVM has loaded."""
+"""The class loader that receives the jar, for each set of classes that the JVM has already loaded."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def test_another_version_in_the_jvm_is_refused() -> None:
         load(java)
 
 
-@pytest.mark.parametrize(("specification", "said"), [("1.8", "Java 8"), ("9", "Java 9"), ("10", "Java 10")])
-def test_an_old_java_is_refused_before_the_jar_is_touched(specification: str, said: str) -> None:
+@pytest.mark.parametrize(("specification", "version"), [("1.8", "Java 8"), ("9", "Java 9"), ("10", "Java 10")])
+def test_an_old_java_is_refused_before_the_jar_is_touched(specification: str, version: str) -> None:
     java = FakeJava(Loader(SPARK_LOADER), java=specification)
-    with pytest.raises(JvmUnavailable, match=f"runs {said}; pyrs needs Java 11"):
+    with pytest.raises(JvmUnavailable, match=f"runs {version}; pyrs needs Java 11"):
         load(java)
     assert (java.added, java.properties) == ([], {})
 

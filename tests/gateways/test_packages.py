@@ -23,7 +23,7 @@ from pyrs.jvm.packages import IVY, resolve
 from tests.gateways.repository import publish
 
 NOWHERE = "http://127.0.0.1:9/maven"
-SPARKS_IVY = Path(pyspark.__file__).parent / "jars" / IVY.name
+IVY_OF_SPARK = Path(pyspark.__file__).parent / "jars" / IVY.name
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def test_a_package_is_resolved_with_its_dependencies_and_cached(
 ) -> None:
     found = resolve(["org.example:top:1.0"])
     assert names(found) == ["base-1.0.jar", "top-1.0.jar"]
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("pyrs: resolving org.example:top:1.0 into ") and said.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("pyrs: resolving org.example:top:1.0 into ") and printed.err.count("\n") == 1
     shutil.rmtree(central)
     without_java(monkeypatch)
     assert resolve(["org.example:top:1.0"]) == found
@@ -165,7 +165,7 @@ def test_an_unreachable_repository_is_reported_with_the_remedy(central: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (401, "a repository cannot be read (Unauthorized), and"),
         (403, "a repository cannot be read (Forbidden), and"),
@@ -175,7 +175,7 @@ def test_an_unreachable_repository_is_reported_with_the_remedy(central: Path, mo
     ],
 )
 def test_a_refused_download_is_distinguished_from_a_missing_package(
-    central: Path, monkeypatch: pytest.MonkeyPatch, status: int, said: str
+    central: Path, monkeypatch: pytest.MonkeyPatch, status: int, message: str
 ) -> None:
     class Refusing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -199,7 +199,7 @@ def test_a_refused_download_is_distinguished_from_a_missing_package(
         finally:
             server.shutdown()
             thread.join()
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda jar: jar.write_bytes(b"half")])
@@ -273,12 +273,12 @@ def test_files_of_a_killed_process_are_removed_after_a_day(
     resolve(["org.example:top:1.0"])
     assert left.is_dir(), "a recent folder may belong to a running process on another machine"
     two_days_ago = time.time() - 2 * 24 * 60 * 60
-    halted, unnumbered = folder / f"run-{os.getpid()}-abc", folder / "run-abc"
-    for run in (left, halted, unnumbered):
+    live, unnumbered = folder / f"run-{os.getpid()}-abc", folder / "run-abc"
+    for run in (left, live, unnumbered):
         run.mkdir(exist_ok=True)
         os.utime(run, (two_days_ago, two_days_ago))
     resolve(["org.example:other:1.0"])
-    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved", halted.name]
+    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved", live.name]
 
 
 def test_the_ivy_settings_of_the_user_are_not_read(
@@ -314,7 +314,7 @@ def test_ivy_is_downloaded_without_spark(central: Path, monkeypatch: pytest.Monk
         resolve(["org.example:base:1.0"])
     file = central / IVY.path
     file.parent.mkdir(parents=True)
-    shutil.copy(SPARKS_IVY, file)
+    shutil.copy(IVY_OF_SPARK, file)
     assert names(resolve(["org.example:base:1.0"])) == ["base-1.0.jar"]
 
 

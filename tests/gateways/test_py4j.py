@@ -1,4 +1,4 @@
-"""The commands to a Py4J gateway, its answers and its failures; without a JVM."""
+"""Commands to a simulated Py4J gateway, its answers and its failures."""
 
 from __future__ import annotations
 
@@ -124,22 +124,21 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return seconds
 
 
-def cut_while_it_was_made(wrapped: bool) -> Py4JNetworkError:
-    lost = Py4JNetworkError("Answer from Java side is empty", when=EMPTY_RESPONSE)  # a ClientServer raises this
-    return (
-        Py4JNetworkError("An error occurred while trying to connect", lost) if wrapped else lost
-    )  # a JavaGateway that
+def lost_connection(wrapped: bool) -> Py4JNetworkError:
+    """Return the error of a lost connection: a ClientServer raises it, and a JavaGateway raises it wrapped."""
+    lost = Py4JNetworkError("Answer from Java side is empty", when=EMPTY_RESPONSE)
+    return Py4JNetworkError("An error occurred while trying to connect", lost) if wrapped else lost
 
 
 def test_a_command_is_repeated_after_a_lost_connection(pauses: list[float]) -> None:
-    client = FakeClient("x", cut_while_it_was_made(False), cut_while_it_was_made(True), "yi5")
+    client = FakeClient("x", lost_connection(False), lost_connection(True), "yi5")
     assert Py4JJava(client).static("a.B", "m") == 5
     assert len(client.commands) == 4
     assert pauses == sorted(pauses) and len(pauses) == 3
 
 
-@pytest.mark.parametrize("lost", ["x", cut_while_it_was_made(False), cut_while_it_was_made(True)])
-def test_a_command_is_not_repeated_for_ever(lost: str | Exception, pauses: list[float]) -> None:
+@pytest.mark.parametrize("lost", ["x", lost_connection(False), lost_connection(True)])
+def test_a_command_is_repeated_at_most_six_times(lost: str | Exception, pauses: list[float]) -> None:
     client = FakeClient(*[lost] * 99)
     with pytest.raises(JvmUnavailable, match=r"127\.0\.0\.1:25333 \(the connection was lost 7 times\)"):
         Py4JJava(client).static("a.B", "m")

@@ -85,14 +85,14 @@ def test_new_streams_work_after_the_link_broke(gateway: Any) -> None:
 
 def test_calls_of_objects_of_the_old_link_raise_link_broken(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
-        strings, held = bridge.java_class("java.lang.String"), bridge.java_class("java.util.ArrayList")()
-        raw = held.java
+        strings, java_list = bridge.java_class("java.lang.String"), bridge.java_class("java.util.ArrayList")()
+        raw = java_list.java
         cut(bridge)
         assert bridge.java_class("java.util.List").of(raw).size() == 1
         with pytest.raises(LinkBroken):
             strings.valueOf(1)
         with pytest.raises(LinkBroken):
-            held.size()
+            java_list.size()
 
 
 def test_from_jvm_rejects_streams_and_futures_of_the_old_link(gateway: Any) -> None:
@@ -127,12 +127,12 @@ def test_from_jvm_raises_link_broken_if_the_link_breaks_during_the_call(
 
 def test_a_call_that_java_receives_after_the_link_broke_raises_link_broken(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
-        held = bridge.java_class("java.util.ArrayList")()
-        references = held._link
+        java_list = bridge.java_class("java.util.ArrayList")()
+        references = java_list._link
         cut(bridge)
         eventually(lambda: not references.control.is_open(), "Java did not notice the end of the connection")
         with pytest.raises(LinkBroken, match="the bridge to Python has ended"):
-            references._command([int(Operation.METHOD), held, "size"], references)
+            references._command([int(Operation.METHOD), java_list, "size"], references)
 
 
 def test_a_link_that_does_not_open_leaves_the_bridge_usable(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A Ctrl-C interrupts no shielded work."""
+"""A Ctrl-C does not interrupt shielded work."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_an_interrupt_at_any_line_of_execute_strands_no_task(line: int) -> None:
     with Raising((Workers.execute,), line), suppress(KeyboardInterrupt):
         workers.execute(lambda: None)
     hold = threading.Event()
-    workers.execute(lambda: hold.wait(DEADLINE))  # two at a time
+    workers.execute(lambda: hold.wait(DEADLINE))  # occupies a worker, so that the next task needs another one
     workers.execute(lambda: done.put(1))
     assert done.get(timeout=DEADLINE) == 1
     hold.set()
 
 
-def test_an_idle_worker_ends_and_leaves_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_worker_ends_and_leaves_no_idle_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_IDLE_SECONDS", 0.02)
     workers = Workers()
     threads: SimpleQueue[threading.Thread] = SimpleQueue()
@@ -103,7 +103,7 @@ def test_an_idle_worker_ends_and_leaves_no_token(monkeypatch: pytest.MonkeyPatch
 
 
 class OpenedOnce:
-    """A gateway whose bridge is a Peer."""
+    """A gateway that opens a bridge to a Peer."""
 
     name = "peer"
 

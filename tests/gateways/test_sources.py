@@ -73,7 +73,7 @@ class LiesAboutAttributes:
 
 
 @pytest.mark.parametrize("source", ["spark", 1, object(), LiesAboutAttributes(), [GATEWAY]])
-def test_anything_else_is_a_type_error_that_says_what_is_accepted(source: object) -> None:
+def test_another_source_is_a_type_error_that_lists_the_accepted_types(source: object) -> None:
     with pytest.raises(
         TypeError, match=r"a SparkSession, a SparkContext, a py4j JavaGateway or ClientServer, or nothing"
     ):
@@ -86,13 +86,13 @@ def run(program: str) -> str:
     return done.stdout
 
 
-def test_neither_carrier_is_imported_before_it_is_needed() -> None:
+def test_no_gateway_library_is_imported_before_it_is_needed() -> None:
     program = "import sys, pyrs.jvm.gateways; print({'py4j', 'jpype', 'pyspark'} & set(sys.modules))"
     assert run(program) == "set()\n"
 
 
 @pytest.mark.parametrize(("package", "extra", "source"), [("jpype", "jpype", "None"), ("py4j", "spark", "gateway")])
-def test_a_missing_carrier_says_what_to_install(package: str, extra: str, source: str) -> None:
+def test_error_for_a_missing_gateway_library_names_the_package(package: str, extra: str, source: str) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from pyrs.jvm.gateways import gateway_for\n"
@@ -100,9 +100,9 @@ def test_a_missing_carrier_says_what_to_install(package: str, extra: str, source
         f"try: gateway_for({source})\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
-    said = run(program)
-    assert said.startswith(f"JvmUnavailable the Python package {package} cannot be imported")
-    assert f"pip install 'pyrs-streams[{extra}]'" in said
+    output = run(program)
+    assert output.startswith(f"JvmUnavailable the Python package {package} cannot be imported")
+    assert f"pip install 'pyrs-streams[{extra}]'" in output
 
 
 def test_a_missing_jvm_in_this_process_is_reported() -> None:

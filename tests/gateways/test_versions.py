@@ -1,4 +1,4 @@
-"""The jars that a running JVM receives if it has another version."""
+"""The jars to add to a running JVM, which may already have other versions of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_same_version_and_an_earlier_one_are_left_out(version: str) -> None:
     ("earlier", "later"),
     [("1.9", "1.10"), ("1.0", "1.0.1"), ("1.0-rc1", "1.0"), ("1.0-rc1", "1.0-rc2"), ("1.0-beta", "1.0-rc1")],
 )
-def test_a_later_one_is_refused(earlier: str, later: str) -> None:
+def test_a_later_version_is_refused(earlier: str, later: str) -> None:
     first, second = (f"/cache/org.example/base/{version}/base-{version}.jar" for version in (earlier, later))
     with pytest.raises(JvmUnavailable, match="later"):
         to_be_added([second], [first])
@@ -42,7 +42,7 @@ def test_a_later_one_is_refused(earlier: str, later: str) -> None:
     assert to_be_added([second], [first, second]) == [], "the JVM was started with both"
 
 
-def test_every_later_jar_is_named_with_the_one_that_runs() -> None:
+def test_every_later_jar_is_named_with_the_loaded_one() -> None:
     jars = ["/cache/org.example/other/2.0/other-2.0.jar", "/cache/org.example/base/1.10/base-1.10.jar"]
     jars.append("/cache/org.example/top/1.1/top-1.1.jar")
     with pytest.raises(JvmUnavailable) as refused:
