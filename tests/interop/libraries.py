@@ -135,7 +135,7 @@ class Submission(Reactor):
         return self.java.static("interop.Submissions", "failed", throwable)
 
     def from_publisher(self, publisher: Any) -> Any:
-        return self.java.static("interop.Submissions", "relayed", publisher)
+        return self.java.static("interop.Submissions", "forwarded", publisher)
 
     def run(self, source: Any, subscriber: Any) -> None:
         self.java.static("interop.Submissions", "run", source, subscriber)

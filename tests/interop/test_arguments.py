@@ -1,4 +1,4 @@
-"""Python can pass every Java object that it holds to a Java call, including errors and objects of other bridges."""
+"""Java calls accept every Java object that Python references, including errors and objects of other bridges."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TestErrors:
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.java_class(FLUX).error(throwable)).subscribe(received)
         error = received.await_error(JavaError)
-        held = bridge.java_class("java.util.ArrayList")([error, 1])
-        assert held.get(0) == throwable
+        java_list = bridge.java_class("java.util.ArrayList")([error, 1])
+        assert java_list.get(0) == throwable
         assert bridge.java_class("interop.Functions").same(error, throwable)
 
     def test_error_of_a_call_is_passed_as_its_throwable(self, bridge: Bridge) -> None:
@@ -46,7 +46,7 @@ class TestErrors:
         with pytest.raises(JavaError, match="a Python object"):
             bridge.java_class(FUTURE).failedFuture(caught.value)
 
-    def test_python_exception_is_a_python_object(self, bridge: Bridge) -> None:
+    def test_python_exception_is_not_accepted_as_a_throwable(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match="a Python object"):
             bridge.java_class(FUTURE).failedFuture(KeyError("mine"))
 
@@ -103,7 +103,7 @@ class TestNewOptions:
 
     @pytest.fixture
     def argument(self, bridge: Bridge) -> Any:
-        """Returns the argument that a Python function receives for a Java object."""
+        """Return a function that returns the argument which a Python function receives for a Java object."""
 
         def argument_for(value: Any) -> Any:
             received: list[Any] = []
@@ -116,8 +116,8 @@ class TestNewOptions:
     def test_new_options_apply_to_a_publisher(self, bridge: Bridge, argument: Any) -> None:
         stream = argument(bridge.java_class(FLUX).just([1, 2]))
         assert stream.collect(timeout=DEADLINE) == [[1, 2]]
-        (held,) = bridge.from_jvm(stream, convert="references", exact=True).collect(timeout=DEADLINE)
-        assert isinstance(held, JavaObject) and held.size() == 2
+        (java_list,) = bridge.from_jvm(stream, convert="references", exact=True).collect(timeout=DEADLINE)
+        assert isinstance(java_list, JavaObject) and java_list.size() == 2
         assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the first stream is unchanged"
 
     def test_new_options_select_exact_demand(self, bridge: Bridge, argument: Any) -> None:
@@ -138,8 +138,8 @@ class TestNewOptions:
         processor.onComplete()
         received = argument(processor)
         assert isinstance(received, JavaProcessor)
-        (held,) = bridge.from_jvm(received, convert="references").collect(timeout=DEADLINE)
-        assert isinstance(held, JavaObject)
+        (java_list,) = bridge.from_jvm(received, convert="references").collect(timeout=DEADLINE)
+        assert isinstance(java_list, JavaObject)
 
     def test_new_options_apply_to_a_future(self, bridge: Bridge, argument: Any) -> None:
         received = argument(bridge.java_class(FUTURE).completedFuture([1]))
@@ -179,11 +179,13 @@ class TestObjectsOfTheGateway:
         recorder = bridge.java_class("interop.Recorder")(2**63 - 1)
         bridge.to_jvm(stage).subscribe(recorder)
         assert recorder.awaitEnd(MILLISECONDS) == "complete"
-        body = bridge.java_class("java.net.http.HttpResponse$BodySubscribers").discarding()  # of Flow alone
+        body = bridge.java_class(
+            "java.net.http.HttpResponse$BodySubscribers"
+        ).discarding()  # implements only Flow.Subscriber
         bridge.to_jvm(pyrs.empty()).subscribe(body)
         assert bridge.from_jvm(body.getBody()).result(DEADLINE) is None
 
-    def test_mirror_rejects_what_is_no_subscriber(self, bridge: Bridge) -> None:
+    def test_mirror_rejects_an_object_that_is_not_a_subscriber(self, bridge: Bridge) -> None:
         with pytest.raises(Exception, match=r"java\.util\.ArrayList is not a Subscriber|does not exist"):
             bridge.to_jvm(pyrs.empty()).subscribe(bridge.java_class("java.util.ArrayList")())
 
@@ -197,7 +199,7 @@ class TestObjectsOfTheGateway:
 
 
 def like(name: str) -> Any:
-    """An object of a class of this name, of a library that may not be installed."""
+    """Return an object whose class has the name of a class of a library that may be missing."""
     return type(name, (), {})()
 
 
@@ -213,7 +215,7 @@ class TestWrongArguments:
             (pyrs.range(1), "not Stream: to_jvm converts Python objects"),
         ],
     )
-    def test_from_jvm_says_what_to_write(self, bridge: Bridge, value: Any, advice: str) -> None:
+    def test_error_of_from_jvm_suggests_a_correction(self, bridge: Bridge, value: Any, advice: str) -> None:
         with pytest.raises(TypeError, match=advice):
             bridge.from_jvm(value)
 
@@ -226,12 +228,12 @@ class TestWrongArguments:
             ("frobnicate", "'frobnicate'$"),
         ],
     )
-    def test_missing_method_names_the_one_of_the_bridge(self, bridge: Bridge, name: str, advice: str) -> None:
+    def test_error_for_a_missing_method_suggests_another_one(self, bridge: Bridge, name: str, advice: str) -> None:
         with pytest.raises(AttributeError, match=f"^'Bridge' object has no attribute '{name}'") as raised:
             getattr(bridge, name)
         assert re.search(advice, str(raised.value))
 
-    def test_class_is_not_an_instance(self, bridge: Bridge) -> None:
+    def test_class_in_place_of_an_instance_is_rejected(self, bridge: Bridge) -> None:
         with pytest.raises(TypeError, match="to_jvm takes an object, not the class Watched: create an instance"):
             bridge.to_jvm(Watched)
 

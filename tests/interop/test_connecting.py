@@ -13,7 +13,7 @@ BRIDGES = 60
 
 
 def test_java_can_call_python_immediately_after_connect(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
-    """It calls a function or subscribes before Python has used the bridge."""
+    """Java calls a function or subscribes before Python has used the bridge."""
     connect, java = machine
     for n in range(BRIDGES):
         with connect() as bridge:

@@ -1,4 +1,4 @@
-"""Registered context variables of Python and Reactor's Context are the same across the bridge."""
+"""The bridge copies registered context variables of Python to Reactor's Context, and back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_unregistered_variable_is_not_sent(bridge: jvm.Bridge, java: Java) -> No
     assert inside(UNREGISTERED, "ada", lambda: stream.collect(timeout=DEADLINE)) == ["none"]
 
 
-def test_value_that_is_no_string_fails_the_subscription(bridge: jvm.Bridge, java: Java) -> None:
+def test_value_that_is_not_a_string_fails_the_subscription(bridge: jvm.Bridge, java: Java) -> None:
     stream = bridge.from_jvm(java.static("interop.Contexts", "read", USER.name))
     with pytest.raises(ConversionError, match="has a value of type int: only strings cross the bridge"):
         inside(USER, 7, lambda: stream.collect(timeout=DEADLINE))

@@ -1,4 +1,4 @@
-"""Elements in flight that a cancel drops: each reaches the function for discarded elements, and no reference leaks."""
+"""Each element that a cancel drops reaches the function for discarded elements, and no reference leaks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: in
     released: list[Any] = []
     delivered: list[Any] = []
     stream = bridge.from_jvm(bridge.java_class("reactor.core.publisher.Flux").fromIterable(pool)).prefetch(8)
-    cancelled_at_random(stream, plan, released, delivered)  # the bridge keeps the classes that it uses
+    cancelled_at_random(stream, plan, released, delivered)  # the bridge keeps a handle of each class that it uses
     eventually(lambda: bridge.stats()["streams_live"] == 0)
     settled(bridge, released, delivered)
     base = handles(bridge)
@@ -74,7 +74,7 @@ def handles(bridge: Bridge) -> int:
 
 
 def settled(bridge: Bridge, *elements: list[Any]) -> None:
-    """Drop the elements, and wait until no handle is given back any more."""
+    """Clear the lists, and wait until the number of handles is constant."""
     numbers = [-1]
 
     def same() -> bool:
@@ -109,7 +109,7 @@ def test_each_received_element_is_delivered_or_discarded_once(bridge: Bridge) ->
         eventually(is_discarded_once, lambda discarded=discarded: f"discarded {discarded}")  # type: ignore[misc]
 
 
-def test_hook_of_reactor_receives_what_a_cancel_in_java_drops(bridge: Bridge) -> None:
+def test_hook_of_reactor_receives_elements_that_a_cancel_in_java_drops(bridge: Bridge) -> None:
     watch = bridge.java_class("interop.Watch")()
     flux = bridge.java_class("reactor.core.publisher.Flux").from_(bridge.to_jvm(pyrs.range(1_000)))
     object_class = bridge.java_class("java.lang.Object").class_

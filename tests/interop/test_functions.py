@@ -169,11 +169,11 @@ class TestCallables:
         def function(argument: object) -> object:
             return argument
 
-        held = weakref.ref(function)
+        reference = weakref.ref(function)
         with pytest.raises((JavaError, TypeError), match=interface.rpartition(".")[2]):
             bridge.to_jvm_callable(function, interface)
         del function
-        collected(lambda: held() is None, "the bridge still references the function")
+        collected(lambda: reference() is None, "the bridge still references the function")
 
 
 class TestCompletionStages:
@@ -217,14 +217,14 @@ class TestCompletionStages:
         with pytest.raises(CallTimeout):
             bridge.from_jvm(java.new("java.util.concurrent.CompletableFuture")).result(0.05)
 
-    def test_timeout_of_the_stage_is_not_that_of_the_wait(self, bridge: Bridge) -> None:
+    def test_timeout_of_the_stage_is_distinguished_from_a_timeout_of_the_wait(self, bridge: Bridge) -> None:
         timeout = bridge.java_class("java.util.concurrent.TimeoutException")("too slow")
         stage = bridge.java_class("java.util.concurrent.CompletableFuture").failedFuture(timeout)
         with pytest.raises(TimeoutError, match="too slow") as caught:
             bridge.from_jvm(stage).result(DEADLINE)
         assert isinstance(caught.value, JavaError) and not isinstance(caught.value, CallTimeout)
 
-    def test_operators_keep_the_kind(self, bridge: Bridge, java: Java) -> None:
+    def test_results_of_operators_can_be_awaited_with_block(self, bridge: Bridge, java: Java) -> None:
         stage = bridge.from_jvm(java.static("interop.Sources", "completed", 7))
         assert stage.map(lambda x: x * 2).block(DEADLINE) == 14
         assert stage.filter(lambda x: x > 7).block(DEADLINE) is None

@@ -1,4 +1,4 @@
-"""A Subscriber of a hot Publisher receives everything after ``subscribe()`` has returned in Python."""
+"""A Subscriber of a hot Publisher receives every element emitted after ``subscribe()`` has returned."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_subscribe_waits_for_a_publisher_declared_hot(bridge: Bridge, java: Java
     thread = threading.Thread(target=lambda: (stream.subscribe(received), returned.set()), daemon=True)
     thread.start()
     assert java.call(gated, "awaitEntered", MILLISECONDS)
-    assert not returned.wait(0.1), "subscribe returned in Python before Java"
+    assert not returned.wait(0.1), "subscribe returned in Python before it returned in Java"
     java.call(gated, "open")
     assert returned.wait(DEADLINE)
     assert java.call(gated, "count") == 1

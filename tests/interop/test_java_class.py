@@ -38,7 +38,7 @@ class TestResults:
         assert bridge.java_class("java.util.HashMap")().get("absent") is None
 
     def test_other_objects_are_references(self, bridge: Bridge) -> None:
-        made = [
+        results = [
             bridge.java_class("java.util.List").of(1, 2),
             bridge.java_class("java.time.Instant").EPOCH,
             bridge.java_class("java.math.BigDecimal")("1.5"),
@@ -46,16 +46,16 @@ class TestResults:
             bridge.java_class("java.nio.ByteBuffer").wrap(b"\x01"),
             bridge.java_class("java.util.concurrent.CompletableFuture")(),
         ]
-        assert [isinstance(each, JavaObject) for each in made] == [True] * len(made)
-        assert str(made[0]) == "[1, 2]"
+        assert [isinstance(each, JavaObject) for each in results] == [True] * len(results)
+        assert str(results[0]) == "[1, 2]"
 
     def test_constructors_return_references(self, bridge: Bridge) -> None:
         number = bridge.java_class("java.lang.Integer")(5)
         assert isinstance(number, JavaObject)
-        held = bridge.java_class("java.util.ArrayList")([number])
-        assert held.get(0) == 5
-        assert bridge.java_class("java.util.Objects").equals(held.get(0), number) is False, "5 becomes a Long"
-        assert held.contains(number)
+        java_list = bridge.java_class("java.util.ArrayList")([number])
+        assert java_list.get(0) == 5
+        assert bridge.java_class("java.util.Objects").equals(java_list.get(0), number) is False, "5 becomes a Long"
+        assert java_list.contains(number)
 
     def test_python_objects_return_unchanged(self, bridge: Bridge) -> None:
         thing, stream = object(), pyrs.just(1)
@@ -69,9 +69,9 @@ class TestResults:
 
         element = Element()
         alive = weakref.ref(element)
-        held = bridge.java_class("java.util.ArrayList")()
-        held.add(element)
-        del held, element
+        java_list = bridge.java_class("java.util.ArrayList")()
+        java_list.add(element)
+        del java_list, element
 
         def released() -> bool:
             bridge.java_class("java.lang.System").gc()
@@ -82,9 +82,9 @@ class TestResults:
 
 class TestArguments:
     def test_containers_are_converted(self, bridge: Bridge) -> None:
-        held = bridge.java_class("java.util.ArrayList")([1, ("x", None), {"a": [True]}])
-        assert str(held) == "[1, [x, null], {a=[true]}]"
-        assert held.get(2).getClass().getName() == "java.util.LinkedHashMap"
+        java_list = bridge.java_class("java.util.ArrayList")([1, ("x", None), {"a": [True]}])
+        assert str(java_list) == "[1, [x, null], {a=[true]}]"
+        assert java_list.get(2).getClass().getName() == "java.util.LinkedHashMap"
 
     def test_rows_of_the_value_table_are_converted(self, bridge: Bridge) -> None:
         day = dt.date(2024, 2, 29)
@@ -92,9 +92,9 @@ class TestArguments:
 
     def test_objects_of_the_gateway_are_passed_unchanged(self, bridge: Bridge, java: Java) -> None:
         point = java.new("interop.Table$Point", 1, 2)
-        held = bridge.java_class("java.util.ArrayList")()
-        held.add(point)
-        assert held.get(0).toString() == java.call(point, "toString")
+        java_list = bridge.java_class("java.util.ArrayList")()
+        java_list.add(point)
+        assert java_list.get(0).toString() == java.call(point, "toString")
 
     def test_class_argument_is_its_class_object(self, bridge: Bridge) -> None:
         text = bridge.java_class("java.lang.String")
@@ -116,11 +116,11 @@ class TestArguments:
         assert str(text.append(1).append(2.5).append(True).append("x").append([])) == "12.5truex[]"
         assert bridge.java_class("java.lang.Math").floorMod(-7, 3) == 2
         assert bridge.java_class("java.util.ArrayList")(["a", "b"]).remove(0) == "a"
-        held = bridge.java_class("java.util.ArrayList")()
+        java_list = bridge.java_class("java.util.ArrayList")()
         box = bridge.java_class("java.lang.Integer")
-        held.add(box(7)), held.add(box(8))
-        assert held.remove(box(8)) is True, "an Integer object is an element, not an index, as in Java"
-        assert held.remove(0) == 7
+        java_list.add(box(7)), java_list.add(box(8))
+        assert java_list.remove(box(8)) is True, "an Integer object is an element, not an index, as in Java"
+        assert java_list.remove(0) == 7
         assert bridge.java_class("java.lang.Math").abs(box(-3)) == 3
 
     def test_number_never_overflows_to_infinity(self, bridge: Bridge) -> None:
@@ -130,7 +130,7 @@ class TestArguments:
             number.isInfinite(1e300)
 
     def test_none_selects_the_most_specific_method(self, bridge: Bridge) -> None:
-        # String.valueOf(char[]) and valueOf(Object): javac takes the first too.
+        # Like javac, the bridge prefers String.valueOf(char[]) to valueOf(Object).
         with pytest.raises(JavaError, match="NullPointerException"):
             bridge.java_class("java.lang.String").valueOf(None)
 
@@ -153,8 +153,8 @@ class TestMethods:
         assert str(instant.with_(field, 5)) == "1970-01-01T00:00:00.005Z"
 
     def test_attributes_of_a_reference_hide_no_method(self, bridge: Bridge) -> None:
-        held = bridge.java_class("java.util.ArrayList")()
-        assert [name for name in dir(held) if not name.startswith("_")] == ["java"]
+        java_list = bridge.java_class("java.util.ArrayList")()
+        assert [name for name in dir(java_list) if not name.startswith("_")] == ["java"]
 
     def test_returned_publishers_can_be_subscribed_to(self, bridge: Bridge) -> None:
         flux = bridge.java_class(FLUX)
@@ -203,12 +203,12 @@ class TestClasses:
             bridge.java_class("void[]")
 
     def test_copy_is_the_same_object(self, bridge: Bridge) -> None:
-        held = bridge.java_class("java.util.ArrayList")
-        made = held()
+        list_class = bridge.java_class("java.util.ArrayList")
+        java_list = list_class()
         # A handle is released once: a second reference would release the object of the first.
-        assert copy.copy(made) is made
-        assert copy.deepcopy([made])[0] is made
-        assert copy.deepcopy(held).class_ is held.class_
+        assert copy.copy(java_list) is java_list
+        assert copy.deepcopy([java_list])[0] is java_list
+        assert copy.deepcopy(list_class).class_ is list_class.class_
 
     def test_classes_of_one_name_are_equal_and_repr_shows_the_name(self, bridge: Bridge) -> None:
         one, other = (bridge.java_class("java.util.List") for _ in range(2))
@@ -233,21 +233,21 @@ class TestClasses:
     @pytest.mark.parametrize(
         ("name", "method"), [("to_string", "toString"), ("country", "getCountry"), ("get_country", "getCountry")]
     )
-    def test_missing_method_names_the_one_of_java(self, bridge: Bridge, name: str, method: str) -> None:
+    def test_error_for_a_missing_method_suggests_the_java_method(self, bridge: Bridge, name: str, method: str) -> None:
         locale = bridge.java_class("java.util.Locale").FRANCE
         with pytest.raises(JavaError, match=rf"Locale has no public method {name}: use {method}\(\)"):
             getattr(locale, name)()
 
     def test_error_lists_the_overloads(self, bridge: Bridge) -> None:
-        held = bridge.java_class("java.util.ArrayList")()
+        java_list = bridge.java_class("java.util.ArrayList")()
         with pytest.raises(JavaError, match=r"no public method get for \(str\); available: \(int\)"):
-            held.get("x")
+            java_list.get("x")
         with pytest.raises(JavaError, match=r"no public method get for \(int beyond 32 bits\); available: \(int\)"):
-            held.get(2**40)
+            java_list.get(2**40)
         with pytest.raises(JavaError, match=r"no public method get for \(int beyond 64 bits\); available: \(int\)"):
-            held.get(2**70)
+            java_list.get(2**70)
         with pytest.raises(JavaError, match=r"for \(a Python object\).*to_jvm_callable"):
-            held.forEach(lambda each: each)
+            java_list.forEach(lambda each: each)
 
     def test_error_names_why_a_class_has_no_constructor(self, bridge: Bridge) -> None:
         reasons = {
@@ -279,5 +279,6 @@ class TestClasses:
 
 
 def test_context_class_loader_finds_the_classes_of_the_user(bridge: Bridge) -> None:
-    made = bridge.java_class("java.lang.Thread")()  # inherits from the thread that runs the command
-    assert made.getContextClassLoader().loadClass(FLUX).getName() == FLUX
+    # The new thread inherits the context class loader of the thread that runs the command.
+    thread = bridge.java_class("java.lang.Thread")()
+    assert thread.getContextClassLoader().loadClass(FLUX).getName() == FLUX

@@ -24,9 +24,9 @@ OWN_BUFFERS = 64
 
 @pytest.fixture(scope="module", params=LIBRARIES, ids=lambda library: library.name)
 def library(request: pytest.FixtureRequest, connected: tuple[Bridge, Java]) -> Iterator[Reactor]:
-    made = request.param(*connected)
-    yield made
-    made.close()
+    created = request.param(*connected)
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def watch(java: Java) -> Any:
     return java.new("interop.Watch")
 
 
-def another_stream_passes(bridge: Bridge, java: Java) -> None:
-    """Run another stream, which gives a wrongly active component the time to show."""
+def run_another_stream(bridge: Bridge, java: Java) -> None:
+    """Run another stream to completion, which gives excess signals the time to arrive."""
     assert (
         len(bridge.from_jvm(java.static("interop.Sources", "longsOnForeignThreads", MANY)).collect(timeout=DEADLINE))
         == MANY
@@ -54,14 +54,14 @@ class TestAsSource:
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(library.publisher(library.numbers(ENDLESS, watch))).subscribe(received)
         received.await_count(1)
-        another_stream_passes(bridge, java)
+        run_another_stream(bridge, java)
         assert received.elements == [1]
         assert java.call(watch, "elements") <= 16 + OWN_BUFFERS
         assert java.call(watch, "requested") <= 16 + OWN_BUFFERS
         received.cancel()
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_unbounded_demand_is_a_window_in_java(
+    def test_unbounded_demand_becomes_a_window_in_java(
         self, library: Reactor, bridge: Bridge, java: Java, watch: Any
     ) -> None:
         stream = bridge.from_jvm(library.publisher(library.numbers(MANY, watch)))
@@ -114,7 +114,7 @@ class TestAsSink:
         recorder = java.new("interop.Recorder", 3)
         library.run(library.from_publisher(bridge.to_jvm(source)), recorder)
         assert java.call(recorder, "awaitElements", 3, MILLISECONDS)
-        another_stream_passes(bridge, java)
+        run_another_stream(bridge, java)
         assert java.call(recorder, "text") == "1 2 3"
         assert source.requested <= WINDOW
         assert source.emitted <= 16 + 4 * OWN_BUFFERS
@@ -122,7 +122,7 @@ class TestAsSink:
         # A library with buffers notices the cancel only when it delivers an element.
         assert source.cancelled.wait(DEADLINE)
 
-    def test_unbounded_demand_is_a_window_in_python(
+    def test_unbounded_demand_becomes_a_window_in_python(
         self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
     ) -> None:
         source = Watched(lambda: iter(range(MANY)))
@@ -208,7 +208,7 @@ class TestPythonInTheMiddle:
             "interop.Functions", "subscribeAny", java.static("interop.Functions", "applied", stage, source), recorder
         )
         assert java.call(recorder, "awaitElements", 2, MILLISECONDS)
-        another_stream_passes(bridge, java)
+        run_another_stream(bridge, java)
         assert seen == [1, 2]
         java.call(recorder, "request", 1)
         assert java.call(recorder, "awaitElements", 3, MILLISECONDS)

@@ -13,21 +13,21 @@ from pyrs.jvm import Bridge
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Watched
 
-RS_FIRST = {
+INTERFACES = {
     "publisher": "Publisher Flow$Publisher",
     "subscriber": "Subscriber Flow$Subscriber",
     "processor": "Publisher Subscriber Processor Flow$Publisher Flow$Subscriber Flow$Processor",
 }
 
 
-@pytest.mark.parametrize("kind", RS_FIRST)
+@pytest.mark.parametrize("kind", INTERFACES)
 def test_java_object_implements_both_families(bridge: Bridge, java: Java, kind: str) -> None:
-    made: dict[str, Any] = {
+    components: dict[str, Any] = {
         "publisher": pyrs.range(3),
         "subscriber": TestSubscriber(timeout=DEADLINE),
         "processor": MapProcessor(lambda x: x),
     }
-    assert java.static("interop.Functions", "interfaces", bridge.to_jvm(made[kind])) == RS_FIRST[kind]
+    assert java.static("interop.Functions", "interfaces", bridge.to_jvm(components[kind])) == INTERFACES[kind]
 
 
 @pytest.mark.parametrize("family", ["subscribe", "subscribeFlow"])
@@ -54,7 +54,7 @@ def test_flow_publisher_delivers_every_element(bridge: Bridge, java: Java) -> No
     assert bridge.from_jvm(source).collect(timeout=DEADLINE) == list(range(1000))
 
 
-def test_java_object_of_python_subscribes_to_another(bridge: Bridge, java: Java) -> None:
+def test_mirror_of_a_publisher_accepts_the_mirror_of_a_subscriber(bridge: Bridge, java: Java) -> None:
     received = TestSubscriber(10, timeout=DEADLINE)
     java.call(bridge.to_jvm(pyrs.range(3)), "subscribe", bridge.to_jvm(received))
     assert received.await_complete() == [0, 1, 2]

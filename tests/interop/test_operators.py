@@ -64,7 +64,7 @@ def test_flat_map_into_python_publishers_emits_every_element(bridge: Bridge, jav
     assert java.call(recorder, "count") == 100 * total(20)
 
 
-def test_concat_map_into_java_publishers_of_python_emits_every_element(
+def test_concat_map_into_java_publishers_returned_by_python_emits_every_element(
     bridge: Bridge, java: Java, recorder: Any
 ) -> None:
     spread = bridge.to_jvm_callable(lambda x: bridge.from_jvm(numbers(java, x)), "java.util.function.Function")

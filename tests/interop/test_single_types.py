@@ -1,4 +1,4 @@
-"""Mono, Single, Maybe, Completable and CompletionStage as Maybe and Single, in both directions."""
+"""Conversion of Mono, Single, Maybe, Completable and CompletionStage to Maybe or Single, and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STAGE = "java.util.concurrent.CompletionStage"
         ("java.util.concurrent.CompletableFuture", "completedFuture", [5], pyrs.Maybe, 5),
     ],
 )
-def test_from_jvm_returns_the_kind(
+def test_from_jvm_returns_a_maybe_or_a_single(
     bridge: Bridge, java_type: str, method: str, arguments: list[Any], kind: type[Any], result: Any
 ) -> None:
     java_object = getattr(bridge.java_class(java_type), method)(*arguments)
@@ -44,7 +44,7 @@ def test_from_jvm_returns_the_kind(
 def test_from_jvm_makes_no_call_for_a_reference(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch, java_type: str
 ) -> None:
-    """Java reports the kind with the handle. For an object of the gateway there are three calls."""
+    """Java reports the kind with the handle. An object of the gateway needs three calls."""
     reference = bridge.java_class(java_type).just(5)
     java_object = reference.java
     calls: list[str] = []
@@ -61,7 +61,7 @@ def test_from_jvm_makes_no_call_for_a_reference(
 @pytest.mark.parametrize(
     ("java_type", "kind"), [(FLUX, pyrs.Stream), (MONO, pyrs.Maybe), (f"{RX}.Single", pyrs.Single)]
 )
-def test_element_that_is_a_source_has_its_kind(bridge: Bridge, java_type: str, kind: type[pyrs.Stream[int]]) -> None:
+def test_element_that_is_a_publisher_has_its_kind(bridge: Bridge, java_type: str, kind: type[pyrs.Stream[int]]) -> None:
     inner = bridge.java_class(java_type).just(5)
     (element,) = bridge.from_jvm(bridge.java_class(FLUX).just(inner)).collect(timeout=DEADLINE)
     assert type(element) is kind and element.collect(timeout=DEADLINE) == [5]
@@ -70,7 +70,7 @@ def test_element_that_is_a_source_has_its_kind(bridge: Bridge, java_type: str, k
 
 
 def test_stage_receives_a_mono_as_a_stream(bridge: Bridge) -> None:
-    """The result of a stage may have several elements, and the operators of a Maybe do not allow that."""
+    """The result of a stage may have several elements, but the operators of a Maybe emit at most one."""
     seen: list[type] = []
 
     def twice(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
@@ -104,15 +104,15 @@ def test_from_jvm_of_a_flux_is_a_stream(bridge: Bridge) -> None:
     ],
 )
 def test_to_jvm_converts_a_single(bridge: Bridge, java_type: str, read: Any) -> None:
-    made = bridge._references.java_handle(bridge.to_jvm(pyrs.range(5).count(), java_type=java_type))
-    assert made is not None and bridge.java_class(java_type).class_.isInstance(made)
-    assert read(made) == 5
+    converted = bridge._references.java_handle(bridge.to_jvm(pyrs.range(5).count(), java_type=java_type))
+    assert converted is not None and bridge.java_class(java_type).class_.isInstance(converted)
+    assert read(converted) == 5
 
 
 @pytest.mark.parametrize("java_type", [MONO, f"{RX}.Maybe"])
 def test_to_jvm_converts_an_empty_maybe(bridge: Bridge, java_type: str) -> None:
-    made: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.empty(), java_type=java_type))
-    assert (made.block() if java_type == MONO else made.blockingGet()) is None
+    converted: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.empty(), java_type=java_type))
+    assert (converted.block() if java_type == MONO else converted.blockingGet()) is None
 
 
 def test_to_jvm_converts_to_completable_and_forwards_failures(bridge: Bridge) -> None:
@@ -125,8 +125,8 @@ def test_to_jvm_converts_to_completable_and_forwards_failures(bridge: Bridge) ->
 
 @pytest.mark.parametrize("java_type", ["reactor.core.publisher.Flux", f"{RX}.Flowable"])
 def test_to_jvm_converts_a_stream(bridge: Bridge, java_type: str) -> None:
-    made: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.range(5), java_type=java_type))
-    count = made.count()
+    converted: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.range(5), java_type=java_type))
+    count = converted.count()
     assert (count.block() if java_type.endswith("Flux") else count.blockingGet()) == 5
 
 

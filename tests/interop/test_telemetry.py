@@ -1,4 +1,4 @@
-"""One trace over Reactor, Python and Reactor, read from the in-memory exporters of both sides."""
+"""One trace spans Reactor, Python and Reactor, according to the in-memory exporters of both sides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrs import jvm, telemetry
 from tests.interop.harness import DEADLINE, Java
 
 EXPORTER = InMemorySpanExporter()
-NOBODY = "0" * 16
+NO_PARENT = "0" * 16
 
 
 class Recorded(NamedTuple):
@@ -42,7 +42,7 @@ def instrumented() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_spans(java: Java) -> None:
-    """Forget the spans of earlier tests."""
+    """Delete the spans of earlier tests."""
     EXPORTER.clear()
     java_spans(java)
 
@@ -50,7 +50,7 @@ def no_spans(java: Java) -> None:
 def python_spans() -> dict[str, Recorded]:
     found = {}
     for span in EXPORTER.get_finished_spans():
-        parent = NOBODY if span.parent is None else format(span.parent.span_id, "016x")
+        parent = NO_PARENT if span.parent is None else format(span.parent.span_id, "016x")
         ids = format(span.context.trace_id, "032x"), format(span.context.span_id, "016x")
         found[span.name] = Recorded(*ids, parent)
     return found
@@ -66,7 +66,7 @@ def test_one_trace_spans_reactor_python_and_reactor(bridge: jvm.Bridge, java: Ja
     publisher = bridge.to_jvm(source.map(lambda n: n + 1).checkpoint("middle"))
     assert list(java.static("interop.Traces", "collect", publisher, "subscriber")) == [1, 2, 3]
     here, there = python_spans(), java_spans(java)
-    assert there["subscriber"].parent == NOBODY
+    assert there["subscriber"].parent == NO_PARENT
     assert here["middle"].parent == there["subscriber"].span
     assert there["source"].parent == here["middle"].span
     assert len({each.trace for each in (*here.values(), *there.values())}) == 1

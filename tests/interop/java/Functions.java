@@ -10,7 +10,7 @@ import org.reactivestreams.Processor;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
-/** Java code that expects elements of one class, and throws a ClassCastException for others. */
+/** Functions for elements of one class, which throw a ClassCastException for others, and calls that no gateway can express. */
 public final class Functions {
     private Functions() {}
 
@@ -43,7 +43,7 @@ public final class Functions {
         return () -> processor;
     }
 
-    /** Subscribes with one family of a Subscriber of both; a gateway cannot choose the overload. */
+    /** Subscribes a Subscriber of one or both families by org.reactivestreams; a gateway cannot choose the overload. */
     public static void subscribe(Publisher<Object> publisher, Subscriber<Object> subscriber) {
         publisher.subscribe(subscriber);
     }
@@ -103,7 +103,7 @@ public final class Functions {
         return error instanceof NullPointerException;
     }
 
-    /** The innermost frame. */
+    /** Returns the innermost frame of the stack trace. */
     public static String top(Throwable error) {
         return error.getStackTrace().length == 0 ? "" : error.getStackTrace()[0].toString();
     }

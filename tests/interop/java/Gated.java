@@ -9,7 +9,7 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** A hot Publisher that is not detected as hot. Its subscribe blocks until the gate is opened; it emits to the current Subscribers. */
+/** A hot Publisher that is not detected as hot. Its subscribe blocks until the gate is opened. */
 public final class Gated implements Publisher<Object> {
     private final List<Subscriber<? super Object>> subscribers = new CopyOnWriteArrayList<>();
     private final CountDownLatch entered = new CountDownLatch(1);
@@ -65,7 +65,7 @@ public final class Gated implements Publisher<Object> {
                 downstream = subscriber;
                 subscriber.onSubscribe(new Subscription() {
                     @Override public void request(long n) {
-                        ask(n);
+                        requestUpstream(n);
                     }
 
                     @Override public void cancel() {
@@ -74,7 +74,7 @@ public final class Gated implements Publisher<Object> {
                 });
             }
 
-            private void ask(long n) {
+            private void requestUpstream(long n) {
                 synchronized (this) {
                     if (upstream == null) {
                         early += n;

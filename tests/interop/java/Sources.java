@@ -19,7 +19,7 @@ public final class Sources {
     public static Publisher<Object> ofThreads(long count, LongFunction<?> function) {
         return subscriber -> subscriber.onSubscribe(new Subscription() {
             private final AtomicLong demand = new AtomicLong();
-            private final AtomicBoolean over = new AtomicBoolean();
+            private final AtomicBoolean terminated = new AtomicBoolean();
             private long next;
 
             @Override public void request(long n) {
@@ -31,14 +31,14 @@ public final class Sources {
             private void emit() {
                 long emitted = 0;
                 do {
-                    while (emitted < demand.get() && next < count && !over.get()) {
+                    while (emitted < demand.get() && next < count && !terminated.get()) {
                         subscriber.onNext(function.apply(next++));
                         emitted++;
                     }
-                    if (next == count && over.compareAndSet(false, true)) {
+                    if (next == count && terminated.compareAndSet(false, true)) {
                         subscriber.onComplete();
                     }
-                    if (over.get()) {
+                    if (terminated.get()) {
                         return;
                     }
                     long done = emitted;
@@ -50,7 +50,7 @@ public final class Sources {
             }
 
             @Override public void cancel() {
-                over.set(true);
+                terminated.set(true);
             }
         });
     }

@@ -51,37 +51,37 @@ public final class Submissions {
         };
     }
 
-    /** Java code that expects Integers. */
+    /** Doubles the elements, which must be Integers. */
     public static Flow.Publisher<Object> doubled(Flow.Publisher<Object> source) {
-        return relayed(source, element -> (Integer) element * 2);
+        return forwarded(source, element -> (Integer) element * 2);
     }
 
     /** Returns a SubmissionPublisher that submits the elements of another Publisher, requested one at a time. */
-    public static Flow.Publisher<Object> relayed(Flow.Publisher<Object> source, Function<Object, Object> function) {
-        Relay relay = new Relay(function);
+    public static Flow.Publisher<Object> forwarded(Flow.Publisher<Object> source, Function<Object, Object> function) {
+        Forwarder forwarder = new Forwarder(function);
         return subscriber -> {
-            relay.subscribe(subscriber);
-            source.subscribe(relay);
+            forwarder.subscribe(subscriber);
+            source.subscribe(forwarder);
         };
     }
 
-    public static Flow.Publisher<Object> relayed(Flow.Publisher<Object> source) {
-        return relayed(source, Function.identity());
+    public static Flow.Publisher<Object> forwarded(Flow.Publisher<Object> source) {
+        return forwarded(source, Function.identity());
     }
 
     public static Flow.Processor<Object, Object> processor() {
-        return new Relay(Function.identity());
+        return new Forwarder(Function.identity());
     }
 
     public static void run(Flow.Publisher<Object> source, Flow.Subscriber<Object> subscriber) {
         source.subscribe(subscriber);
     }
 
-    private static final class Relay extends SubmissionPublisher<Object> implements Flow.Processor<Object, Object> {
+    private static final class Forwarder extends SubmissionPublisher<Object> implements Flow.Processor<Object, Object> {
         private final Function<Object, Object> function;
         private Flow.Subscription upstream;
 
-        Relay(Function<Object, Object> function) {
+        Forwarder(Function<Object, Object> function) {
             super(ForkJoinPool.commonPool(), BUFFER);
             this.function = function;
         }
@@ -100,7 +100,6 @@ public final class Submissions {
                 closeExceptionally(error);
                 return;
             }
-            // Without Subscribers the upstream is cancelled.
             if (!hasSubscribers()) {
                 upstream.cancel();
                 return;

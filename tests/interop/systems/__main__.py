@@ -1,7 +1,7 @@
 """Test every system against its real component: ``python -m tests.interop.systems [NAME ...]``.
 
 Each system runs in one process per gateway, because a process has one JVM and a JVM one class path. A skipped test
-counts as failed: a system that cannot run declares so in ``SYSTEM``.
+counts as failed: ``SYSTEM`` declares the gateways on which a system runs.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PAUSES_SECONDS = (5.0, 30.0)
 ON_BOTH_GATEWAYS = frozenset({"h2", "jdk", "reactor"})
 """With ``--representative`` only these run on all their gateways.
 
-The gateways differ in the calls into Java and in the class loaders; elements take the same link. So these are a driver
-that is found by name, the types of the JDK, and a library.
+The gateways differ in the calls into Java and in the class loaders; elements take the same link. These three
+systems are a driver that is found by name, the types of the JDK, and a library.
 """
 
 
@@ -42,7 +42,7 @@ class Result(NamedTuple):
 
 
 def prepare(name: str, system: System) -> bool:
-    """Fetch the jars and install the server visibly, before the tests would; return whether it succeeded."""
+    """Fetch the jars and install the server before the tests, with visible output; return whether this succeeded."""
     try:
         fetch([*system.packages, *system.test_packages])
         if system.install is not None:

@@ -37,10 +37,10 @@ def system(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[JavaOb
     timeout = recipe.JAVADSL.removeprefix("org.apache.").replace("javadsl", "materializer.subscription-timeout.timeout")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recipe, "SETTINGS", f"{recipe.SETTINGS}, {timeout} = 60s")
-        made = recipe.actor_system(bridge)
-    yield made
-    made.terminate()
-    bridge.from_jvm(made.getWhenTerminated()).result(DEADLINE)
+        started = recipe.actor_system(bridge)
+    yield started
+    started.terminate()
+    bridge.from_jvm(started.getWhenTerminated()).result(DEADLINE)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ class TestSourceIntoPython:
     def test_error_overtakes_elements_in_a_buffer_of_akka(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
-        """As the page says. A Subscriber without further demand observes it."""
+        """The page documents this. It happens even if the Subscriber has unbounded demand."""
         both = source.range(1, 2).concat(source.failed(java_failure(bridge)))
         received = TestSubscriber(None, timeout=DEADLINE)
         recipe.stream_of(bridge, system, both).subscribe(received)
@@ -171,14 +171,14 @@ class TestPythonIntoSource:
         assert watched.cancelled.wait(DEADLINE)
 
     def test_error_is_forwarded(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
-        """It fails the graph and returns to Python as the same object."""
+        """The error fails the graph and returns to Python as the same object."""
         failure = LookupError("no third")
         failing = recipe.as_source(bridge, Watched(lambda: iter([1, 2]), failure))
         with pytest.raises(LookupError, match="no third") as caught:
             recipe.collected(bridge, system, failing)
         assert caught.value is failure
 
-    def test_supervision_sees_errors_of_functions_only(
+    def test_supervision_applies_to_errors_of_functions_only(
         self, bridge: Bridge, system: JavaObject, recipe: ModuleType
     ) -> None:
         failing = recipe.as_source(bridge, Watched(lambda: iter([1, 2]), LookupError("no third")))
@@ -251,7 +251,7 @@ class TestPythonProcessorInAGraph:
     ) -> None:
         doubled = recipe.through_processor(bridge, source.range(1, 1000), lambda: MapProcessor(lambda n: n * 2))
         assert recipe.collected(bridge, system, doubled) == list(range(2, 2001, 2))
-        assert recipe.collected(bridge, system, doubled.take(2)) == [2, 4], "each materialization has its own"
+        assert recipe.collected(bridge, system, doubled.take(2)) == [2, 4], "each materialization has its own Processor"
 
     def test_demand_and_cancel_are_forwarded(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
@@ -265,7 +265,7 @@ class TestPythonProcessorInAGraph:
         assert received.await_count(3) == [2, 4, 6]
         received.cancel()
         end.result(DEADLINE)
-        assert len(seen) <= 32 * FIRST_WINDOW, "two crossings, whose windows have grown once or twice"
+        assert len(seen) <= 32 * FIRST_WINDOW, "the stream crosses the bridge twice, and both windows may have grown"
 
     def test_processor_error_fails_the_graph_and_cancels_the_source(
         self, bridge: Bridge, system: JavaObject, recipe: ModuleType

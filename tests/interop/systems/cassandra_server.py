@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pyrs.jvm.packages import resolve
-from tests.interop.systems.servers import free_port, listening, running, says, small_java
+from tests.interop.systems.servers import free_port, listening, logged, running, small_java
 
 VERSION = "5.0.6"
 PACKAGES = (f"org.apache.cassandra:cassandra-all:{VERSION}",)
@@ -68,7 +68,7 @@ LOGGING = """
 
 
 def install() -> list[Path]:
-    """Fetch its jars unless they are present."""
+    """Fetch the jars of the node unless they are present."""
     return resolve(PACKAGES)
 
 
@@ -100,6 +100,6 @@ def cassandra_server(folder: Path) -> Iterator[int]:
     with running(
         command,
         folder,
-        lambda: says(log, "Startup complete") and listening(port),
+        lambda: logged(log, "Startup complete") and listening(port),
     ):
         yield port

@@ -56,7 +56,7 @@ def interop_jars(tested: tuple[str, systems.System], tmp_path_factory: pytest.Te
 def machine(
     carrier: str, tested: tuple[str, systems.System], interop_jars: list[Path]
 ) -> Iterator[tuple[Callable[..., jvm.Bridge], Java]]:
-    """Functions to open a bridge and to call Java; a driver gets its jars as by ``spark.jars.packages``."""
+    """Yield functions to open a bridge and to call Java; a Spark driver receives the jars by ``spark.jars``."""
     gateway = "jpype" if carrier == "jpype" else "spark"
     if gateway not in tested[1].gateways:
         raise pytest.UsageError(f"{tested[0]} runs on {', '.join(tested[1].gateways)}, not on {gateway}")
@@ -89,9 +89,10 @@ def program(
     recipe: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
 ) -> ModuleType:
-    """The same code with ``jvm.launch`` replaced: it must pass the declared options, and returns this JVM.
+    """Return the program, with a ``jvm.launch`` that checks the options and returns a bridge to the JVM of the tests.
 
-    If the program needs a server, it is the code of its file in examples/recipes. tests/project runs the other files.
+    The code is that of the page or, if the program needs a server, of its file in examples/recipes. tests/project runs
+    the other files.
     """
     name, system = tested
     needs_server = output_of(RECIPES / f"{name}.md") is None

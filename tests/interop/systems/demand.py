@@ -53,8 +53,8 @@ def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled
 def java_failure(bridge: Bridge) -> JavaObject:
     """Create a Java exception with a message and a cause."""
     cause = bridge.java_class("java.io.IOException")("no space left on the device")
-    made: JavaObject = bridge.java_class("java.lang.IllegalStateException")("the disk is full", cause)
-    return made
+    failure: JavaObject = bridge.java_class("java.lang.IllegalStateException")("the disk is full", cause)
+    return failure
 
 
 def check_java_failure(error: BaseException) -> None:

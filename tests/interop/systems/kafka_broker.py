@@ -14,7 +14,7 @@ from typing import Any
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.packages import resolve
 from tests.interop.harness import DEADLINE
-from tests.interop.systems.servers import START_SECONDS, free_port, listening, running, says, small_java
+from tests.interop.systems.servers import START_SECONDS, free_port, listening, logged, running, small_java
 
 PACKAGES = ("org.apache.kafka:kafka_2.13:3.9.1", "org.slf4j:slf4j-simple:1.7.36")
 TOPICS = itertools.count(1)
@@ -42,7 +42,7 @@ log.cleaner.enable=false
 
 
 def install() -> list[Path]:
-    """Fetch its jars unless they are present."""
+    """Fetch the jars of the broker unless they are present."""
     return resolve(PACKAGES)
 
 
@@ -63,7 +63,7 @@ def kafka_broker(folder: Path) -> Iterator[str]:
     with running(
         [*start, "kafka.Kafka", str(properties)],
         folder,
-        lambda: says(log, "Kafka Server started") and listening(port),
+        lambda: logged(log, "Kafka Server started") and listening(port),
     ):
         yield f"127.0.0.1:{port}"
 

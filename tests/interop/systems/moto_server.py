@@ -20,8 +20,8 @@ PACKAGES = ("moto[s3]==5.1.22", "flask==3.1.3", "flask-cors==6.0.5")
 FOLDER = ROOT / "build" / "moto"
 INSTALL_SECONDS = 300
 
-# After "Expect: 100-continue" both http.server and werkzeug answer, and the SDK takes the second answer for the
-# response.
+# After "Expect: 100-continue" both http.server and werkzeug answer, and the SDK mistakes the second answer for
+# the response.
 START = """
 from werkzeug.serving import WSGIRequestHandler
 WSGIRequestHandler.handle_expect_100 = lambda handler: True

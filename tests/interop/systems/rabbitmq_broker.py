@@ -12,7 +12,7 @@ from pathlib import Path
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE
 from tests.interop.systems import debian
-from tests.interop.systems.servers import free_port, listening, running, says
+from tests.interop.systems.servers import free_port, listening, logged, running
 
 PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those on PATH require the user root or rabbitmq
 SERVER = PROGRAMS / "rabbitmq-server"
@@ -50,7 +50,7 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
     plugins = folder / "plugins"
     plugins.write_text("[].", encoding="utf-8")
     environment = {
-        "HOME": str(folder),  # where Erlang keeps the cookie
+        "HOME": str(folder),  # Erlang stores its cookie there
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
         "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -67,7 +67,7 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
     registry = folder / "epmd"
     registry.mkdir()
     log = folder / "output.log"
-    # Started first and in the foreground: otherwise the server starts one as a daemon that outlives it.
+    # epmd starts first and in the foreground. Otherwise the server starts it as a daemon that outlives the server.
     with (
         running(
             ["epmd", "-address", "127.0.0.1", "-port", str(names)], registry, lambda: listening(names), environment
@@ -75,7 +75,7 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
         running(
             [str(SERVER)],
             folder,
-            lambda: says(log, "Server startup complete") and listening(port),
+            lambda: logged(log, "Server startup complete") and listening(port),
             environment,
         ),
     ):
@@ -91,8 +91,8 @@ class Broker:
         self._specification = bridge.java_class("reactor.rabbitmq.QueueSpecification")
 
     def _declared(self, queue: str) -> JavaObject:
-        asked = self._sender.declareQueue(self._specification.queue(queue).passive(True))
-        [answer] = self._bridge.from_jvm(asked, convert="references").collect(timeout=DEADLINE)
+        declaration = self._sender.declareQueue(self._specification.queue(queue).passive(True))
+        [answer] = self._bridge.from_jvm(declaration, convert="references").collect(timeout=DEADLINE)
         assert isinstance(answer, JavaObject)
         return answer
 

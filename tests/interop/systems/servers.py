@@ -34,7 +34,7 @@ def small_java(heap: str) -> list[str]:
     return [java, f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
-def says(log: Path, words: str) -> bool:
+def logged(log: Path, words: str) -> bool:
     """Return whether a server has logged these words."""
     return words in log.read_text(encoding="utf-8", errors="replace")
 

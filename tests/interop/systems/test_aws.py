@@ -96,7 +96,7 @@ def test_bytes_return_unchanged(bridge: Bridge, recipe: ModuleType, client: Java
     assert content.subscribers == 1
 
 
-def test_upload_requests_what_it_can_buffer(
+def test_upload_requests_at_most_its_buffer_size(
     bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
 ) -> None:
     before = proxy.upstream
@@ -108,7 +108,7 @@ def test_upload_requests_what_it_can_buffer(
             yield CHUNK
 
     recipe.write_object(bridge, client, BUCKET, "large", Watched(parts)).result(4 * DEADLINE)
-    assert max(ahead) < 96 * MEBIBYTE  # measured: 50, of 192
+    assert max(ahead) < 96 * MEBIBYTE  # measured: 50 MiB of 192
 
 
 def test_demand_and_cancel_reach_the_server(
@@ -121,7 +121,7 @@ def test_demand_and_cancel_reach_the_server(
     recipe.read_object(bridge, client, BUCKET, "watched").subscribe(received)
     received.await_count(3)
     assert proxy.stalled.wait(DEADLINE)
-    assert proxy.downstream - before < 8 * MEBIBYTE  # measured: 0.3, of 32
+    assert proxy.downstream - before < 8 * MEBIBYTE  # measured: 0.3 MiB of 32
     proxy.client_gone.clear()
     received.cancel()
     assert proxy.client_gone.wait(DEADLINE)
@@ -134,16 +134,16 @@ def test_cancel_before_the_response_closes_the_connection(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(DEADLINE)
-        asking = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        waiting = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{silent.getsockname()[1]}")
         received = TestSubscriber(1, timeout=DEADLINE)
-        recipe.read_object(bridge, asking, BUCKET, "key").subscribe(received)
+        recipe.read_object(bridge, waiting, BUCKET, "key").subscribe(received)
         connection, _ = silent.accept()
         with connection:
             connection.settimeout(DEADLINE)
             assert connection.recv(1 << 16).startswith(b"GET /bucket/key")
             received.cancel()
             assert connection.recv(1 << 16) == b"", "the connection is still open"
-        asking.close()
+        waiting.close()
 
 
 def test_missing_key_is_an_error(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
@@ -201,23 +201,23 @@ class TestListing:
         def pages() -> int:
             return server[1].read_text(encoding="utf-8").count("list-type=2")
 
-        def all_of_them() -> int:
+        def list_all() -> int:
             before = pages()
             recipe.objects(bridge, client, BUCKET, page_size=3).collect(timeout=DEADLINE)
             return pages() - before
 
-        full = all_of_them()
+        full = list_all()
         assert full >= 4
         before = pages()
         received = TestSubscriber(2, timeout=DEADLINE)
         recipe.objects(bridge, client, BUCKET, page_size=3).subscribe(received)
         received.await_count(2)
-        all_of_them()  # gives a prefetching client the time to fetch ahead
+        list_all()  # gives a prefetching client the time to fetch ahead
         assert pages() - before == full + 1
         received.request(2)
         received.await_count(4)
         received.cancel()
-        all_of_them()
+        list_all()
         assert pages() - before == 2 * full + 2
         assert not received.ended
 

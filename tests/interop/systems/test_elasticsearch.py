@@ -46,8 +46,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 @pytest.fixture
 def template(bridge: Bridge, recipe: ModuleType, node: Node) -> Iterator[JavaObject]:
-    with recipe.connected(bridge, node.address) as made:
-        yield made
+    with recipe.connected(bridge, node.address) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def books(bridge: Bridge, recipe: ModuleType, template: JavaObject, request: pyt
 
 def refresh(bridge: Bridge, template: JavaObject, index: str) -> None:
     """Make stored documents visible to searches."""
-    place = bridge.java_class("org.springframework.data.elasticsearch.core.mapping.IndexCoordinates").of(index)
-    bridge.from_jvm(template.indexOps(place).refresh()).collect(timeout=DEADLINE)
+    coordinates = bridge.java_class("org.springframework.data.elasticsearch.core.mapping.IndexCoordinates").of(index)
+    bridge.from_jvm(template.indexOps(coordinates).refresh()).collect(timeout=DEADLINE)
 
 
 class TestSearches:
@@ -75,14 +75,14 @@ class TestSearches:
         program.save(bridge, template, "books", written).collect(timeout=DEADLINE)
         refresh(bridge, template, "books")
         assert program.titles(node.address) == ["Solaris"]
-        assert node.searches()["open_contexts"] == 0, "closed before the client"
+        assert node.searches()["open_contexts"] == 0, "the point in time was closed before the client"
 
-    @pytest.mark.parametrize("way", ["search", "search_ahead"])
+    @pytest.mark.parametrize("function", ["search", "search_ahead"])
     def test_each_subscription_is_a_search(
-        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node, way: str
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node, function: str
     ) -> None:
         query = {"range": {"number": {"gte": 500}}}
-        found = getattr(recipe, way)(bridge, template, books, query, page_size=400)
+        found = getattr(recipe, function)(bridge, template, books, query, page_size=400)
         for _ in range(2):  # each subscription is a search
             hits = found.collect(timeout=DEADLINE)
             assert sorted(hit["content"]["number"] for hit in hits) == list(range(500, 2000))
@@ -111,8 +111,8 @@ class TestSearches:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.search_ahead(bridge, template, books, {"match_all": {}}, page_size=5).subscribe(received)
         eventually(lambda: node.searches()["query_total"] - before >= 256)
-        asked = [node.searches()["query_total"] - before for _ in range(50)]  # of 400 pages
-        assert asked[-1] <= 260
+        counts = [node.searches()["query_total"] - before for _ in range(50)]  # the query has 400 pages
+        assert counts[-1] <= 260
         received.cancel()
         eventually(lambda: node.searches()["open_contexts"] == 0)
         assert len(received.elements) == 1

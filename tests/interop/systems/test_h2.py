@@ -34,10 +34,10 @@ SYSTEM = System(
 
 @pytest.fixture
 def connection(bridge: Bridge, recipe: ModuleType) -> Iterator[JavaObject]:
-    with recipe.connected(bridge, "r2dbc:h2:mem:///tests") as made:
+    with recipe.connected(bridge, "r2dbc:h2:mem:///tests") as opened:
         create = "CREATE TABLE readings (id INT, name VARCHAR, content BLOB)"
-        assert recipe.changed(bridge, made, create).collect(timeout=DEADLINE) == [0]
-        yield made
+        assert recipe.changed(bridge, opened, create).collect(timeout=DEADLINE) == [0]
+        yield opened
 
 
 class ObservingBridge:
@@ -98,15 +98,15 @@ class TestQueries:
     def test_demand_is_bounded_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject
     ) -> None:
-        ear = ObservingBridge(bridge)
+        observing = ObservingBridge(bridge)
         received = TestSubscriber(3, timeout=DEADLINE)
-        recipe.rows(ear, connection, "SELECT x FROM SYSTEM_RANGE(1, 1000000)").subscribe(received)
+        recipe.rows(observing, connection, "SELECT x FROM SYSTEM_RANGE(1, 1000000)").subscribe(received)
         assert received.await_count(3) == [{"X": 1}, {"X": 2}, {"X": 3}]
         received.request(100)
         assert len(received.await_count(103)) == 103
         received.cancel()
-        assert ear.cancelled.wait(DEADLINE)
-        assert 103 <= sum(ear.requests) < 103 + 2 * 256
+        assert observing.cancelled.wait(DEADLINE)
+        assert 103 <= sum(observing.requests) < 103 + 2 * 256
         assert count(bridge, recipe, connection) == 0
 
     def test_database_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
@@ -148,7 +148,7 @@ class TestInserts:
         assert count(bridge, recipe, connection) <= 20
 
     def test_database_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        """The statements before it remain, also those of its batch."""
+        """The effects of the statements before the failed one remain, also of those in its batch."""
         watched = Watched(lambda: chain([(1,), (2,), (3,), ("four",)], ((n,) for n in range(5, 10_000))))
         with pytest.raises(JavaError, match="Data conversion error"):
             recipe.insert(

@@ -89,7 +89,7 @@ class TestPythonIntoMulti:
         assert recipe.one(bridge, gathered) == list(range(11, 1001))
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """``collectList`` requests Long.MAX_VALUE, ``observeOn`` 32 at a time."""
+        """``collectList`` requests Long.MAX_VALUE; ``observeOn`` requests eight elements at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert len(recipe.one(bridge, recipe.as_multi(bridge, numbers).collectList())) == MANY

@@ -38,8 +38,8 @@ SYSTEM = System(
 
 SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
-ON_THE_WAY = 16 << 20
-"""The capacity of all buffers: sockets, client and link; measured: 0.5 MiB down, 5 MiB up."""
+BUFFERED = 16 << 20
+"""The buffers of sockets, client and link hold fewer bytes: 0.5 MiB of a download, 5 MiB of an upload (measured)."""
 
 
 def chunks(count: int) -> Iterator[bytes]:
@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send the number of chunks in the path; /cut closes early, /none is a long 404, /silent never answers."""
         if self.path == "/silent":
-            self.server.asked.set()  # type: ignore[attr-defined]
+            self.server.requested.set()  # type: ignore[attr-defined]
             self.rfile.read(1)
             return
         count = {"/cut": 3, "/none": LARGE}.get(self.path) or int(self.path[1:])
@@ -65,9 +65,9 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = self.path == "/cut"
 
     def do_POST(self) -> None:
-        """Answer with the digest of the body; /unread reads none of it until the connection is closed."""
+        """Answer with the digest of the body; /unread waits for the test, and closes the connection without reading."""
         if self.path == "/unread":
-            self.server.go_on.wait(DEADLINE)  # type: ignore[attr-defined]
+            self.server.resume.wait(DEADLINE)  # type: ignore[attr-defined]
             self.close_connection = True
             return
         digest = sha256()
@@ -96,15 +96,15 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked = threading.Event()
-        self.go_on = threading.Event()
+        self.requested = threading.Event()
+        self.resume = threading.Event()
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
     with serving(Server()) as server:
         yield server
-        server.go_on.set()
+        server.resume.set()
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ class TestDownload:
         recipe.download(bridge, client, url(proxy, f"/{LARGE}")).subscribe(received)
         received.await_count(3)
         assert proxy.stalled.wait(DEADLINE)
-        assert proxy.downstream < ON_THE_WAY
+        assert proxy.downstream < BUFFERED
         received.cancel()
         assert proxy.client_gone.wait(DEADLINE)
         assert len(received.elements) == 3
@@ -161,7 +161,7 @@ class TestDownload:
     ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         recipe.download(bridge, client, url(proxy, "/silent")).subscribe(received)
-        assert server.asked.wait(DEADLINE)
+        assert server.requested.wait(DEADLINE)
         received.cancel()
         assert proxy.client_gone.wait(DEADLINE)
 
@@ -201,14 +201,14 @@ class TestUpload:
         assert response.body() == sha256(b"".join(chunks(count))).hexdigest()
         assert body.subscribers == 1
 
-    def test_slow_server_slows_the_publisher_and_a_hang_up_cancels_it(
+    def test_slow_server_slows_the_publisher_and_a_disconnect_cancels_it(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, proxy: TcpProxy
     ) -> None:
         body = Watched(lambda: chunks(LARGE * 1000))
         answer = recipe.upload(bridge, client, url(proxy, "/unread"), body)
         assert proxy.stalled.wait(DEADLINE)
-        assert body.requested * SIZE < ON_THE_WAY
-        server.go_on.set()
+        assert body.requested * SIZE < BUFFERED
+        server.resume.set()
         assert body.cancelled.wait(DEADLINE)
         with pytest.raises(JavaError):
             answer.result(DEADLINE)
@@ -238,7 +238,7 @@ class TestFiles:
             recipe.read_file(bridge, str(tmp_path / "none"))
         assert caught.value.java_class == "java.io.FileNotFoundException"
 
-    def test_writer_requests_while_it_writes(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_demand_of_the_file_writer_is_bounded(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
         ahead: list[int] = []
 
         def parts() -> Iterator[bytes]:

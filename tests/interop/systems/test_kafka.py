@@ -62,14 +62,14 @@ Options = Callable[..., Any]
 
 @pytest.fixture
 def options(bridge: Bridge, recipe: ModuleType, servers: str) -> Callable[..., JavaObject]:
-    """Returns the options of a receiver of a topic in a group."""
+    """Return a function that creates the options of a receiver."""
 
-    def made(topic: str, group: str, **more: str) -> Any:
+    def create(topic: str, group: str, **more: str) -> Any:
         properties = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
         more = {name.replace("_", "."): value for name, value in more.items()}
         return recipe.receiver_options(bridge, {"max.poll.records": str(BATCH), **properties, **more}, topic)
 
-    return made
+    return create
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ class TestRecordsIntoPython:
     def test_demand_is_bounded(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
-        """With seven requested the consumer stops a few batches further on."""
+        """With seven elements requested, the consumer reads only a few batches ahead."""
         requested: list[int] = []
         receiver = bridge.java_class("reactor.kafka.receiver.KafkaReceiver").create(options(full, "demand"))
         flux = receiver.receive().doOnRequest(
@@ -168,7 +168,7 @@ class TestRecordsIntoPython:
     def test_failing_handler_acknowledges_nothing(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
-        """Its batch is not acknowledged, and the consumer is closed."""
+        """The batch of the handler is not acknowledged, and the consumer is closed."""
         with pytest.raises(LookupError, match="no such account"):
             recipe.handled(bridge, options(full, "raising"), refuse, 16).collect(timeout=DEADLINE)
         eventually(lambda: cluster.members("raising") == 0)
@@ -177,7 +177,7 @@ class TestRecordsIntoPython:
     def test_sequential_receivers_lose_no_record(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options
     ) -> None:
-        """Each starts while the previous one is closing, in the middle of a batch."""
+        """Each receiver starts while the previous one is closing, in the middle of a batch."""
         offsets: list[int] = []
         for _ in range(4):
             seen: list[dict[str, Any]] = []
@@ -242,7 +242,7 @@ class TestPythonIntoATopic:
     def test_completion_waits_for_all_results(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
-        """Reactor Kafka may lose results that arrive after it."""
+        """Reactor Kafka may lose results that arrive after its source has completed."""
         topic = cluster.topic()
         observer = EndObserver(bridge, sender, "send")
         results = TestSubscriber(2, timeout=DEADLINE)
@@ -322,7 +322,7 @@ class TestTutorial:
         output = (tmp_path / "output.log").read_text(encoding="utf-8")
         assert process.returncode == 0, (tmp_path / "errors.log").read_text(encoding="utf-8")
         assert last_lines in output
-        assert rows, "the stream ended before it was seen"
+        assert rows, "the stream ended before its status was read"
         for row in rows:
             assert constant(row) == constant(shown)
             assert int(row["demand"]) <= FRAME

@@ -68,8 +68,8 @@ def uri(server: JavaObject) -> str:
 
 @pytest.fixture(scope="module")
 def listener(linked: Bridge) -> JavaObject:
-    made: JavaObject = linked.java_class("mongodb.Commands")()
-    return made
+    created: JavaObject = linked.java_class("mongodb.Commands")()
+    return created
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +78,9 @@ def client(linked: Bridge, server: JavaObject, listener: JavaObject) -> Iterator
     address = linked.java_class("com.mongodb.ConnectionString")(uri(server))
     builder = linked.java_class("com.mongodb.MongoClientSettings").builder().applyConnectionString(address)
     clients = linked.java_class("com.mongodb.reactivestreams.client.MongoClients")
-    made = clients.create(builder.addCommandListener(listener).build())
-    yield made
-    made.close()
+    created = clients.create(builder.addCommandListener(listener).build())
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def database(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def commands(listener: JavaObject, database: str) -> JavaObject:
     """The commands to the server."""
-    made: JavaObject = listener.of(database)
-    return made
+    created: JavaObject = listener.of(database)
+    return created
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ class TestQueries:
 
     @pytest.mark.usefixtures("orders")
     def test_documents_are_dicts_or_references(self, bridge: Bridge, client: JavaObject, database: str) -> None:
-        """Without a document class the driver returns Documents: dicts, or references."""
+        """Without a document class the driver returns Documents, which become dicts or references."""
         found = client.getDatabase(database).getCollection("orders").find().limit(2)
         expected = [{"_id": 0, "tens": 0}, {"_id": 1, "tens": 0}]
         assert bridge.from_jvm(found, convert="values").collect(timeout=DEADLINE) == expected
@@ -247,7 +247,7 @@ class TestFiles:
         assert b"".join(stored) == b"".join(chunks)
         assert {type(each) for each in stored} == {bytes}
 
-    def test_upload_is_bounded_and_cancel_removes_it(
+    def test_upload_is_bounded_and_cancel_removes_its_chunks(
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         source = Watched(lambda: iter(lambda: bytes(CHUNK), b""))
@@ -304,8 +304,8 @@ class TestChanges:
         received.await_count(5)
         received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
-        asked = [int(each.split()[1]) for each in taken(commands) if each.startswith("getMore")]
-        assert max(asked) == 3, "never more than requested, however often the driver polls"
+        requested = [int(each.split()[1]) for each in taken(commands) if each.startswith("getMore")]
+        assert max(requested) == 3, "the driver requested more than Python, although it polls repeatedly"
         assert {each["operationType"] for each in received.elements} == {"insert"}
         assert [each["fullDocument"]["_id"] for each in received.elements] == [0, 1, 2, 3, 4]
         later = recipe.changes(bridge, collection, after=received.elements[-1]["_id"]).take(5)

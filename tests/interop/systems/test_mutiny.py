@@ -45,8 +45,8 @@ INFRASTRUCTURE = "io.smallrye.mutiny.infrastructure.Infrastructure"
 
 @pytest.fixture
 def create(bridge: Bridge) -> JavaObject:
-    made: JavaObject = bridge.java_class("io.smallrye.mutiny.Multi").createFrom()
-    return made
+    created: JavaObject = bridge.java_class("io.smallrye.mutiny.Multi").createFrom()
+    return created
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,8 +70,8 @@ class TestMultiIntoPython:
         uni = bridge.java_class("io.smallrye.mutiny.Uni").createFrom()
         assert recipe.one(bridge, uni.item("one")) == "one"
         assert recipe.one(bridge, uni.nullItem()) is None
-        made = bridge.java_class("io.smallrye.mutiny.Uni").createFrom().item("two")
-        assert isinstance(bridge.from_jvm(made), pyrs.Maybe)
+        created = bridge.java_class("io.smallrye.mutiny.Uni").createFrom().item("two")
+        assert isinstance(bridge.from_jvm(created), pyrs.Maybe)
         as_uni: Any = bridge._references.java_handle(bridge.to_jvm(pyrs.just(3), java_type="io.smallrye.mutiny.Uni"))
         assert as_uni.subscribeAsCompletionStage().get() == 3
         assert bridge.from_jvm(uni.item("one").toMulti()).collect(timeout=DEADLINE) == ["one"]

@@ -65,7 +65,7 @@ def property_of_the_jvm(bridge: Bridge, name: str, value: str | None) -> Iterato
     properties = bridge.java_class("java.lang.System").getProperties()
     settings = bridge.java_class("com.typesafe.config.ConfigFactory")
     before = properties.remove(name) if value is None else properties.setProperty(name, value)
-    settings.invalidateCaches()  # it caches the properties
+    settings.invalidateCaches()  # the configuration caches the properties
     try:
         yield
     finally:
@@ -211,22 +211,22 @@ class TestARequestIntoPython:
 
     def test_demand_is_bounded_and_cancel_is_forwarded(self, port: int, handler: Handler) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
-        verdict: Future[bytes] = Future()
+        result: Future[bytes] = Future()
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             body.subscribe(received)
-            return pyrs.from_future(verdict)
+            return pyrs.from_future(result)
 
         handler.function = answer
         with upload(port) as connection:
             body = Body(connection)
             body.wait_until_idle()
-            assert body.sent < BUFFERED, "there is no demand for it"
+            assert body.sent < BUFFERED, "the server received bytes without demand"
             assert len(received.await_count(1)) == 1
             received.request(10)
             received.await_count(11)
             received.cancel()
-            verdict.set_result(b"that is enough")
+            result.set_result(b"that is enough")
             until_closed(connection)  # Play stops reading; the reset may lose the response, as the page says
         assert len(received.elements) == 11
         assert not received.ended

@@ -44,7 +44,7 @@ CHUNK = b"1," + b"x" * 65_000 + b"\n"
 
 
 class Endless(Watched):
-    """Emits chunks forever; ``many`` is set when enough are emitted that some are in the driver."""
+    """Emits chunks forever; sets ``many`` after 60 chunks, when some have reached the driver."""
 
     def __init__(self) -> None:
         super().__init__(self._chunks)
@@ -64,7 +64,7 @@ def server() -> Iterator[Server]:
 
 
 def address(server: Server, **other: str) -> dict[str, object]:
-    """The options of a connection."""
+    """Return the options of a connection."""
     login = {"user": server.user, "password": server.password}
     return {"host": "127.0.0.1", "port": server.port, "database": "postgres", **login, **other}
 
@@ -105,7 +105,7 @@ def other(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject])
 
 @pytest.fixture
 def locked(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject], other: Database) -> Database:
-    """Lock the table on a separate connection; in a transaction its activity entry does not change."""
+    """Lock the table on a third connection: a transaction sees only one snapshot of ``pg_stat_activity``."""
     database = Database(bridge, recipe, connect())
     database.changed("BEGIN")
     database.changed("LOCK TABLE readings IN ACCESS EXCLUSIVE MODE")
@@ -312,8 +312,8 @@ class TestNotifications:
         received = TestSubscriber(timeout=DEADLINE)
         recipe.notifications(bridge, connection, "news", max_buffered=2).subscribe(received)
         other.until("LISTEN news", LAST_STATEMENT, pid)
-        spoken = "SELECT count(pg_notify('news', 'number ' || n)) FROM generate_series(0, 999) n"
-        assert other.value(spoken) == 1000
+        notify = "SELECT count(pg_notify('news', 'number ' || n)) FROM generate_series(0, 999) n"
+        assert other.value(notify) == 1000
         received.request(1000)
         assert "overrun" in str(received.await_error())
         parameters = [each["parameter"] for each in received.elements]

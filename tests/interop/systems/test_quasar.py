@@ -1,4 +1,4 @@
-"""Channels of Quasar, on a JVM much newer than Quasar."""
+"""Channels of Quasar, on Java 17."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ CAPACITY = 4
 
 @pytest.fixture
 def channel(bridge: Bridge, recipe: ModuleType) -> JavaObject:
-    made: JavaObject = recipe.new_channel(bridge, CAPACITY)
-    return made
+    created: JavaObject = recipe.new_channel(bridge, CAPACITY)
+    return created
 
 
-def sent(bridge: Bridge, channel: JavaObject, first: int, count: int) -> None:
+def send(bridge: Bridge, channel: JavaObject, first: int, count: int) -> None:
     """Send numbers, each within the deadline; a full channel blocks its sender."""
     seconds = bridge.java_class("java.util.concurrent.TimeUnit").SECONDS
     for element in range(first, first + count):
@@ -56,7 +56,7 @@ class TestChannelIntoPython:
 
     def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         channel = recipe.new_channel(bridge, 100)
-        sent(bridge, channel, 0, 100)
+        send(bridge, channel, 0, 100)
         channel.close()
         assert recipe.from_channel(bridge, channel).collect(timeout=DEADLINE) == list(range(100))
 
@@ -65,15 +65,15 @@ class TestChannelIntoPython:
     ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
-        sent(bridge, channel, 0, 3 + CAPACITY)
+        send(bridge, channel, 0, 3 + CAPACITY)
         assert not channel.trySend(-1), "three were requested, and the channel is full again"
         assert received.await_count(3) == [0, 1, 2]
         received.request(1)
-        sent(bridge, channel, 7, 1)
+        send(bridge, channel, 7, 1)
         assert not channel.trySend(-1)
         assert received.await_count(4) == [0, 1, 2, 3]
         received.cancel()
-        sent(bridge, channel, 8, 1)  # a closed channel accepts and discards everything
+        send(bridge, channel, 8, 1)  # a closed channel accepts and discards everything
         assert list(recipe.received(bridge, channel)) == [4, 5, 6, 7]
         assert channel.isClosed()
         assert not received.ended
@@ -81,7 +81,7 @@ class TestChannelIntoPython:
     def test_cancel_releases_an_idle_receiver(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
-        sent(bridge, channel, 0, 1)
+        send(bridge, channel, 0, 1)
         received.await_count(1)
         received.cancel()
         # The fiber blocks in the channel, which allows one receiver, until the cancel closes the channel.
@@ -91,7 +91,7 @@ class TestChannelIntoPython:
     def test_error_is_forwarded(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
-        sent(bridge, channel, 0, 2)
+        send(bridge, channel, 0, 2)
         channel.close(bridge.java_class("java.lang.IllegalStateException")("the disk is full"))
         error = received.await_error(JavaError)
         assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")

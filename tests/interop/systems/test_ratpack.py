@@ -37,10 +37,10 @@ SYSTEM = System(
 
 @pytest.fixture(scope="module")
 def controller(connected: tuple[Bridge, Any]) -> Iterator[JavaObject]:
-    """The controller from the registry of an application."""
-    made = connected[0].java_class("ratpack.exec.internal.DefaultExecController")(1)
-    yield made
-    made.close()
+    """Create the controller that an application finds in its registry."""
+    created = connected[0].java_class("ratpack.exec.internal.DefaultExecController")(1)
+    yield created
+    created.close()
 
 
 class Events:
@@ -85,7 +85,7 @@ class TestRatpackIntoPython:
         assert events.requests == [3, 2] if exact else sum(events.requests) <= 2 * FIRST_WINDOW
 
     def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
-        """A directory that is closed during the read."""
+        """The error comes from a directory stream that was closed."""
         for name in ("one", "two"):
             (tmp_path / name).touch()
         path = bridge.java_class("java.nio.file.Path").of(str(tmp_path))

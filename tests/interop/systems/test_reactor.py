@@ -88,7 +88,7 @@ class TestPythonIntoFlux:
         assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """``count`` requests Long.MAX_VALUE, ``limitRate`` a few at a time."""
+        """``count`` requests Long.MAX_VALUE; ``limitRate`` requests a few elements at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert recipe.first(bridge, recipe.as_flux(bridge, numbers).count()) == MANY
@@ -176,6 +176,6 @@ class TestStepVerifier:
             recipe.verify_counts(bridge, pyrs.just(1, 2, 4), 3)
         assert caught.value.java_class == "java.lang.AssertionError"
 
-    def test_publisher_error_reaches_the_client(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_publisher_error_fails_the_verification(self, bridge: Bridge, recipe: ModuleType) -> None:
         with pytest.raises(JavaError, match="out of numbers"):
             recipe.verify_counts(bridge, Watched(lambda: iter([1]), LookupError("out of numbers")), 2)

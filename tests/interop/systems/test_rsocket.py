@@ -79,13 +79,13 @@ class Peer(BaseRequestHandler):  # type: ignore[misc]
         self.listening = await asyncio.start_server(serve, "127.0.0.1", 0)
         self.port = self.listening.sockets[0].getsockname()[1]
 
-    async def hang_up(self) -> None:
+    async def disconnect(self) -> None:
         for server in self.servers:
             await server.close()
 
     async def close(self) -> None:
         self.listening.close()
-        await self.hang_up()
+        await self.disconnect()
 
 
 class TestClient:
@@ -93,7 +93,7 @@ class TestClient:
 
     @pytest.fixture
     def connected_to(self, bridge: Bridge, recipe: ModuleType) -> Iterator[Any]:
-        """Connect to an rsocket-py server with this response."""
+        """Return a function that starts an rsocket-py server with a response, and connects rsocket-java to it."""
         running = []
 
         def start(answer: Any) -> tuple[JavaObject, Peer]:
@@ -178,7 +178,7 @@ class TestClient:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
         received.await_count(1)
-        on_loop(peer.hang_up())
+        on_loop(peer.disconnect())
         error = received.await_error(JavaError)
         assert error.java_class == "java.nio.channels.ClosedChannelException"
 
@@ -188,7 +188,7 @@ class TestServer:
 
     @pytest.fixture
     def connect_client(self) -> Iterator[Any]:
-        """Connect rsocket-py to an rsocket-java server."""
+        """Return a function that connects rsocket-py to an rsocket-java server."""
         running = []
 
         async def connect(port: int) -> RSocketClient:

@@ -66,7 +66,7 @@ class TestFlowableIntoPython:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.observed(bridge, observable).subscribe(received)
         received.await_count(1)
-        assert ended.wait(DEADLINE), "it must not wait for Python"
+        assert ended.wait(DEADLINE), "the Observable waited for Python"
         received.request(pyrs.UNBOUNDED)
         elements = received.await_complete()
         assert elements == sorted(elements)
@@ -99,7 +99,7 @@ class TestPythonIntoFlowable:
         assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """``count`` requests Long.MAX_VALUE, ``rebatchRequests`` a few at a time."""
+        """``count`` requests Long.MAX_VALUE; ``rebatchRequests`` requests a few elements at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert recipe.one(bridge, recipe.as_flowable(bridge, numbers).count()) == MANY

@@ -38,8 +38,8 @@ SYSTEM = System(
 
 SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
-ON_THE_WAY = 16 << 20
-"""The capacity of all buffers: sockets, adapters and link."""
+BUFFERED = 16 << 20
+"""The buffers of sockets, adapters and link hold fewer bytes."""
 
 
 def chunks(count: int) -> Iterator[bytes]:
@@ -74,7 +74,7 @@ def read_by(received: TestSubscriber[bytes]) -> Callable[[pyrs.Stream[bytes]], p
 
 @pytest.fixture
 def open_files(bridge: Bridge) -> Any:
-    """Return the open files of the JVM."""
+    """Return a function that lists the open files of the JVM."""
     folder = Path(f"/proc/{bridge.java_class('java.lang.ProcessHandle').current().pid()}/fd")
 
     def paths() -> list[str]:
@@ -178,7 +178,7 @@ class TestFile:
 class TestServer:
     @pytest.fixture
     def serve(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType) -> Iterator[Any]:
-        """Start a server and return a proxy to it."""
+        """Return a function that starts a server and returns a proxy to it."""
         running = []
 
         def start(answer: Any) -> TcpProxy:
@@ -209,7 +209,7 @@ class TestServer:
         with socket.create_connection(("127.0.0.1", proxy.port)) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
             assert proxy.stalled.wait(DEADLINE)
-            assert content.requested * SIZE < ON_THE_WAY
+            assert content.requested * SIZE < BUFFERED
             assert not content.cancelled.is_set()
         assert content.cancelled.wait(DEADLINE)
 
@@ -222,12 +222,12 @@ class TestServer:
         assert len(received.elements) == 3
         assert not received.ended
 
-    @pytest.mark.parametrize("asked", [LARGE * SIZE, pyrs.UNBOUNDED])
-    def test_subscriber_that_requests_again_receives_the_rest(self, serve: Any, asked: int) -> None:
+    @pytest.mark.parametrize("demand", [LARGE * SIZE, pyrs.UNBOUNDED])
+    def test_subscriber_that_requests_again_receives_the_rest(self, serve: Any, demand: int) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         with self._stalled_by(received, serve) as (_, sending):
             assert len(received.elements) == 3
-            received.request(asked)
+            received.request(demand)
             parts = received.await_complete()
             sending.join(DEADLINE)
         assert _digest(parts) == _digest(chunks(LARGE))
@@ -252,7 +252,7 @@ class TestServer:
             sending = self._sending(client, LARGE)
             received.await_count(3)
             assert proxy.stalled.wait(DEADLINE)
-            assert proxy.upstream < ON_THE_WAY
+            assert proxy.upstream < BUFFERED
             yield client, sending
 
     @staticmethod

@@ -40,16 +40,16 @@ SYSTEM = System(
 EVENT = "x" * 65_536
 MANY = 512
 """Events of 64 KiB: 32 MiB in total, more than all buffers between client and server hold."""
-HELD = MANY // 2
+BUFFERED = MANY // 2
 LONG = 5 * DEADLINE
-"""The deadline in seconds for all of them."""
+"""The deadline in seconds for the transfer of all events."""
 
 Serve = Callable[[Callable[[Any], pyrs.Publisher[str]]], int]
 
 
 @pytest.fixture
 def serve(bridge: Bridge, recipe: ModuleType) -> Iterator[Serve]:
-    """Serve the Publisher of the function under /events; return the port."""
+    """Return a function that serves Publishers under /events and returns the port."""
     servers = []
 
     def start(publisher_for: Callable[[Any], pyrs.Publisher[str]]) -> int:
@@ -104,9 +104,9 @@ class TestServerSentEvents:
             with connected(port) as reading:
                 assert len(events_in(reading.read())) == MANY
             # The other client has received all events by now.
-            assert sources[0].emitted <= HELD
-            assert sources[0].requested <= HELD
-            assert len(events_in(idle.read())) == MANY, "waiting loses nothing"
+            assert sources[0].emitted <= BUFFERED
+            assert sources[0].requested <= BUFFERED
+            assert len(events_in(idle.read())) == MANY, "no event is lost while the client waits"
 
     def test_client_disconnect_cancels_the_publisher(self, serve: Serve) -> None:
         source = Watched(lambda: itertools.repeat(EVENT))
@@ -175,7 +175,7 @@ class TestWebClient:
         recipe.events(bridge, slow).subscribe(received)
         received.await_count(3)
         assert len(recipe.events(bridge, fast).collect(timeout=LONG)) == MANY
-        assert idle.emitted <= HELD
+        assert idle.emitted <= BUFFERED
         assert len(received.elements) == 3
         assert not idle.cancelled.is_set()
         received.cancel()
@@ -206,7 +206,7 @@ class TestWebClient:
 
 class TestRequestBody:
     def test_bytes_arrive_unchanged(self, bridge: Bridge, counter: Counter, recipe: ModuleType) -> None:
-        counter.go_on.set()
+        counter.resume.set()
         chunks = pyrs.range(MANY).map(lambda number: EVENT.encode())
         assert recipe.post(bridge, counter.url, chunks, timeout_seconds=LONG) == str(MANY * len(EVENT))
 
@@ -225,16 +225,16 @@ class TestRequestBody:
         other = Watched(lambda: itertools.repeat(EVENT, MANY))
         with connected(serve(lambda request: other)) as reading:
             assert len(events_in(reading.read())) == MANY
-        assert 0 < source.emitted <= HELD
-        counter.go_on.set()
+        assert 0 < source.emitted <= BUFFERED
+        counter.resume.set()
         posting.join(LONG)
         assert answers == [str(MANY * len(EVENT))]
 
     def test_server_disconnect_cancels_the_publisher(
         self, bridge: Bridge, counter: Counter, recipe: ModuleType
     ) -> None:
-        counter.hang_up = True
-        counter.go_on.set()
+        counter.disconnects = True
+        counter.resume.set()
         source = Watched(lambda: itertools.repeat(EVENT.encode()))
         with pytest.raises(JavaError, match="WebClientRequestException"):
             recipe.post(bridge, counter.url, source)
@@ -242,7 +242,7 @@ class TestRequestBody:
 
 
 class Counter(ThreadingHTTPServer):
-    """A Python HTTP server that counts the bytes of a body once it may read."""
+    """A Python HTTP server that reads a request body after ``resume`` is set, and answers with its size."""
 
     daemon_threads = True
 
@@ -251,8 +251,8 @@ class Counter(ThreadingHTTPServer):
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         self.url = f"http://127.0.0.1:{self.server_address[1]}/"
         self.begun = threading.Event()
-        self.go_on = threading.Event()
-        self.hang_up = False
+        self.resume = threading.Event()
+        self.disconnects = False
 
 
 class CounterHandler(BaseHTTPRequestHandler):
@@ -262,7 +262,7 @@ class CounterHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.close_connection = True
         self.server.begun.set()
-        if not self.server.go_on.wait(LONG) or self.server.hang_up:
+        if not self.server.resume.wait(LONG) or self.server.disconnects:
             return
         total = 0
         while size := int(self.rfile.readline(), 16):
@@ -284,4 +284,4 @@ class CounterHandler(BaseHTTPRequestHandler):
 def counter() -> Iterator[Counter]:
     with serving(Counter()) as server:
         yield server
-        server.go_on.set()
+        server.resume.set()
