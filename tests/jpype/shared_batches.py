@@ -1,6 +1,6 @@
 """The scenarios of test_shared_batches.py, in a process whose JVM opens ``java.nio`` to Arrow.
 
-Prints a JSON object: the error of each scenario, null for none.
+The program prints a JSON object with the error of each scenario, or null.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def scenario(function: Callable[[], None]) -> Callable[[], None]:
 
 
 class Source:
-    """Record batches of a counting allocator, and a bridge."""
+    """Creates record batches with an allocator that counts bytes, and opens a bridge."""
 
     def __init__(self) -> None:
         self.allocator = jpype.JClass("org.apache.arrow.memory.RootAllocator")(1 << 32)
@@ -61,9 +61,9 @@ class Source:
         return self.flux.just(root).repeat(count - 1)
 
     def released(self, expected: int = 0) -> None:
-        """Wait until all batches are released, ``expected`` bytes of roots excepted.
+        """Wait until only ``expected`` bytes are allocated, those of open roots.
 
-        A root must not be closed before: its source may still emit it.
+        Close a root only after this call, because its source may still emit it.
         """
         collected(lambda: self.allocated == expected, self._leak)
 
@@ -73,19 +73,19 @@ class Source:
 
 @contextmanager
 def source() -> Iterator[Source]:
-    """Close the bridge and the allocator at the end, which refuses if a buffer was not released."""
-    made = Source()
-    yield made
-    assert made.bridge.close()
-    made.released()
-    made.allocator.close()
+    """Yield a Source, and close its bridge and its allocator at the end; the allocator raises if a buffer is left."""
+    opened = Source()
+    yield opened
+    assert opened.bridge.close()
+    opened.released()
+    opened.allocator.close()
 
 
 @scenario
 def content_and_order() -> None:
-    with source() as made:
-        roots = [made.root(number * ROWS, 10) for number in range(40)]
-        batches = list(made.bridge.from_jvm(made.flux.just(*roots), convert="shared").to_iterable(timeout=DEADLINE))
+    with source() as opened:
+        roots = [opened.root(number * ROWS, 10) for number in range(40)]
+        batches = list(opened.bridge.from_jvm(opened.flux.just(*roots), convert="shared").to_iterable(timeout=DEADLINE))
         assert [batch.column(0)[0].as_py() for batch in batches] == [number * ROWS for number in range(40)]
         assert batches[3].to_pydict() == {
             "number": [3 * ROWS + index for index in range(10)],
@@ -94,28 +94,28 @@ def content_and_order() -> None:
         for root in roots:
             root.close()
         batches.clear()
-        made.released()
+        opened.released()
 
 
 @scenario
 def no_copy() -> None:
-    with source() as made:
-        root = made.root()
-        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
+    with source() as opened:
+        root = opened.root()
+        (batch,) = opened.bridge.from_jvm(opened.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
         assert batch.column(0).buffers()[1].address == int(root.getVector(0).getDataBufferAddress())
         root.close()
-        assert made.allocated > 0, "the buffers of a batch that Python holds were released"
+        assert opened.allocated > 0, "the buffers of a batch that Python references were released"
         assert batch.column(0)[ROWS - 1].as_py() == ROWS - 1
         del batch
-        made.released()
+        opened.released()
 
 
 @scenario
 def by_class_name() -> None:
-    with source() as made:
-        root = made.root()
+    with source() as opened:
+        root = opened.root()
         convert = {"org.apache.arrow.vector.VectorSchemaRoot": "shared"}
-        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert=convert).to_iterable(timeout=DEADLINE)
+        (batch,) = opened.bridge.from_jvm(opened.flux.just(root), convert=convert).to_iterable(timeout=DEADLINE)
         assert batch.column(0).buffers()[1].address == int(root.getVector(0).getDataBufferAddress())
         root.close()
         del batch
@@ -123,75 +123,75 @@ def by_class_name() -> None:
 
 @scenario
 def copies_by_default() -> None:
-    with source() as made:
-        root = made.root()
-        (batch,) = made.bridge.from_jvm(made.flux.just(root)).to_iterable(timeout=DEADLINE)
+    with source() as opened:
+        root = opened.root()
+        (batch,) = opened.bridge.from_jvm(opened.flux.just(root)).to_iterable(timeout=DEADLINE)
         root.close()
-        assert made.allocated == 0
+        assert opened.allocated == 0
         assert batch.column(0)[7].as_py() == 7
 
 
 @scenario
 def without_columns() -> None:
-    with source() as made:
+    with source() as opened:
         fields = jpype.JClass("java.util.List").of()
         root = jpype.JClass("org.apache.arrow.vector.VectorSchemaRoot")(fields, fields, 0)
-        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
+        (batch,) = opened.bridge.from_jvm(opened.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
         assert (batch.num_columns, batch.num_rows) == (0, 0)
 
 
 @scenario
 def window_does_not_grow() -> None:
-    with source() as made:
-        root = made.root()
-        stream = made.bridge.from_jvm(made.repeated(root, 500), convert="shared")
+    with source() as opened:
+        root = opened.root()
+        stream = opened.bridge.from_jvm(opened.repeated(root, 500), convert="shared")
         assert stream.count().block(DEADLINE) == 500
-        assert made.bridge.stats()["largest_in_flight"] <= 16
+        assert opened.bridge.stats()["largest_in_flight"] <= 16
         root.close()
 
 
 def release_after(end: Callable[[Source, TestSubscriber[Any]], None]) -> None:
     """Receive three of many batches, call ``end``, and expect that all batches are released."""
-    with source() as made:
-        root = made.root()
-        size = made.allocated
+    with source() as opened:
+        root = opened.root()
+        size = opened.allocated
         recorder = recording(3)
-        made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
+        opened.bridge.from_jvm(opened.repeated(root, 1_000), convert="shared").subscribe(recorder)
         recorder.await_count(3)
-        end(made, recorder)
+        end(opened, recorder)
         del recorder
-        made.released(size)
+        opened.released(size)
         root.close()
 
 
 @scenario
 def cancel_releases_prefetched_batches() -> None:
-    release_after(lambda made, recorder: recorder.cancel())
+    release_after(lambda opened, recorder: recorder.cancel())
 
 
 @scenario
 def cancel_during_on_next() -> None:
-    with source() as made:
-        root = made.root()
-        size = made.allocated
+    with source() as opened:
+        root = opened.root()
+        size = opened.allocated
         entered, leave = threading.Event(), threading.Event()
 
         def first(batch: Any) -> None:
             entered.set()
             leave.wait(DEADLINE)
 
-        subscription = made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(on_next=first)
+        subscription = opened.bridge.from_jvm(opened.repeated(root, 1_000), convert="shared").subscribe(on_next=first)
         assert entered.wait(DEADLINE)
         subscription.cancel()
         leave.set()
-        made.released(size)
+        opened.released(size)
         root.close()
 
 
 @scenario
 def close_of_the_bridge() -> None:
-    def end(made: Source, recorder: TestSubscriber[Any]) -> None:
-        assert made.bridge.close()
+    def end(opened: Source, recorder: TestSubscriber[Any]) -> None:
+        assert opened.bridge.close()
         recorder.await_error(LinkClosed)
         assert recorder.elements[0].column(0)[5].as_py() == 5
 
@@ -200,8 +200,8 @@ def close_of_the_bridge() -> None:
 
 @scenario
 def broken_link() -> None:
-    def end(made: Source, recorder: TestSubscriber[Any]) -> None:
-        made.bridge._connection._shut()
+    def end(opened: Source, recorder: TestSubscriber[Any]) -> None:
+        opened.bridge._connection._shut()
         recorder.await_error(LinkBroken)
 
     release_after(end)
@@ -209,9 +209,9 @@ def broken_link() -> None:
 
 def end_while_batches_wait(end: Callable[[jvm.Bridge], object], expected: type[BaseException]) -> None:
     """End the link while ``on_next`` blocks. The JVM releases the batches that wait to be decoded."""
-    with source() as made:
-        root = made.root()
-        size = made.allocated
+    with source() as opened:
+        root = opened.root()
+        size = opened.allocated
         entered, leave = threading.Event(), threading.Event()
 
         def blocks(subscriber: TestSubscriber[Any], batch: Any) -> None:
@@ -220,20 +220,20 @@ def end_while_batches_wait(end: Callable[[jvm.Bridge], object], expected: type[B
 
         recorder: TestSubscriber[Any] = TestSubscriber(None, on_element=blocks, timeout=DEADLINE)
         sink = jpype.JClass("reactor.core.publisher.Sinks").many().unicast().onBackpressureBuffer()
-        made.bridge.from_jvm(sink.asFlux(), convert="shared").subscribe(recorder)
+        opened.bridge.from_jvm(sink.asFlux(), convert="shared").subscribe(recorder)
         sink.tryEmitNext(root)
         assert entered.wait(DEADLINE)
-        session = made.bridge._session
+        session = opened.bridge._session
         sink.tryEmitNext(root)
         eventually(lambda: [each.received for each in list(session.streams.values())] == [2])
-        end(made.bridge)
-        eventually(lambda: not session.open and made.bridge._control.stats()["handles_owned"] == 0)
+        end(opened.bridge)
+        eventually(lambda: not session.open and opened.bridge._control.stats()["handles_owned"] == 0)
         leave.set()
         error = recorder.await_error()
         assert type(error) is expected, repr(error)
         recorder.elements.clear()
         del recorder
-        made.released(size)
+        opened.released(size)
         root.close()
 
 
@@ -249,21 +249,21 @@ def link_that_breaks_while_batches_wait() -> None:
 
 @scenario
 def element_that_fails_after_a_batch() -> None:
-    with source() as made:
-        root = made.root()
+    with source() as opened:
+        root = opened.root()
         cycle = jpype.JClass("java.util.ArrayList")()
         cycle.add(root)
         cycle.add(cycle)
         recorder = recording(3)
-        made.bridge.from_jvm(made.flux.just(cycle), convert="shared").subscribe(recorder)
+        opened.bridge.from_jvm(opened.flux.just(cycle), convert="shared").subscribe(recorder)
         recorder.await_error(JavaError)
         root.close()
-        made.released()
+        opened.released()
 
 
 @jpype.JImplements("org.apache.arrow.memory.AllocationListener", deferred=True)
 class ThrowingListener:
-    """Throws when memory is released, once it is armed."""
+    """Throws when memory is released after ``armed`` is set."""
 
     def __init__(self) -> None:
         self.armed = threading.Event()
@@ -298,25 +298,25 @@ class ThrowingListener:
 
 @scenario
 def listener_that_throws_ends_no_link() -> None:
-    made, listener = Source(), ThrowingListener()
-    made.allocator = jpype.JClass("org.apache.arrow.memory.RootAllocator")(listener, 1 << 32)
-    root, recorder = made.root(), recording(3)
-    made.bridge.from_jvm(made.repeated(root, 1_000), convert="shared").subscribe(recorder)
+    opened, listener = Source(), ThrowingListener()
+    opened.allocator = jpype.JClass("org.apache.arrow.memory.RootAllocator")(listener, 1 << 32)
+    root, recorder = opened.root(), recording(3)
+    opened.bridge.from_jvm(opened.repeated(root, 1_000), convert="shared").subscribe(recorder)
     recorder.await_count(3)
     listener.armed.set()
     recorder.cancel()
     recorder.elements.clear()
     collected(listener.thrown.is_set)
-    assert made.bridge.from_jvm(made.flux.range(0, 3)).collect(timeout=DEADLINE) == [0, 1, 2]
-    assert made.bridge.close(DEADLINE)
-    eventually(lambda: made.bridge._control.stats()["threads"] == 0, "threads of the link are left in the JVM")
+    assert opened.bridge.from_jvm(opened.flux.range(0, 3)).collect(timeout=DEADLINE) == [0, 1, 2]
+    assert opened.bridge.close(DEADLINE)
+    eventually(lambda: opened.bridge._control.stats()["threads"] == 0, "threads of the link are left in the JVM")
     listener.armed.clear()
 
 
 @scenario
 def dictionary_vectors_are_refused() -> None:
-    with source() as made:
-        text = jpype.JClass("org.apache.arrow.vector.VarCharVector")("text", made.allocator)
+    with source() as opened:
+        text = jpype.JClass("org.apache.arrow.vector.VarCharVector")("text", opened.allocator)
         text.allocateNew(1)
         text.setSafe(0, jpype.JArray(jpype.JByte)(b"a"))
         text.setValueCount(1)
@@ -326,7 +326,7 @@ def dictionary_vectors_are_refused() -> None:
         root = jpype.JClass("org.apache.arrow.vector.VectorSchemaRoot").of(encoder.encode(text, dictionary))
         for convert in (None, "shared"):
             recorder = recording(1)
-            made.bridge.from_jvm(made.flux.just(root), convert=convert).subscribe(recorder)
+            opened.bridge.from_jvm(opened.flux.just(root), convert=convert).subscribe(recorder)
             assert "decode them first" in str(recorder.await_error(JavaError))
         root.close()
         text.close()
@@ -334,25 +334,25 @@ def dictionary_vectors_are_refused() -> None:
 
 @scenario
 def batches_inside_a_list() -> None:
-    with source() as made:
-        root = made.root()
+    with source() as opened:
+        root = opened.root()
         roots = jpype.JClass("java.util.ArrayList")()
         roots.add(root)
         roots.add(root)
-        (pair,) = made.bridge.from_jvm(made.flux.just(roots), convert="shared").to_iterable(timeout=DEADLINE)
+        (pair,) = opened.bridge.from_jvm(opened.flux.just(roots), convert="shared").to_iterable(timeout=DEADLINE)
         assert pair[0].equals(pair[1])
         root.close()
         pair.clear()
-        made.released()
+        opened.released()
 
 
 @scenario
 def forged_handles_are_refused() -> None:
-    with source() as made:
-        control = made.bridge._references.control
+    with source() as opened:
+        control = opened.bridge._references.control
         array, schema = ctypes.create_string_buffer(80), ctypes.create_string_buffer(72)
         addresses = (ctypes.addressof(array), ctypes.addressof(schema))
-        exported = control.export(made.flux.just(jpype.JClass("java.lang.Integer")(1)))
+        exported = control.export(opened.flux.just(jpype.JClass("java.lang.Integer")(1)))
         for handle in (1 << 40, exported):
             try:
                 control.move_batch(handle, *addresses)
@@ -371,9 +371,9 @@ def forged_handles_are_refused() -> None:
 
 @scenario
 def batch_is_moved_once() -> None:
-    with source() as made:
-        root = made.root()
-        references = made.bridge._references
+    with source() as opened:
+        root = opened.root()
+        references = opened.bridge._references
         moved: list[str] = []
         real = references.control.move_batch
 
@@ -385,7 +385,7 @@ def batch_is_moved_once() -> None:
                 moved.append(str(refused))
 
         references.control.move_batch = twice
-        (batch,) = made.bridge.from_jvm(made.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
+        (batch,) = opened.bridge.from_jvm(opened.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
         assert "received or released before" in moved[0]
         assert batch.num_rows == ROWS
         root.close()
@@ -394,9 +394,9 @@ def batch_is_moved_once() -> None:
 
 @scenario
 def failed_import_releases() -> None:
-    with source() as made:
-        root = made.root()
-        references = made.bridge._references
+    with source() as opened:
+        root = opened.root()
+        references = opened.bridge._references
         real = references.control.move_batch
 
         def interrupted(handle: int, array: int, schema: int) -> None:
@@ -405,17 +405,17 @@ def failed_import_releases() -> None:
 
         references.control.move_batch = interrupted
         recorder = recording(3)
-        made.bridge.from_jvm(made.flux.just(root), convert="shared").subscribe(recorder)
+        opened.bridge.from_jvm(opened.flux.just(root), convert="shared").subscribe(recorder)
         recorder.await_error(ConversionError)
         root.close()
-        made.released()
+        opened.released()
 
 
 @scenario
 def batch_outlives_its_bridge_until_the_process_ends() -> None:
-    made = Source()
-    KEPT.append(made.bridge.from_jvm(made.flux.just(made.root()), convert="shared").first().block(DEADLINE))
-    made.bridge.close()
+    opened = Source()
+    KEPT.append(opened.bridge.from_jvm(opened.flux.just(opened.root()), convert="shared").first().block(DEADLINE))
+    opened.bridge.close()
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The JPype gateway: a JVM in this process. Each way to start one needs a process of its own."""
+"""The JPype gateway: a JVM in this process. Tests that start a JVM differently run in separate processes."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_gateway_opens_and_closes_a_bridge(gateway: Gateway) -> None:
     assert not control.is_open()
 
 
-def test_invoke_gives_plain_values(gateway: Gateway) -> None:
+def test_invoke_returns_python_values(gateway: Gateway) -> None:
     control = gateway.open(b"2" * 32, {})
     try:
         collections, text = jpype.JClass("java.util.Collections"), jpype.JClass("java.lang.StringBuilder")
-        view = collections.unmodifiableMap(jpype.JClass("java.util.HashMap")())  # its class is private
+        view = collections.unmodifiableMap(jpype.JClass("java.util.HashMap")())  # an object of a private class
         answers = [
             control.invoke(view, "getOrDefault", ["key", "absent"]),
             control.invoke(view, "size"),
@@ -132,7 +132,7 @@ def test_a_missing_class_path_entry_is_reported(gateway: Gateway, tmp_path: Path
         launch_gateway(classpath=[tmp_path / "absent.jar"])
 
 
-def test_threads_give_their_java_thread_back(gateway: Gateway) -> None:
+def test_detached_threads_leave_no_java_thread(gateway: Gateway) -> None:
     threads_of_java = jpype.JClass("java.lang.management.ManagementFactory").getThreadMXBean()
     control = gateway.open(b"3" * 32, {})
 
@@ -149,7 +149,7 @@ def test_threads_give_their_java_thread_back(gateway: Gateway) -> None:
         thread.join(SECONDS)
         gateway.shield(control.port)
     control.close()
-    eventually(lambda: threads_of_java.getThreadCount() <= before + 5, "Java still has threads of Python's")
+    eventually(lambda: threads_of_java.getThreadCount() <= before + 5, "Java threads of ended Python threads are left")
 
 
 def test_a_missing_method_raises_jvm_error(gateway: Gateway) -> None:
@@ -161,8 +161,8 @@ def test_a_missing_method_raises_jvm_error(gateway: Gateway) -> None:
         control.close()
 
 
-# The user's own JVM: with reactive-streams on the class path, added to it later, or without.
-THEIR_JVM = """
+# Connects to a JVM that the user has started, with reactive-streams on the class path, added later, or without it.
+USER_JVM = """
     import sys
     import jpype
     from pyrs.jvm.gateways import gateway_for
@@ -188,7 +188,7 @@ THEIR_JVM = """
 def test_connect_uses_the_reactive_streams_of_a_jvm_that_the_user_started(way: str, tmp_path: Path) -> None:
     own = Path(shutil.copy(packaged_jars().reactive_streams, tmp_path / "the-users-own.jar"))
     expected = packaged_jars().reactive_streams if way == "none" else own
-    assert Path(run_in_process(THEIR_JVM, way, str(own))).name == expected.name
+    assert Path(run_in_process(USER_JVM, way, str(own))).name == expected.name
 
 
 def test_the_users_class_path_comes_first(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_the_users_class_path_comes_first(tmp_path: Path) -> None:
     assert run_in_process(program, str(own)).endswith("the-users-own.jar")
 
 
-def test_the_bridge_sees_what_a_later_launch_adds(tmp_path: Path) -> None:
+def test_the_bridge_sees_jars_that_a_later_launch_adds(tmp_path: Path) -> None:
     own = shutil.copy(packaged_jars().pyrs, tmp_path / "later.jar")  # any jar with a class that is nowhere else
     program = """
         import sys
@@ -243,7 +243,7 @@ def test_a_jvm_that_does_not_start_is_reported(tmp_path: Path) -> None:
     assert run_in_process(program, str(tmp_path / "libjvm.so")).startswith("JvmUnavailable the JVM ")
 
 
-def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
+def test_ctrl_c_is_handled_by_python_and_ends_a_wait_immediately() -> None:
     program = """
         import os, signal, threading
         from pyrs.jvm.gateways import launch_gateway

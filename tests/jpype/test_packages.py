@@ -1,4 +1,4 @@
-"""`jvm.launch(packages=[...])`, in a process of its own: the JVM starts with packages, and gets more later."""
+"""``jvm.launch(packages=[...])`` starts a JVM with packages, and a second call adds further ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with jvm.launch(
 """
 
 
-def test_a_launch_brings_packages_and_a_second_one_adds_but_no_second_version(tmp_path: Path) -> None:
+def test_a_second_launch_adds_packages_but_no_other_versions(tmp_path: Path) -> None:
     central = tmp_path / "central"
     publish(central, "org.example:top:1.0", ["org.example:base:1.0"], text="top")
     publish(central, "org.example:base:1.0", text="base")

@@ -32,7 +32,7 @@ classes = shutdown.classes
 
 @pytest.fixture(autouse=True)
 def quiet_drops() -> Iterator[None]:
-    """Elements that were prefetched when a stream ends are dropped on purpose here."""
+    """Disable the reports of dropped elements: the tests drop prefetched elements on purpose."""
     before = pyrs.set_element_hook(lambda count, where: None)
     yield
     pyrs.set_element_hook(before)
@@ -69,7 +69,7 @@ def test_leaving_launch_closes_the_bridge_but_not_the_jvm(classes: Path) -> None
 
 
 def test_a_bridge_closed_right_after_to_jvm_leaves_no_mirror_in_the_jvm(bridge: jvm.Bridge) -> None:
-    """Answers of control calls are kept for three seconds, and refer to mirrors; the end of the link drops them."""
+    """Answers of control calls are kept for three seconds, and reference mirrors; the end of the link drops them."""
     reference = jpype.JClass("java.lang.ref.WeakReference")
     mirrors = []
     for number in range(3):
@@ -116,7 +116,7 @@ def test_a_second_launch_attaches(bridge: jvm.Bridge, parties: Any, tmp_path: Pa
 
 
 def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None:
-    """Java is called on the bridge's threads, by Subscribers, and on the user's own short-lived ones."""
+    """Threads of the bridge call Java for Subscribers, and short-lived threads of the user call it directly."""
     futures = jpype.JClass("java.util.concurrent.CompletableFuture")
     completed = futures.completedFuture(jpype.JClass("java.lang.Object")())  # it arrives by reference
     problems: list[object] = []
@@ -141,11 +141,11 @@ def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None
     assert problems == []
     assert bridge.stats()["streams_total"] > 1_000
     bridge.close()
-    # The main thread's calls are made on a worker, which the JVM sees come and go.
+    # Calls of the main thread run on a worker thread, which attaches to the JVM and detaches.
     eventually(lambda: threads_of_java() <= before + 2, f"{threads_of_java()} threads in the JVM, {before} before")
 
 
-# Processes: each has a JVM of its own.
+# The tests below start processes, each with its own JVM.
 
 PROGRAM = """
     import gc, os, signal, sys, threading
@@ -162,7 +162,7 @@ PROGRAM = """
 
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    environment.pop("JAVA_TOOL_OPTIONS", None)  # a JVM that reads it says so on standard error
+    environment.pop("JAVA_TOOL_OPTIONS", None)  # a JVM that reads it prints a message on standard error
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(PROGRAM) + textwrap.dedent(program), *map(str, arguments)],
         env=environment,
@@ -190,14 +190,14 @@ ENDS = {
 
 @pytest.mark.parametrize("how", ENDS)
 def test_the_process_ends_mid_stream(classes: Path, how: str) -> None:
-    """Subscribers run and are blocked on both sides, for longer than is waited here: none of them holds the exit up."""
-    last, status, said = ENDS[how]
+    """Neither running nor blocked Subscribers of either side delay the exit."""
+    last, status, message = ENDS[how]
     with start(MID_STREAM + last, classes) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "flowing\n", child.communicate(timeout=SECONDS)[1]
         _, error = child.communicate("end\n", timeout=SECONDS)
     assert child.returncode == status, error
-    assert (said in error.splitlines()) if said else error == ""
+    assert (message in error.splitlines()) if message else error == ""
 
 
 SHUTDOWN = """
@@ -215,8 +215,8 @@ SHUTDOWN = """
 
 def test_shutdown_of_the_jvm_ends_every_stream(classes: Path) -> None:
     with start(SHUTDOWN, classes) as child:
-        said, error = child.communicate(timeout=SECONDS)
-    assert (child.returncode, said) == (0, "ended\n"), error
+        output, error = child.communicate(timeout=SECONDS)
+    assert (child.returncode, output) == (0, "ended\n"), error
 
 
 INTERRUPTS = """
@@ -255,14 +255,14 @@ INTERRUPTS = """
 
 def test_interrupts_leave_other_streams_complete(classes: Path) -> None:
     with start(INTERRUPTS, classes) as child:
-        said, error = child.communicate(timeout=SECONDS)
-    assert (child.returncode, said, error) == (0, "60 0\n", "")
+        output, error = child.communicate(timeout=SECONDS)
+    assert (child.returncode, output, error) == (0, "60 0\n", "")
 
 
-# asyncio, with both interpreters in one process.
+# The tests below use asyncio.
 
 
-def test_the_loop_keeps_its_pace_while_a_stream_flows(bridge: jvm.Bridge, parties: Any) -> None:
+def test_the_event_loop_runs_other_tasks_while_a_stream_emits(bridge: jvm.Bridge, parties: Any) -> None:
     count = 100_000
     turns, waiting = 0, False
 
@@ -287,7 +287,7 @@ def test_the_loop_keeps_its_pace_while_a_stream_flows(bridge: jvm.Bridge, partie
     assert turns > count // 300, "other tasks did not run often enough"
 
 
-def test_a_cancelled_task_cancels_in_java(bridge: jvm.Bridge, parties: Any) -> None:
+def test_a_cancelled_task_cancels_the_java_subscription(bridge: jvm.Bridge, parties: Any) -> None:
     source, silent = parties.Range(1 << 60), jpype.JClass("java.util.concurrent.SubmissionPublisher")()
 
     async def read(stream: Any, arrived: asyncio.Event) -> None:

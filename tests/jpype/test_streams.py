@@ -26,7 +26,7 @@ def line() -> int:
     return frame.f_back.f_lineno
 
 
-def test_streams_of_both_directions_have_their_lines(
+def test_streams_of_both_directions_show_the_lines_of_their_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -62,9 +62,7 @@ def test_streams_of_both_directions_have_their_lines(
     assert list((tmp_path / "pyrs").iterdir()) == []
 
 
-def test_no_status_server_is_left_by_a_bridge_that_is_closed_at_the_same_time(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_serve_status_during_close_leaves_no_status_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with jvm.launch() as bridge:
 

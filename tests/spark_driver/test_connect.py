@@ -41,7 +41,7 @@ def test_no_callback_server_is_started(bridge: jvm.Bridge, shared_jvm: Any, java
 
 def test_opening_and_a_dropped_error_are_logged(shared_jvm: Any, java: Any, caplog: pytest.LogCaptureFixture) -> None:
     class Mine(Exception):
-        """No other test raises it."""
+        """An error that only this test raises."""
 
     def fail(subscriber: object, element: object) -> None:
         raise Mine
@@ -49,8 +49,8 @@ def test_opening_and_a_dropped_error_are_logged(shared_jvm: Any, java: Any, capl
     def dropped() -> list[logging.LogRecord]:
         return [record for record in caplog.records if record.exc_info and record.exc_info[0] is Mine]
 
-    with caplog.at_level(logging.INFO, "pyrs"), jvm.connect(shared_jvm.gateway, name="spoken-of") as bridge:
-        (opened,) = [record for record in caplog.records if "spoken-of is open" in record.getMessage()]
+    with caplog.at_level(logging.INFO, "pyrs"), jvm.connect(shared_jvm.gateway, name="logged") as bridge:
+        (opened,) = [record for record in caplog.records if "logged is open" in record.getMessage()]
         assert (opened.name, opened.levelno) == ("pyrs.jvm", logging.INFO)
         assert "Py4J JavaGateway at 127.0.0.1" in opened.getMessage()
         bridge.from_jvm(java.Parties.Range(5)).subscribe(TestSubscriber(1, on_element=fail))
@@ -61,7 +61,7 @@ def test_opening_and_a_dropped_error_are_logged(shared_jvm: Any, java: Any, capl
 
 
 def test_java_logs_a_dropped_error(bridge: jvm.Bridge, java: Any, tmp_path: Path) -> None:
-    """System.Logger goes to java.util.logging where an application has nothing else."""
+    """System.Logger uses java.util.logging if the application has no other logging framework."""
     file = tmp_path / "java.log"
     logger = java.java.util.logging.Logger.getLogger("io.pyrs")
     handler = java.java.util.logging.FileHandler(str(file))
@@ -102,7 +102,7 @@ def test_repr_and_stats_follow_live_streams(bridge: jvm.Bridge, java: Any) -> No
         found = re.findall(r"<th>(\w+)</th><td>([^<]*)</td>", bridge._repr_html_())
         return {key: value.replace(",", "") for key, value in found}
 
-    # A thread that has nothing to do may end between the two.
+    # An idle thread may end between the two calls.
     eventually(lambda: shown() == {key: str(value) for key, value in bridge.stats().items()}, bridge._repr_html_)
     assert bridge.jvm_stats()["streams_live"] == 2
     eventually(lambda: bridge.jvm_stats()["outbound_elements"] >= 3, lambda: str(bridge.jvm_stats()))
@@ -117,16 +117,16 @@ def test_repr_and_stats_follow_live_streams(bridge: jvm.Bridge, java: Any) -> No
     recorder.cancel(), waiting.cancel()
     eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))
     eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
-    stats, theirs = bridge.stats(), bridge.jvm_stats()
-    assert (stats["streams_total"], theirs["streams_total"]) == (3, 3)
+    stats, java_stats = bridge.stats(), bridge.jvm_stats()
+    assert (stats["streams_total"], java_stats["streams_total"]) == (3, 3)
     assert (stats["elements_in"], stats["elements_out"], stats["in_flight"], stats["demand"]) == (3, 20, 0, 0)
-    assert theirs["inbound_elements"] == 20
-    assert stats["dropped"] > 0, "what was prefetched"
+    assert java_stats["inbound_elements"] == 20
+    assert stats["dropped"] > 0, "the prefetched elements were not counted"
     bridge.close()
     assert "closed, Py4J" in repr(bridge) and ", closed, Py4J" in bridge._repr_html_()
 
 
-# asyncio.
+# The tests below use asyncio.
 
 
 def test_demand_of_an_async_for_is_exact(bridge: jvm.Bridge, java: Any) -> None:
@@ -166,7 +166,7 @@ def test_async_for_prefetches_at_most_its_window(shared_jvm: Any, java: Any, pre
         assert bridge.stats()["largest_in_flight"] <= window
 
 
-def test_a_cancelled_task_cancels_in_java(bridge: jvm.Bridge, java: Any) -> None:
+def test_a_cancelled_task_cancels_the_java_subscription(bridge: jvm.Bridge, java: Any) -> None:
     flowing, silent = java.Parties.Range(1 << 60), java.java.util.concurrent.SubmissionPublisher()
 
     async def read(stream: Any, started: asyncio.Event) -> None:

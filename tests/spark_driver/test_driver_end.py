@@ -45,7 +45,7 @@ DRIVER = """
 
 
 def start(program: str, classes: Path, *, pinned: bool = True) -> subprocess.Popen[str]:
-    """Run a program in a driver of its own."""
+    """Run a program in a separate driver."""
     class_path = f"{classes}:{packaged_jars().reactive_streams}"
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(DRIVER) + textwrap.dedent(program), class_path],
@@ -157,8 +157,8 @@ def test_streams_survive_the_sessions_of_a_driver(classes: Path) -> None:
     program = LIFE.replace("{other!r}", repr(textwrap.dedent(OTHER)))
     with together({pinned: partial(start, program, classes, pinned=pinned) for pinned in (True, False)}) as children:
         for pinned, child in children.items():
-            said, error = child.communicate(timeout=SECONDS)
-            assert (child.returncode, said) == (0, "done\n"), (pinned, error[-3000:])
+            output, error = child.communicate(timeout=SECONDS)
+            assert (child.returncode, output) == (0, "done\n"), (pinned, error[-3000:])
             assert "Traceback" not in error, (pinned, error[-3000:])
 
 
@@ -193,11 +193,11 @@ def test_the_driver_ends_mid_stream(classes: Path) -> None:
             child.stdin.write("end\n")
             child.stdin.flush()
         for how, child in children.items():
-            _, status, said = ENDS[how]
+            _, status, message = ENDS[how]
             _, error = child.communicate(timeout=SECONDS)
             assert child.returncode == status, (how, child.returncode, error[-3000:])
-            assert ("Traceback" in error) == bool(said), (how, error[-3000:])
-            assert said in error
+            assert ("Traceback" in error) == bool(message), (how, error[-3000:])
+            assert message in error
     eventually(lambda: all(map(has_terminated, drivers.values())), "the driver's JVM still runs")
 
 

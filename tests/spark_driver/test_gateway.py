@@ -22,7 +22,7 @@ from pyrs.jvm.gateways.jars import packaged_jars
 from tests.gateways.repository import publish
 
 SECONDS = 300
-"""More than a driver takes to start where others start too."""
+"""Longer than a driver needs to start while others start."""
 
 pytestmark = pytest.mark.timeout(SECONDS + 60)
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[JavaGateway]:
-    """A JVM with nothing but Py4J in it: no Spark, an application class loader."""
+    """Start a JVM with only Py4J: without Spark, and with an application class loader."""
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     gateway = JavaGateway.launch_gateway(jarpath=str(jar), die_on_exit=True, enable_auth=True)
     process = gateway.java_process
@@ -43,7 +43,7 @@ def plain() -> Iterator[JavaGateway]:
 
 @pytest.fixture(scope="module")
 def client_server(plain: JavaGateway) -> Iterator[ClientServer]:
-    """The other kind of server, a connection for each thread, in the same JVM."""
+    """Start a ClientServer, which has a connection for each thread, in the same JVM."""
     builder = getattr(plain.jvm.py4j, "ClientServer$ClientServerBuilder")()
     token = plain.gateway_parameters.auth_token
     server = builder.javaPort(0).authToken(token).build()
@@ -94,7 +94,7 @@ def test_gateway_opens_a_bridge_in_a_jvm_without_spark(java: JavaGateway) -> Non
     assert java.get_callback_server() is None
 
 
-def test_a_mirror_is_of_both_families(java: JavaGateway) -> None:
+def test_a_mirror_implements_both_families(java: JavaGateway) -> None:
     gateway = gateway_for(java)
     control = gateway.open(os.urandom(32), {})
     try:
@@ -107,10 +107,10 @@ def test_a_mirror_is_of_both_families(java: JavaGateway) -> None:
         control.close()
 
 
-def test_invoke_reaches_what_py4j_cannot_see(java: JavaGateway) -> None:
+def test_invoke_calls_methods_that_py4j_cannot_call(java: JavaGateway) -> None:
     control = gateway_for(java).open(os.urandom(32), {})
     try:
-        view = java.jvm.java.util.Collections.unmodifiableMap(java.jvm.java.util.HashMap())  # its class is private
+        view = java.jvm.java.util.Collections.unmodifiableMap(java.jvm.java.util.HashMap())  # of a private class
         assert control.invoke(view, "getOrDefault", ["key", "absent"]) == "absent"
         assert control.invoke(view, "size") == 0
         date = java.jvm.java.util.Date(0)
@@ -138,7 +138,7 @@ def test_a_throwable_is_a_java_error(java: JavaGateway) -> None:
         control.close()
 
 
-def test_py4js_own_exception_is_translated(java: JavaGateway) -> None:
+def test_an_exception_of_py4j_is_translated(java: JavaGateway) -> None:
     gateway = gateway_for(java)
     with pytest.raises(Exception) as caught:
         java.jvm.java.lang.Integer.parseInt("many")
@@ -178,12 +178,12 @@ CLIENTS = {
     "JavaGateway": "JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))",
     "ClientServer": "ClientServer(JavaParameters(port=port, auth_token=token), PythonParameters(0, eager_load=False))",
 }
-"""Expressions for both kinds of client, as a driver with unpinned and with pinned threads has them."""
+"""Expressions that create the client of a driver with unpinned threads, and that of one with pinned threads."""
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
 def test_gateway_that_was_shut_down_is_unavailable(client: str) -> None:
-    # In a process of its own: Py4J leaves the socket that could not connect to the garbage collector.
+    # In a separate process, because Py4J leaves the unconnected socket to the garbage collector.
     program = f"""
         from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
         from py4j.java_gateway import GatewayParameters, JavaGateway
@@ -195,9 +195,9 @@ def test_gateway_that_was_shut_down_is_unavailable(client: str) -> None:
         except Exception as error:
             print(type(error).__name__, error)
     """
-    said = run_in_process(program)
-    assert said.startswith("JvmUnavailable no JVM answers at 127.0.0.1:1 (")
-    assert said.rstrip().endswith("Start it again and connect again")
+    output = run_in_process(program)
+    assert output.startswith("JvmUnavailable no JVM answers at 127.0.0.1:1 (")
+    assert output.rstrip().endswith("Start it again and connect again")
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -238,7 +238,7 @@ def test_an_argument_that_would_break_the_connection_is_refused(java: JavaGatewa
         control.close()
 
 
-# Every way in which a user's own org.reactivestreams may come, or not, into a driver that was started without our jar.
+# Starts a driver without the pyrs jar, and with or without a copy of org.reactivestreams of the user.
 DRIVER = """
     import os, sys, threading
     from pyspark.sql import SparkSession
@@ -264,7 +264,7 @@ DRIVER = """
     assert publisher.isInstance(mirror)
     print(publisher.getProtectionDomain().getCodeSource().getLocation().getPath())
 
-    # Any thread may use the bridge, and a bridge of its own, from each thing that connect takes.
+    # Any thread may open a bridge, from each kind of source that connect accepts.
     def use():
         for source in (spark, spark.sparkContext, java):
             other = gateway_for(source).open(os.urandom(32), {})
@@ -277,7 +277,7 @@ DRIVER = """
     assert control.is_open()
     assert java.get_callback_server() is None, "a callback server was started"
 
-    # PySpark makes its own exceptions of Java's.
+    # PySpark converts Java exceptions to its own.
     for run, java_class in (
         (lambda: spark.sql("select * from nothing").collect(), "org.apache.spark.sql.AnalysisException"),
         (lambda: spark._jvm.java.util.Optional.empty().get(), "java.util.NoSuchElementException"),
@@ -297,8 +297,8 @@ DRIVER = """
 """
 
 
-def ivy_of_its_own(folder: Path) -> Path:
-    """An empty cache, and settings that know of a repository in a folder alone: no network."""
+def separate_ivy(folder: Path) -> Path:
+    """Create an empty Ivy cache, with settings that use only a repository in a folder and no network."""
     maven = folder / "maven"
     publish(maven, "org.reactivestreams:reactive-streams:1.0.4")
     (jar,) = maven.rglob("*.jar")
@@ -338,7 +338,7 @@ def test_jar_is_loaded_into_a_running_driver(way: str, pinned: bool, tmp_path: P
             "org.reactivestreams_reactive-streams-1.0.4.jar",
         ),
     }[way]
-    extra = str(ivy_of_its_own(tmp_path) if way == "spark.jars.packages" else user_jar)
+    extra = str(separate_ivy(tmp_path) if way == "spark.jars.packages" else user_jar)
     *_, location, done = run_in_process(DRIVER, pinned=pinned, stdin=f"{key}\n{value}\n{extra}\n{pinned}").split()
     assert done == "done"
     assert Path(location).name == expected
@@ -378,7 +378,7 @@ INTERRUPTED = """
     for number in range(60):
         with contextlib.suppress(KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, 0.01)
-            while interrupts == number:  # the user's own call: interrupted, Py4J resets all connections, its own too
+            while interrupts == number:  # an interrupt of this call makes Py4J reset all connections
                 with contextlib.suppress(Exception):
                     sleeper.sleep(1000)
     stop.set()
@@ -396,7 +396,7 @@ def test_interrupted_call_of_the_user_loses_no_other_call(client_server: ClientS
     run_in_process(INTERRUPTED, stdin=f"{parameters.port} {parameters.auth_token}")
 
 
-def test_the_gateway_protocol_is_kept(plain: JavaGateway) -> None:
+def test_the_gateway_implements_the_protocol(plain: JavaGateway) -> None:
     gateway: Gateway = gateway_for(plain)
     assert gateway.name == "py4j"
     assert gateway.describe() in repr(gateway)
