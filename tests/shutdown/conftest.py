@@ -14,18 +14,18 @@ OPEN_STREAMS = """
     running, stuck = recording(10, 1), recording(10, blocks=threading.Event())
     bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
     bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
-    sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
+    sink, blocked = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
     bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
-    bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
+    bridge.to_jvm(pyrs.range(1_000)).subscribe(blocked)
     running.await_count(1), stuck.await_count(1)
-    assert held.awaitBlocked(MILLIS)
+    assert blocked.awaitBlocked(MILLIS)
 """
 """A program that subscribes in both directions; one Subscriber of each direction runs, and one blocks."""
 
 
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Java parties, compiled."""
+    """Compile the Java side of the tests."""
     return compile_parties(tmp_path_factory.mktemp("parties"))
 
 

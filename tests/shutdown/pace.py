@@ -1,6 +1,7 @@
 """Detect a blocked event loop on a busy machine: compare the ticks of the loop with the beats of a thread.
 
-A busy machine slows both. The loop may fall behind by two seconds of beats, because both run on different processors.
+A busy machine slows both. The loop may fall behind by two seconds of beats, because it may run on another
+processor.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ def run_at_pace(main: Coroutine[Any, Any, T]) -> tuple[T, list[int]]:
     """
     beats = 0
     missed: list[int] = []
-    over = threading.Event()
+    finished = threading.Event()
 
     def beat() -> None:
         nonlocal beats
-        while not over.wait(BEAT_SECONDS):
+        while not finished.wait(BEAT_SECONDS):
             beats += 1
 
     async def tick() -> None:
@@ -53,7 +54,7 @@ def run_at_pace(main: Coroutine[Any, Any, T]) -> tuple[T, list[int]]:
     try:
         result = asyncio.run(with_ticker())
     finally:
-        over.set()
+        finished.set()
         thread.join(DEADLINE)
     assert missed and max(missed) < BLOCKED_BEATS, f"the loop was blocked for {max(missed)} beats of a thread"
     return result, missed

@@ -13,19 +13,19 @@ from pyrs import jvm
 
 HERE = Path(__file__).parent
 
-# Py4J reports every object that it cannot give back to a JVM that was killed, from inside the garbage collector.
+# Py4J logs every object that it cannot release in a killed JVM, from inside the garbage collector.
 logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 
 
 def spark_jars() -> Path:
-    """Return the folder of the jars that PySpark has."""
+    """Return the folder of the jars of PySpark."""
     import pyspark
 
     return Path(pyspark.__file__).parent / "jars"
 
 
 def reactive_streams() -> Path:
-    """Return the jar of the interfaces."""
+    """Return the jar of the Reactive Streams interfaces."""
     return next(Path(jvm.__file__).parent.glob("jars/reactive-streams-*.jar"))
 
 

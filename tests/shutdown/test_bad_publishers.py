@@ -1,4 +1,4 @@
-"""Publishers and Subscribers that break a rule end their own stream, with the rule's number, and no other."""
+"""A Publisher or Subscriber that breaks a rule fails only its own stream; the error cites the rule."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_a_java_publisher_that_breaks_a_rule_fails_only_its_stream(
     error = broken.await_error()
     assert error is not None and rule in str(error), error
     if how != "no onSubscribe":
-        assert wrong.awaitCancelled(MILLIS), "the Publisher is cancelled"
+        assert wrong.awaitCancelled(MILLIS), "the Publisher was not cancelled"
     assert other.await_complete() == list(range(50_000))
     broken.assert_rules()
 
 
-def test_two_terminals_from_java_are_one(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+def test_second_terminal_signal_of_java_is_ignored(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     recorder = recording(pyrs.UNBOUNDED)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Wrong("two terminals")).subscribe(recorder)
     recorder.await_complete()
@@ -62,7 +62,7 @@ def test_a_java_publisher_that_throws_fails_its_stream(
 
 
 class Wrong(Publisher[Any], Subscription):
-    """Breaks one rule, on the first request."""
+    """Breaks one rule, in ``subscribe`` or after the first request."""
 
     def __init__(self, how: str) -> None:
         self.how = how
@@ -124,7 +124,7 @@ def test_a_python_publisher_that_breaks_a_rule_fails_only_its_stream(
         pyrs.set_element_hook(before)
 
 
-def test_two_terminals_from_python_are_one(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+def test_second_terminal_signal_of_python_is_ignored(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     counting = shared_jvm.gateway.jvm.Parties.Counting(1, 0, False)
     bridge.to_jvm(Wrong("two terminals")).subscribe(counting)
     assert counting.awaitEnd(MILLIS)
@@ -132,7 +132,7 @@ def test_two_terminals_from_python_are_one(bridge: jvm.Bridge, shared_jvm: Any) 
 
 
 class Mine(Exception):
-    """No other test raises it."""
+    """An error that only this test raises."""
 
 
 def test_a_python_subscriber_that_raises_is_cancelled_and_reported(bridge: jvm.Bridge, shared_jvm: Any) -> None:
@@ -157,7 +157,7 @@ def test_a_python_subscriber_that_raises_is_cancelled_and_reported(bridge: jvm.B
 
 
 @pytest.mark.parametrize("n", [0, -1, -(2**62)])
-def test_an_illegal_request_is_an_error_of_rule_3_9(bridge: jvm.Bridge, shared_jvm: Any, n: int) -> None:
+def test_non_positive_request_fails_the_stream_with_rule_3_9(bridge: jvm.Bridge, shared_jvm: Any, n: int) -> None:
     source = shared_jvm.gateway.jvm.Parties.Range(1 << 60)
     recorder = recording(1)
     bridge.from_jvm(source).subscribe(recorder)

@@ -21,7 +21,7 @@ from pyrs.jvm.link.inbound import InboundStream
 from tests.waiting import DEADLINE, MILLIS, collected, eventually, recording
 
 FUNCTION = "java.util.function.Function"
-TAKEN_BYTES = 16_000_000
+ACCEPTED_BYTES = 16_000_000
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def java_object(bridge: jvm.Bridge, shared_jvm: Any) -> Any:
 
 
 class TestJavaObjectReturnedToJava:
-    """RELEASE must not overtake the frame that takes it there: it ended the whole link."""
+    """RELEASE must not overtake the frame that returns the object, because Java would end the link."""
 
     def test_result_of_a_callable_arrives_before_its_release(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
         same = bridge.to_jvm_callable(lambda thing: thing, FUNCTION)
         new = bridge.to_jvm_callable(lambda thing: shared_jvm.gateway.jvm.java.lang.Object(), FUNCTION)
         counting = shared_jvm.parties.Counting(100, 1, False)
-        bridge.to_jvm(pyrs.range(1 << 40)).subscribe(counting)  # the writer has something to do
+        bridge.to_jvm(pyrs.range(1 << 40)).subscribe(counting)  # keeps the writer busy
         assert shared_jvm.parties.callMany(same, 2, 500) == "1000"
         assert shared_jvm.parties.callMany(new, 2, 150) == "300"
         counting.cancel()
@@ -54,20 +54,20 @@ class TestJavaObjectReturnedToJava:
         busy.cancel()
 
 
-def test_a_future_that_is_not_waited_for_any_more_leaves_no_stream(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+def test_an_abandoned_future_leaves_no_stream(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     stage = shared_jvm.gateway.jvm.java.util.concurrent.CompletableFuture()
     future = bridge.from_jvm(stage)
     for _ in range(5):
         with pytest.raises(CallTimeout):
             future.result(0.01)
-    eventually(lambda: bridge.stats()["streams_live"] == 0, "Python has a stream left")
-    eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "the JVM has a stream left")
+    eventually(lambda: bridge.stats()["streams_live"] == 0, "a stream is left in Python")
+    eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "a stream is left in the JVM")
     stage.complete("late")
     assert future.result(DEADLINE) == "late"
 
 
 def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jvm: Any) -> None:
-    """It runs when the JVM has collected its last reference, which is not on the thread that reads for everybody."""
+    """The finalizer runs after the JVM has collected the last reference, and not on the reader thread of the link."""
     running, leave = threading.Event(), threading.Event()
 
     class Finalized(pyrs.Publisher[Any]):
@@ -86,7 +86,7 @@ def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jv
         return running.is_set()
 
     try:
-        collected(finalized, "it was not collected")
+        collected(finalized, "the Publisher was not collected")
         recorder = recording(1_000, 1)
         bridge.from_jvm(shared_jvm.parties.Range(10_000)).subscribe(recorder)
         assert len(recorder.await_complete()) == 10_000
@@ -103,7 +103,7 @@ def test_a_java_object_is_unavailable_in_a_forked_child(java_object: Any, use: C
     child = os.fork()
     if child == 0:
         gc.disable()
-        signal.alarm(30)  # it would block
+        signal.alarm(30)  # ends a child that blocks
         try:
             use(java_object)
         except (JvmUnavailable, LinkBroken):
@@ -113,40 +113,40 @@ def test_a_java_object_is_unavailable_in_a_forked_child(java_object: Any, use: C
             os._exit(1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert str(java_object).startswith("java.lang.Object@"), "the parent still uses it"
+    assert str(java_object).startswith("java.lang.Object@"), "the parent can still use the object"
 
 
 def test_unauthenticated_peer_leaves_nothing_in_the_jvm(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM closes a connection that sends fragments before the handshake, instead of buffering them."""
+    """The JVM closes a connection that sends fragments before the handshake, and does not buffer them."""
     dial = link._dial
-    halves = b"".join(frame(FrameType.NEXT | MORE, number) for number in range(20_000))
-    sent_away = threading.Event()
+    fragments = b"".join(frame(FrameType.NEXT | MORE, number) for number in range(20_000))
+    refused = threading.Event()
 
     def flood_then_dial(port: int, token: bytes) -> Any:
-        # Measured in accepted bytes, not in time: the buffers of an unread socket hold a few hundred KB.
+        # The limit is a number of bytes and not a time: the buffers of an unread socket hold a few hundred KB.
         with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as flood:
             flood.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
             with pytest.raises(ConnectionError):
-                for _ in range(TAKEN_BYTES // len(halves)):
-                    flood.sendall(halves)
-        sent_away.set()
+                for _ in range(ACCEPTED_BYTES // len(fragments)):
+                    flood.sendall(fragments)
+        refused.set()
         return dial(port, token)
 
     monkeypatch.setattr(link, "_dial", flood_then_dial)
     with jvm.connect(shared_jvm.gateway) as bridge:
-        assert sent_away.is_set()
+        assert refused.is_set()
         assert bridge.from_jvm(shared_jvm.parties.Range(10)).collect(timeout=DEADLINE) == list(range(10))
 
 
 def test_java_receives_an_error_of_a_late_function_or_an_unprintable_exception(shared_jvm: Any) -> None:
     leave = threading.Event()
 
-    class Unspeakable(Exception):
+    class Unprintable(Exception):
         def __str__(self) -> str:
             raise SystemExit(3)
 
     def raises(argument: object) -> None:
-        raise Unspeakable
+        raise Unprintable
 
     with jvm.connect(shared_jvm.gateway, call_timeout_seconds=0.3) as bridge:
         late = bridge.to_jvm_callable(lambda argument: leave.wait(DEADLINE), FUNCTION)
@@ -155,32 +155,32 @@ def test_java_receives_an_error_of_a_late_function_or_an_unprintable_exception(s
         finally:
             leave.set()
     with jvm.connect(shared_jvm.gateway) as bridge:
-        said = shared_jvm.parties.failure(bridge.to_jvm_callable(raises, FUNCTION))
-        assert "Unspeakable" in said and "SystemExit" in said, "the answer was the deadline"
+        message = shared_jvm.parties.failure(bridge.to_jvm_callable(raises, FUNCTION))
+        assert "Unprintable" in message and "SystemExit" in message, "the call ended by its deadline"
 
 
 def test_close_returns_after_every_subscriber_was_notified(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer tells the streams; where that took a second, the reader saw the end and the workers were shut down."""
+    """The writer notifies the streams. Even if this takes long, the reader must not shut down the workers before."""
     bridge = jvm.connect(shared_jvm.gateway)
     connection = bridge._connection
     recorders = [recording(1) for _ in range(4)]
     for recorder in recorders:
         bridge.from_jvm(shared_jvm.parties.Range(1 << 60)).subscribe(recorder)
         recorder.await_count(1)
-    tell = InboundStream.lost
+    lost = InboundStream.lost
     monkeypatch.setattr(link, "_GOAWAY_SECONDS", 0.05)
 
-    def tell_late(stream: InboundStream, error: BaseException) -> None:
-        connection._reader.join(0.3)  # as long as close() may wait for it, it does not end
-        tell(stream, error)
+    def lost_late(stream: InboundStream, error: BaseException) -> None:
+        connection._reader.join(0.3)  # gives the reader time to end before the streams are notified
+        lost(stream, error)
 
-    monkeypatch.setattr(InboundStream, "lost", tell_late)
+    monkeypatch.setattr(InboundStream, "lost", lost_late)
     assert bridge.close(DEADLINE)
     for recorder in recorders:
         recorder.await_error(LinkClosed)
 
 
-def test_a_java_object_of_a_closed_bridge_says_that_it_is_closed(shared_jvm: Any) -> None:
+def test_a_java_object_of_a_closed_bridge_raises_link_closed(shared_jvm: Any) -> None:
     java = shared_jvm.gateway.jvm.java
     with jvm.connect(shared_jvm.gateway) as bridge:
         stage = java.util.concurrent.CompletableFuture.completedFuture(java.lang.Object())
@@ -192,7 +192,7 @@ def test_a_java_object_of_a_closed_bridge_says_that_it_is_closed(shared_jvm: Any
 
 
 def test_a_bridge_whose_end_the_jvm_noticed_first_is_broken(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A control call may reach the JVM after the link has ended there and before Python has read that."""
+    """A control call may reach the JVM after the link has ended there and before Python notices its end."""
     with jvm.connect(shared_jvm.gateway) as bridge:
         bridge._control.close()
         eventually(lambda: bridge.closed, "Python did not notice the end")

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(autouse=True)
 def quiet_drops() -> Any:
-    """Elements that were prefetched when a stream ends are dropped on purpose here."""
+    """Disable the reports of dropped elements: the tests drop prefetched elements on purpose."""
     before = pyrs.set_element_hook(lambda count, where: None)
     yield
     pyrs.set_element_hook(before)
@@ -117,8 +117,8 @@ def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
     finally:
         child.kill()
         child.communicate()
-    assert source.awaitCancelled(MILLIS), "the Java Publisher is cancelled"
-    assert sink.awaitEnd(MILLIS), "the Java Subscriber hears of it"
+    assert source.awaitCancelled(MILLIS), "the Java Publisher was not cancelled"
+    assert sink.awaitEnd(MILLIS), "the Java Subscriber received no terminal signal"
     assert "Link" in sink.error()
     eventually(lambda: shared_jvm.parties.bridgeThreads() <= before, "threads of the bridge are left in the JVM")
 
@@ -150,7 +150,7 @@ def test_close_inside_a_callback_fails_the_stream(shared_jvm: Any) -> None:
     assert bridge.close(DEADLINE)
 
 
-def test_two_bridges_on_one_jvm_know_nothing_of_each_other(shared_jvm: Any) -> None:
+def test_two_bridges_on_one_jvm_are_independent(shared_jvm: Any) -> None:
     first, second = jvm.connect(shared_jvm.gateway), jvm.connect(shared_jvm.gateway)
     recorder = recording(10, 1)
     second.from_jvm(shared_jvm.parties.Range(200_000)).subscribe(recorder)
@@ -232,7 +232,7 @@ def test_64_blocked_streams_on_each_side_do_not_block_another_one(new_jvm: Any) 
         plain.parties.Counting.release()
 
 
-def test_a_subscriber_that_stops_requesting_holds_little(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+def test_a_subscriber_that_stops_requesting_buffers_at_most_one_window(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     source = shared_jvm.parties.Range(10_000_000)
     recorder = recording(1)
     bridge.from_jvm(source).subscribe(recorder)

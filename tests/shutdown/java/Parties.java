@@ -45,15 +45,15 @@ public final class Parties {
             subscriber.onSubscribe(new Subscription() {
                 private final AtomicLong demand = new AtomicLong();
                 private long next;
-                private volatile boolean over;
+                private volatile boolean terminated;
 
                 @Override public void request(long n) {
                     if (demand.getAndAccumulate(n, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b) != 0) return;
                     long credit = n;
                     do {
-                        for (long i = 0; i < credit && !over; i++) {
+                        for (long i = 0; i < credit && !terminated; i++) {
                             if (next == count) {
-                                over = true;
+                                terminated = true;
                                 subscriber.onComplete();
                                 return;
                             }
@@ -61,11 +61,11 @@ public final class Parties {
                             subscriber.onNext(next++);
                         }
                         credit = demand.addAndGet(-credit);
-                    } while (credit != 0 && !over);
+                    } while (credit != 0 && !terminated);
                 }
 
                 @Override public void cancel() {
-                    over = true;
+                    terminated = true;
                     cancelled.countDown();
                 }
             });
@@ -216,16 +216,16 @@ public final class Parties {
         public static void release() { RELEASE.countDown(); }
     }
 
-    /** Calls a function from several threads; returns how many plain Objects it returned, or the first exception. */
+    /** Calls a function from several threads; returns the number of calls that returned an Object, or the first exception. */
     public static String callMany(Function<Object, Object> function, int threads, int calls) throws InterruptedException {
-        AtomicLong given = new AtomicLong();
+        AtomicLong returned = new AtomicLong();
         AtomicReference<Throwable> failed = new AtomicReference<>();
         List<Thread> callers = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
             Thread caller = new Thread(() -> {
                 try {
                     for (int call = 0; call < calls && failed.get() == null; call++) {
-                        if (function.apply(new Object()).getClass() == Object.class) given.incrementAndGet();
+                        if (function.apply(new Object()).getClass() == Object.class) returned.incrementAndGet();
                     }
                 } catch (RuntimeException e) {
                     failed.compareAndSet(null, e);
@@ -236,13 +236,13 @@ public final class Parties {
             callers.add(caller);
         }
         for (Thread caller : callers) caller.join(60_000);
-        return failed.get() == null ? String.valueOf(given.get()) : failed.get().toString();
+        return failed.get() == null ? String.valueOf(returned.get()) : failed.get().toString();
     }
 
-    /** Returns the text of the exception that the function throws, or "gave" and its result. */
+    /** Returns the text of the exception that the function throws, or "returned" and its result. */
     public static String failure(Function<Object, Object> function) {
         try {
-            return "gave " + function.apply("an argument");
+            return "returned " + function.apply("an argument");
         } catch (RuntimeException e) {
             return e.toString();
         }
