@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.campaigns import chaos, fuzz, races, soak
-from tests.campaigns.reporting import Violation, say
+from tests.campaigns.reporting import Violation, log
 
 CAMPAIGNS = ("fuzz", "soak", "chaos", "races")
 
@@ -21,7 +21,7 @@ def run(name: str, seed: int, minutes: float, frames: int | None, threads: int) 
     options = f"--minutes {minutes:g}" if frames is None or name != "fuzz" else f"--frames {frames}"
     if name == "soak":
         options += f" --threads {threads}"
-    say(f"{name}: seed {seed}; replay: python -m tests.campaigns {name} {options} --seed {seed}")
+    log(f"{name}: seed {seed}; replay: python -m tests.campaigns {name} {options} --seed {seed}")
     try:
         if name == "fuzz":
             fuzz.run(seed, minutes, frames)
@@ -41,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description="Run the fault campaigns.")
     parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help=f"{', '.join(CAMPAIGNS)}; all by default")
     parser.add_argument("--minutes", type=float, default=20.0, help="the time of each campaign (default 20)")
-    parser.add_argument("--frames", type=int, help="fuzz this number of frames on each half, in place of --minutes")
+    parser.add_argument("--frames", type=int, help="fuzz this number of frames on each side, instead of --minutes")
     parser.add_argument("--threads", type=int, default=32, help="the threads of soak on each gateway (default 32)")
     parser.add_argument("--seed", type=int, help="repeat the run with this seed; races uses no seed")
     options = parser.parse_args(words)
@@ -54,9 +54,9 @@ def main(words: Sequence[str] | None = None) -> int:
         violation = run(name, seed, options.minutes, options.frames, options.threads)
         if violation is not None:
             violations[name] = violation
-            say(f"{name}: VIOLATION with seed {seed}: {violation}")
+            log(f"{name}: VIOLATION with seed {seed}: {violation}")
         else:
-            say(f"{name}: passed with seed {seed}")
+            log(f"{name}: passed with seed {seed}")
     return 1 if violations else 0
 
 

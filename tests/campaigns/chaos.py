@@ -41,7 +41,7 @@ from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Session
 from pyrs.testing import TestSubscriber
-from tests.campaigns.reporting import Budget, Violation, say
+from tests.campaigns.reporting import Budget, Violation, log
 from tests.forking import status_of_a_child
 from tests.interrupts import Raising
 from tests.shutdown.plain_jvm import PlainJvm, compile_parties
@@ -56,13 +56,13 @@ CUT_SECONDS = 5.0
 
 def verify_complete(subscriber: TestSubscriber[Any], sink: Any, count: int) -> None:
     """Check that a Python and a Java Subscriber receive all elements, each within the deadline of the one before."""
-    flowing(lambda: subscriber.ended, lambda: len(subscriber.elements))
+    await_termination(lambda: subscriber.ended, lambda: len(subscriber.elements))
     assert subscriber.await_complete(DEADLINE) == list(range(count))
-    flowing(lambda: sink.awaitEnd(0), sink.count)
+    await_termination(lambda: sink.awaitEnd(0), sink.count)
     assert (sink.count(), sink.inOrder(), sink.error()) == (count, True, None)
 
 
-def flowing(ended: Callable[[], bool], received: Callable[[], int]) -> None:
+def await_termination(ended: Callable[[], bool], received: Callable[[], int]) -> None:
     """Wait until a stream ends. Fail when no element arrives within the deadline."""
 
     def advances(before: int) -> bool:
@@ -248,7 +248,7 @@ SPARK = """
 
 
 class Chaos:
-    """The scenarios, over one shared JVM and others that are killed.
+    """The scenarios, which use one shared JVM and further ones that are killed.
 
     Args:
         stack: ends the JVM.
@@ -291,15 +291,13 @@ class Chaos:
 
         eventually(lambda: not threads(), lambda: f"threads are left: {threads()}")
 
-    def works(self) -> None:
+    def verify_new_bridge(self) -> None:
         """Check that a new bridge to the shared JVM works."""
         with jvm.connect(self.plain.gateway) as bridge:
             assert bridge.from_jvm(self.java.Parties.Range(100)).collect(timeout=DEADLINE) == list(range(100))
 
-    # Processes.
-
     def jvm_is_killed(self, random: Random) -> None:
-        """SIGKILL of the JVM: every Python Subscriber receives LinkBroken, and close() returns."""
+        """Kill the JVM with SIGKILL: every Python Subscriber receives LinkBroken, and close() returns."""
         with ExitStack() as stack:
             plain = self.new_jvm(stack)
             bridge = jvm.connect(plain.gateway)
@@ -311,7 +309,7 @@ class Chaos:
             assert bridge.stats()["streams_live"] == 0
 
     def jvm_is_stopped(self, random: Random) -> None:
-        """SIGSTOP and SIGCONT of the JVM: no element is lost."""
+        """Stop the JVM with SIGSTOP, and continue it with SIGCONT: no element is lost."""
         # Py4J's finalizers call the JVM, and block the thread on which a collection runs while the JVM is stopped.
         with uncollected(), jvm.connect(self.plain.gateway) as bridge:
             subscriber, sink = recording(10, 1), self.java.Parties.Counting(10, 1, False)
@@ -325,7 +323,7 @@ class Chaos:
             verify_complete(subscriber, sink, COUNT)
 
     def jvm_is_stopped_at_close(self, random: Random) -> None:
-        """close() while the JVM is stopped: it returns, and the JVM's side ends when it continues."""
+        """Close a bridge while the JVM is stopped: close() returns, and the JVM's side ends when it continues."""
         with uncollected():
             bridge = jvm.connect(self.plain.gateway)
             load = Load(bridge, self.java)
@@ -340,7 +338,7 @@ class Chaos:
         load.verify_java()
 
     def python_is_killed(self, random: Random) -> None:
-        """SIGKILL of a Python process, which may be stopped: its Java Subscribers receive an error."""
+        """Kill a Python process, which may be stopped: its Java Subscribers receive an error."""
         sources = [self.java.Parties.Range(1 << 60) for _ in range(2)]
         sinks = [self.java.Parties.Counting(10, 1, False) for _ in range(2)]
         for number in range(2):
@@ -382,10 +380,10 @@ class Chaos:
         jar = next(Path(jvm.__file__).parent.glob("jars/reactive-streams-*.jar"))
         with self.start(SPARK, f"{self.classes}:{jar}", str(random.uniform(0, 0.5))) as driver:
             try:
-                said, _ = driver.communicate(timeout=DEADLINE * 8)
+                output, _ = driver.communicate(timeout=DEADLINE * 8)
             finally:
                 driver.kill()
-        assert driver.returncode == 0, said[-3_000:]
+        assert driver.returncode == 0, output[-3_000:]
 
     def process_is_forked(self, random: Random) -> None:
         """Fork: the bridge is closed in the child, and its streams continue in the parent."""
@@ -408,10 +406,8 @@ class Chaos:
                 assert status == 0, f"a forked child ended with {status}"
             verify_complete(subscriber, sink, COUNT)
 
-    # Sockets.
-
     def connection_is_cut(self, random: Random) -> None:
-        """A connection that ends after some bytes, also during the handshake."""
+        """Cut a connection after some bytes, possibly during the handshake."""
         at = random.choice((random.randrange(250), random.randrange(5_000), random.randrange(300_000)))
         limits = random.choice(((at, None), (None, at)))
         with proxied(limits, reset=random.random() < 0.5):
@@ -430,7 +426,7 @@ class Chaos:
         assert bridge.stats()["streams_live"] == 0
 
     def connection_is_slow(self, random: Random) -> None:
-        """A slow connection in small reads: the streams complete."""
+        """Slow a connection down with pauses and small reads: the streams complete."""
         with proxied((None, None), pause=random.uniform(0, 0.01)):
             bridge = jvm.connect(self.plain.gateway)
         with bridge:
@@ -438,8 +434,6 @@ class Chaos:
             bridge.from_jvm(self.java.Parties.Range(2_000)).subscribe(subscriber)
             bridge.to_jvm(pyrs.range(2_000)).subscribe(sink)
             verify_complete(subscriber, sink, 2_000)
-
-    # Interrupts.
 
     def every_line(self, functions: tuple[Any, ...], attempt: Callable[[Raising], None]) -> None:
         """Repeat an attempt with a KeyboardInterrupt at each line that the functions run on this thread."""
@@ -456,7 +450,7 @@ class Chaos:
                 return
 
     def connect_is_interrupted(self, random: Random) -> None:
-        """An interrupt at each line of connect: no bridge is left open."""
+        """Interrupt connect at each line: no bridge is left open."""
 
         def attempt(raising: Raising) -> None:
             try:
@@ -468,10 +462,10 @@ class Chaos:
                 bridge.close()
 
         self.every_line((jvm.connect, Bridge.__init__, Shield.run), attempt)
-        self.works()
+        self.verify_new_bridge()
 
     def subscribe_is_interrupted(self, random: Random) -> None:
-        """An interrupt at each line of subscribe: the stream is cancelled on both sides, and the bridge works."""
+        """Interrupt subscribe at each line: the stream is cancelled on both sides, and the bridge works."""
         functions = (JavaPublisher.subscribe, Session.subscribe, Session._register, InboundStream.start)
         with jvm.connect(self.plain.gateway) as bridge:
 
@@ -492,7 +486,7 @@ class Chaos:
             self.every_line(functions, attempt)
 
     def call_is_interrupted(self, random: Random) -> None:
-        """An interrupt at each line of a call: no entry is left, and the next call works."""
+        """Interrupt a call at each line: no entry is left, and the next call works."""
         with jvm.connect(self.plain.gateway) as bridge:
 
             def attempt(raising: Raising) -> None:
@@ -509,7 +503,7 @@ class Chaos:
             self.every_line((Session.call, Shield.run, Bridge.java_class), attempt)
 
     def close_is_interrupted(self, random: Random) -> None:
-        """An interrupt at each line of close: a second close() completes it."""
+        """Interrupt close at each line: a second close() completes it."""
 
         def attempt(raising: Raising) -> None:
             bridge = jvm.connect(self.plain.gateway)
@@ -527,7 +521,7 @@ class Chaos:
 
 
 def run(seed: int, minutes: float) -> None:
-    """Run every scenario once, and then random ones until the time is over.
+    """Run every scenario once, and then random ones until the time has elapsed.
 
     Raises:
         Violation: an invariant does not hold.
@@ -552,9 +546,9 @@ def run(seed: int, minutes: float) -> None:
                     details = "".join(traceback.format_exception(error))
                     raise Violation(f"{scenario.__name__}, scenario {name}: {error}\n{details}") from error
                 budget.done += 1
-                say(f"chaos: {scenario.__name__} passed in {time.monotonic() - started:.1f} s")
-            campaign.works()
-            say(f"chaos: {budget.summary()}: no violation")
+                log(f"chaos: {scenario.__name__} passed in {time.monotonic() - started:.1f} s")
+            campaign.verify_new_bridge()
+            log(f"chaos: {budget.summary()}: no violation")
     finally:
         logging.disable(logging.NOTSET)
         pyrs.set_element_hook(before)

@@ -1,4 +1,4 @@
-"""Generate frames of the link: valid for the present state, mutated, or noise."""
+"""Generate frames of the link: valid in the current state, mutated, or random bytes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Values:
     def reference(self) -> bytes:
         """Return a reference to an object of either side."""
         random = self.random
-        if random.random() < 0.5:  # the receiver's
+        if random.random() < 0.5:  # an object of the receiver
             kind, handle = random.choice((0, 1, 2, 3, 4)), random.choice((*range(9), 2**63))
             return bytes(msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", kind, handle))))
         kind = random.choice((0, 0, 1, 2, 3, 5, 16, 17, 255) if self.wild else (0, 0, 1, 2, 3))
@@ -87,7 +87,7 @@ class Values:
         return bytes(msgpack.packb(msgpack.ExtType(16, struct.pack(">BQ", kind, handle))))
 
     def malformed(self) -> bytes:
-        """Return a value that is malformed, or looks so."""
+        """Return a malformed value, or one that resembles it."""
         random = self.random
         if random.random() < 0.3:
             return random.choice(MALFORMED)
@@ -95,7 +95,7 @@ class Values:
         return bytes(msgpack.packb(msgpack.ExtType(random.randrange(24), payload)))
 
     def error(self) -> bytes:
-        """Return the list of an error; entries have wrong types if this is wild."""
+        """Return the encoded list of an error; if ``wild`` is True, some entries have wrong types."""
         random = self.random
         entries = [b"\x00", b"\x07", b"\xa1E", b"\xa3why", b"\x90", b"\xc0", b"\xc0", b"\x90"]
         if random.random() < 0.2:
@@ -272,7 +272,7 @@ class Peer:
 
 
 def mutated(random: Random, data: bytes) -> bytes:
-    """Change a few bytes: flip, remove, repeat, insert; the length of the frame is corrected in most cases."""
+    """Flip, remove, repeat or insert a few bytes; in most cases, correct the length of the frame."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         at = random.randrange(4, len(changed) + 1) if len(changed) > 4 else len(changed)
@@ -293,7 +293,7 @@ def mutated(random: Random, data: bytes) -> bytes:
 
 
 def pieces(random: Random, data: bytes) -> list[bytes]:
-    """Cut bytes as a socket may: in one read, at random positions, or byte by byte."""
+    """Split bytes into reads, as a socket may: into one, at random positions, or into single bytes."""
     if random.random() < 0.5:
         return [data]
     if len(data) < 200 and random.random() < 0.2:

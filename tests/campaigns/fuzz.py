@@ -1,4 +1,4 @@
-"""Fuzz both halves of the link: with random frames, and with inputs that coverage feedback selects."""
+"""Fuzz both sides of the link, with random frames and with inputs that coverage feedback selects."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ INPUTS_PER_FRAME = 0.1
 
 
 def run(seed: int, minutes: float, frames: int | None) -> None:
-    """Run the random and the guided fuzzers of both halves.
+    """Run the random and the guided fuzzers of both sides.
 
     They run for the given time in total, or with ``frames`` frames each.
 
     Raises:
         Violation: an invariant does not hold.
     """
-    logging.disable(logging.CRITICAL)  # each refused frame is logged
+    logging.disable(logging.CRITICAL)  # otherwise each refused frame is logged
     seconds = minutes * 60
     try:
         if frames:

@@ -1,7 +1,7 @@
-"""Fuzz the Python half of the link with atheris, which mutates the inputs that reach new branches.
+"""Fuzz the Python side of the link with atheris, which mutates the inputs that reach new branches.
 
-``tests.campaigns.guided`` starts it in a process of its own, with the options of libFuzzer. With the path of an input
-it runs that input alone. The invariants are those of ``fuzz_python``.
+``tests.campaigns.guided`` starts this program in a separate process, with the options of libFuzzer. If an argument is
+the path of an input, the program runs only that input. The invariants are those of ``fuzz_python``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ with atheris.instrument_imports(include=["pyrs.jvm.link", "pyrs.jvm.values", "py
 
 
 BYTES = 0.3
-"""The probability of a mutation of bytes; the others are those of frames."""
+"""The probability that a mutation changes bytes; the other mutations change frames."""
 
 
 def one_input(data: bytes) -> None:
-    """Run one input as a conversation. The Subscribers act as their fixed seed says."""
+    """Run one input as a conversation. The actions of the Subscribers depend on a fixed seed."""
     dropped: list[tuple[BaseException, str]] = []
     pyrs.set_error_hook(lambda error, where: dropped.append((error, where)))
     Conversation("guided").receive(reads_of(data))

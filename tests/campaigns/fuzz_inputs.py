@@ -1,9 +1,9 @@
-"""The inputs of the coverage-guided fuzzers, in one form for both halves, so that they share a corpus.
+"""The inputs of the coverage-guided fuzzers, in one format for both sides, so that they share a corpus.
 
-The first byte is the mode. Bit 0 selects raw bytes of a connection, or records; the other bits are the size of a read
-in units of 8 bytes, 0 for one read. A record is a length (2 bytes), a frame type, an id and a body; the length is cut
-to the bytes that are left. Records spare the fuzzer the length fields of the protocol, which a mutation would break.
-``FrameFuzz.java`` reads the same form.
+The first byte is the mode. Bit 0 is 1 for raw bytes of a connection, and 0 for records. The other bits are the size
+of a read in units of 8 bytes, or 0 for a single read. A record is a length (2 bytes), a frame type, an id and a
+body. A length beyond the remaining bytes is reduced to their number, so that a mutation of a record does not break
+the framing of the protocol. ``FrameFuzz.java`` reads the same format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyrs.jvm.link.frames import HEADER, MAX_LENGTH, frame
 from tests.campaigns.frame_mutation import FRAMES, Peer, mutated
 
 CORPUS = Path(__file__).parent / "guided_corpus.txt"
-"""Inputs that reach branches of either half, in hexadecimal; ``python -m tests.campaigns.guided`` writes it."""
+"""Inputs that reach branches of either side, in hexadecimal; ``python -m tests.campaigns.guided`` writes it."""
 
 RAW = 1
 UNIT = 8
@@ -30,7 +30,7 @@ FRAMES_EACH = 12
 
 
 def reads_of(data: bytes) -> list[bytes]:
-    """Return the reads of a socket that an input stands for."""
+    """Return the reads of a socket that an input represents."""
     if not data:
         return []
     content = data[1:] if data[0] & RAW else b"".join(frames_of(data[1:]))
@@ -67,7 +67,7 @@ def input_of(data: bytes) -> bytes:
 
 
 def mutated_input(random: Random, data: bytes) -> bytes:
-    """Return an input with a generated frame more, or with one frame mutated, moved or removed."""
+    """Return an input with one more generated frame, or with one frame mutated, moved or removed."""
     if data[0] & RAW:
         return data[:1] + mutated(random, data[1:])
     frames = list(frames_of(data[1:]))

@@ -1,12 +1,12 @@
-"""Fuzz the Java half of the link: real bridges of a JVM behind Py4J, whose port a raw socket dials.
+"""Fuzz the Java side of the link: a raw socket dials the ports of real bridges in a JVM behind Py4J.
 
 Invariants, checked for every link:
 
-- The JVM accepts the frames, or ends the link with GOAWAY 2 or EOF within the deadline. Bytes whose framing the Python
-  half refuses are refused. It never sends GOAWAY 1 (internal error) or a malformed frame.
+- The JVM accepts the frames, or ends the link with GOAWAY 2 or EOF within the deadline. It
+  refuses bytes whose framing the Python side refuses. It never sends GOAWAY 1 (internal error) or a malformed frame.
 - Every Java Subscriber on the link receives a terminal signal, and a Java thread that waits for a call returns.
 - Another bridge to the same JVM works before and after. At the end no thread and no heap of the links is left, and no
-  exception has left a thread.
+  thread has ended with an uncaught exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDe
 from pyrs.jvm.link.handshake import Dialler
 from tests.campaigns.frame_mutation import Peer, Values, mutated
 from tests.campaigns.fuzz_python import FuzzSession
-from tests.campaigns.reporting import Budget, Violation, save, say
+from tests.campaigns.reporting import Budget, Violation, log, save
 from tests.shutdown.plain_jvm import PlainJvm, compile_parties
 from tests.waiting import MILLIS, eventually
 
@@ -45,7 +45,7 @@ CHECKED_EACH = 50
 
 
 class Dialled:
-    """An open link without a session: bytes in, frames out."""
+    """An open link without a session, which sends bytes and decodes the received frames."""
 
     def __init__(self, port: int, token: bytes) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
@@ -62,15 +62,15 @@ class Dialled:
         return messages[0]
 
     def send(self, data: bytes) -> None:
-        """Send; the JVM may have closed the connection already."""
+        """Send bytes, and ignore errors: the JVM may have closed the connection."""
         with suppress(OSError):
             self.socket.sendall(data)
 
     def read(self, until_return: int = -1) -> bytes:
-        """Read until EOF, or until the RETURN of a call. Return its body, or nothing at EOF.
+        """Read until EOF, or until the RETURN of a call. Return its body, or no bytes at EOF.
 
         Raises:
-            Violation: the JVM did neither within the deadline, or sent something wrong.
+            Violation: the JVM did neither within the deadline, or sent an invalid frame.
         """
         try:
             while data := self.socket.recv(1 << 16):
@@ -98,7 +98,7 @@ class JavaFuzz:
     """A JVM and its links.
 
     Args:
-        seed: the seed of everything random.
+        seed: the seed of all random choices.
         stack: ends the JVM.
     """
 
@@ -109,7 +109,7 @@ class JavaFuzz:
         self.plain = PlainJvm(compile_parties(folder), (f"-Xmx{HEAP}m", "-XX:+ExitOnOutOfMemoryError"), self.errors)
         stack.callback(self.plain.stop)
         self.java: Any = self.plain.gateway.jvm
-        # Each refused link logs a warning. The level OFF would also hide uncaught exceptions, which go elsewhere.
+        # Each refused link logs a warning. Uncaught exceptions are not logged: the JVM prints them on standard error.
         self.logger = self.java.java.util.logging.Logger.getLogger("io.pyrs")
         self.logger.setLevel(self.java.java.util.logging.Level.OFF)
         self.gateway = gateway_for(self.plain.gateway)
@@ -173,7 +173,7 @@ class JavaFuzz:
             control.close()
 
     def compare(self, dialled: Dialled, random: Random) -> bool:
-        """Send barriers with a value until one is refused; both halves must refuse the same values.
+        """Send barriers with a value until one is refused; both sides must refuse the same values.
 
         Returns:
             True if the link is open.
@@ -186,28 +186,28 @@ class JavaFuzz:
             body = b"\x92\x00\x91" + value
             if len(body) > MAX_LENGTH - 9:
                 continue
-            refused, formless = "", False
+            refused, unconvertible = "", False
             try:
-                formless = codec.decode_entries(body)[1] is not None
+                unconvertible = codec.decode_entries(body)[1] is not None
             except ConversionError:
-                formless = True
+                unconvertible = True
             except ProtocolError as error:
                 refused = str(error)
             self.data = frame(FrameType.CALL, number, body)
             dialled.send(self.data)
             answer = dialled.read(number)
-            # A half may stop reading at a value that cannot be converted, and overlook malformed bytes after it.
-            if bool(answer) == bool(refused) and not formless and answer[:2] != b"\x92\xc2":
-                said = f"Java {dialled.goaway or 'accepts'}, Python {refused or 'accepts'}"
-                raise Violation(f"the halves differ on the value {value.hex()[:200]}: {said}")
+            # A side may stop reading at a value that cannot be converted, and overlook malformed bytes after it.
+            if bool(answer) == bool(refused) and not unconvertible and answer[:2] != b"\x92\xc2":
+                difference = f"Java {dialled.goaway or 'accepts'}, Python {refused or 'accepts'}"
+                raise Violation(f"the sides differ on the value {value.hex()[:200]}: {difference}")
             if not answer:
                 return False
         return True
 
     def talk(self, dialled: Dialled, random: Random, peer: Peer) -> None:
         """Send frames to an open link, and check that it is accepted or ends."""
-        most = FRAMES_EACH if peer.hostility else LEGAL_FRAMES_EACH
-        data = self.data = b"".join(peer.any_frame() for _ in range(random.randrange(1, most)))
+        maximum = FRAMES_EACH if peer.hostility else LEGAL_FRAMES_EACH
+        data = self.data = b"".join(peer.any_frame() for _ in range(random.randrange(1, maximum)))
         framing = FrameDecoder()
         refused = False
         try:
@@ -231,7 +231,7 @@ class JavaFuzz:
         dialled.read()
 
     def unproven(self, random: Random, port: int) -> None:
-        """Send what does not prove the token: the JVM closes each connection, and admits the link afterwards."""
+        """Send data that does not prove the token: the JVM closes each connection, and accepts the link afterwards."""
         waiting: list[socket.socket] = []
         try:
             for _ in range(random.choice((1, 3, 9, 12))):
@@ -263,7 +263,7 @@ class JavaFuzz:
         """Wait until the JVM closes the connection.
 
         Raises:
-            Violation: it does not within the deadline.
+            Violation: the JVM does not close it within the deadline.
         """
         try:
             while unauthenticated.recv(1 << 12):
@@ -288,9 +288,9 @@ class JavaFuzz:
         )
         self.errors.flush()
         self.errors.seek(0)
-        said = self.errors.read()
-        if "Exception in thread" in said or "OutOfMemory" in said:
-            raise Violation(f"an exception has left a thread of the JVM: {said[-3_000:]}")
+        errors = self.errors.read()
+        if "Exception in thread" in errors or "OutOfMemory" in errors:
+            raise Violation(f"a thread of the JVM ended with an uncaught exception: {errors[-3_000:]}")
 
 
 def fuzz(seed: int, seconds: float | None, count: int | None) -> None:
@@ -301,7 +301,7 @@ def fuzz(seed: int, seconds: float | None, count: int | None) -> None:
     """
     with ExitStack() as stack:
         campaign = JavaFuzz(seed, stack)
-        budget = Budget("fuzz of the Java half", seconds, count, "frames")
+        budget = Budget("fuzz of the Java side", seconds, count, "frames")
         number = 0
         while budget.left:
             number += 1
@@ -317,4 +317,4 @@ def fuzz(seed: int, seconds: float | None, count: int | None) -> None:
             campaign.check_end()
         except AssertionError as error:
             raise Violation(str(error)) from error
-        say(f"{budget.name}: {budget.summary()}, {number:,} links: no violation")
+        log(f"{budget.name}: {budget.summary()}, {number:,} links: no violation")

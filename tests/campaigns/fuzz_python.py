@@ -1,4 +1,4 @@
-"""Fuzz the Python half of the link, without a socket: the frame decoder, the session and the value table.
+"""Fuzz the Python side of the link, without a socket: the frame decoder, the session and the value table.
 
 Invariants, checked for every conversation:
 
@@ -31,7 +31,7 @@ from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.link.frames import UNPROVEN_MAX_LENGTH, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import Dialler
 from tests.campaigns.frame_mutation import Peer, mutated, pieces
-from tests.campaigns.reporting import Budget, Violation, save, say
+from tests.campaigns.reporting import Budget, Violation, log, save
 from tests.link.plain_session import PlainSession
 
 CPU_SECONDS = 5.0
@@ -42,7 +42,7 @@ ADDRESS_SPACE = 2 << 30
 """Address space that the campaign may use beyond its start. An allocation by an announced length exceeds it."""
 FRAMES_EACH = 40
 MEASURED = 64
-"""One conversation in this number runs under tracemalloc."""
+"""One in this number of conversations runs under tracemalloc."""
 
 
 class Checked(Subscriber[Any]):
@@ -106,7 +106,7 @@ class Checked(Subscriber[Any]):
 
 
 class FuzzSession(PlainSession):
-    """Runs inline, with the value table. Sent frames are decoded, which checks them, and dropped."""
+    """Runs inline, with the codec of the bridge. Decodes sent frames to check them, and drops them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class Conversation:
     """One link from its start to its end.
 
     Args:
-        seed: the seed of everything random.
+        seed: the seed of all random choices.
     """
 
     def __init__(self, seed: str) -> None:
@@ -165,7 +165,7 @@ class Conversation:
         return refused is None
 
     def read(self, data: bytes) -> None:
-        """Pass one read of the socket on, as ``LinkConnection`` does."""
+        """Process one read of the socket, as ``LinkConnection`` does."""
         session = self.session
         started = time.thread_time()
         for message in self.decoder.feed(data):
@@ -253,10 +253,10 @@ def measured_memory(conversation: Conversation) -> Iterator[None]:
 
 
 def check_dropped(error: BaseException, where: str) -> None:
-    """Check that a dropped error is the peer's and not internal.
+    """Check that the peer caused a dropped error.
 
     Raises:
-        Violation: it is internal.
+        Violation: the error is internal.
     """
     if not isinstance(error, (PyrsError, ValueError)):
         raise Violation(f"an internal error was dropped: {error!r}, {where}") from error
@@ -294,7 +294,7 @@ def fuzz(seed: int, seconds: float | None, count: int | None) -> None:
     Raises:
         Violation: an invariant does not hold.
     """
-    budget = Budget("fuzz of the Python half", seconds, count, "frames")
+    budget = Budget("fuzz of the Python side", seconds, count, "frames")
     before = pyrs.set_element_hook(lambda count, where: None)
     number = accepted = 0
     try:
@@ -309,4 +309,4 @@ def fuzz(seed: int, seconds: float | None, count: int | None) -> None:
     finally:
         pyrs.set_element_hook(before)
         gc.collect()
-    say(f"{budget.name}: {budget.summary()}, {number:,} links, {accepted:,} without a refused frame: no violation")
+    log(f"{budget.name}: {budget.summary()}, {number:,} links, {accepted:,} without a refused frame: no violation")

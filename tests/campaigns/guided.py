@@ -1,7 +1,7 @@
-"""Fuzz with coverage feedback: Jazzer on the Java half, atheris on the Python half.
+"""Fuzz with coverage feedback: Jazzer on the Java side, atheris on the Python side.
 
-Both are libFuzzer: it keeps an input that reaches a new branch, and mutates the inputs that it keeps. Both halves share
-the form of the inputs and the corpus (``fuzz_inputs``). ``python -m tests.campaigns.guided RUNS`` extends the corpus.
+Both use libFuzzer, which keeps the inputs that reach a new branch, and mutates them. Both sides share the format of the
+inputs and the corpus (``fuzz_inputs``). ``python -m tests.campaigns.guided RUNS`` extends the corpus.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from pyrs.jvm.gateways.jars import packaged_jars
 from tests.campaigns.fuzz_inputs import CORPUS, committed, write_seeds
 from tests.campaigns.races import command
-from tests.campaigns.reporting import FOUND, Violation, say
+from tests.campaigns.reporting import FOUND, Violation, log
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -26,20 +26,20 @@ JAZZER = HERE / "jazzer"
 ATHERIS = "atheris==3.0.0"
 ATHERIS_FOLDER = ROOT / "build" / "atheris"
 GENERATED = 5_000
-"""Random conversations from which the corpus is made."""
+"""The number of random conversations from which the corpus is generated."""
 COMMITTED_LENGTH = 512
 LENGTH = 4_096
-"""The most bytes of an input."""
+"""The maximum length of an input in bytes."""
 OPTIONS = (f"-max_len={LENGTH}", "-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1")
 GRACE_SECONDS = 240
 """The time that a fuzzer may take to start and to end."""
 STATUS = re.compile(r"#(\d+)\s+(?:INITED|DONE)\s+cov: (\d+) ft: (\d+) corp: (\d+)")
-# Jazzer's detectors report that a peer names a class which Java then loads. An authenticated peer may do so.
+# These detectors of Jazzer report that Java loads a class whose name a peer has sent, as an authenticated peer may.
 DETECTORS = ("ReflectiveCall", "RegexInjection", "Deserialization")
 
 
 def python_command() -> list[str] | None:
-    """Return the command of the Python half, None if atheris has no wheel for this Python."""
+    """Return the command of the Python side, or None if atheris has no wheel for this Python."""
     if not (ATHERIS_FOLDER / "atheris").is_dir():
         install = ("install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:")
         done = subprocess.run(
@@ -49,13 +49,13 @@ def python_command() -> list[str] | None:
             check=False,
         )
         if done.returncode:
-            say(f"guided fuzz of the Python half: skipped, {ATHERIS} does not install: {done.stderr[-300:].strip()}")
+            log(f"guided fuzz of the Python side: skipped, {ATHERIS} does not install: {done.stderr[-300:].strip()}")
             return None
     return [sys.executable, "-m", "tests.campaigns.fuzz_atheris"]
 
 
 def java_command(classes: Path) -> list[str]:
-    """Compile the target, and return the command of the Java half. Gradle fetches Jazzer once."""
+    """Compile the target, and return the command of the Java side. Gradle fetches Jazzer once."""
     if not any((JAZZER / "lib").glob("jazzer-*.jar")):
         command("gradle", "--console=plain", "--no-daemon", "-q", "-p", str(JAZZER), folder=JAZZER)
     jars = packaged_jars()
@@ -76,7 +76,7 @@ def java_command(classes: Path) -> list[str]:
     ]
 
 
-def run(half: str, program: Sequence[str], seed: int, seconds: float | None, inputs: int | None) -> None:
+def run(side: str, program: Sequence[str], seed: int, seconds: float | None, inputs: int | None) -> None:
     """Run one fuzzer from the seeds, for a time or for a number of inputs.
 
     Raises:
@@ -89,12 +89,12 @@ def run(half: str, program: Sequence[str], seed: int, seconds: float | None, inp
         # The runs of libFuzzer include the seeds.
         seeds = len(list((folder / "seeds").iterdir()))
         limit = f"-runs={seeds + inputs}" if inputs else f"-max_total_time={max(1, round(seconds or 0))}"
-        said = fuzzer(
+        output = fuzzer(
             program, [*OPTIONS, limit, f"-seed={seed % 2**31 or 1}", folder / "new", folder / "seeds"], seconds
         )
-    start, *_, end = STATUS.findall(said)
-    say(
-        f"guided fuzz of the {half} half: {int(end[0]):,} inputs, from {start[1]} to {end[1]} branches and from "
+    start, *_, end = STATUS.findall(output)
+    log(
+        f"guided fuzz of the {side} side: {int(end[0]):,} inputs, from {start[1]} to {end[1]} branches and from "
         f"{start[2]} to {end[2]} features: no violation"
     )
 
@@ -103,7 +103,7 @@ def fuzzer(program: Sequence[str], arguments: Sequence[object], seconds: float |
     """Run libFuzzer and return its output.
 
     Raises:
-        Violation: it found an input, or it did not run.
+        Violation: libFuzzer found an input that violates an invariant, or did not run.
     """
     FOUND.mkdir(parents=True, exist_ok=True)
     words = [*program, f"-artifact_prefix={FOUND}/guided-", *map(str, arguments)]
@@ -131,7 +131,7 @@ def fuzzer(program: Sequence[str], arguments: Sequence[object], seconds: float |
 
 
 def fuzz(seed: int, seconds: float | None, inputs: int | None) -> None:
-    """Fuzz both halves.
+    """Fuzz both sides.
 
     Raises:
         Violation: an invariant does not hold.
@@ -145,7 +145,7 @@ def fuzz(seed: int, seconds: float | None, inputs: int | None) -> None:
 
 
 def extend_corpus(inputs: int) -> None:
-    """Fuzz both halves, and add the inputs that reach a branch which the generated conversations do not reach."""
+    """Fuzz both sides, and add the inputs that reach a branch which the generated conversations do not reach."""
     kept = dict.fromkeys(each.hex() for each in committed())
     seed = secrets.randbelow(2**31)
     with tempfile.TemporaryDirectory() as name:
@@ -157,16 +157,16 @@ def extend_corpus(inputs: int) -> None:
                 continue
             new = folder / f"new-{number}"
             new.mkdir()
-            said = fuzzer(
+            output = fuzzer(
                 program, [*OPTIONS, f"-runs={GENERATED + inputs}", f"-seed={seed or 1}", new, folder / "seeds"], None
             )
             found = [file.read_bytes() for file in new.iterdir()]
             kept.update(dict.fromkeys(each.hex() for each in found if len(each) <= COMMITTED_LENGTH))
-            first, *_, last = STATUS.findall(said)
-            say(f"half {number}: from {first[1]} to {last[1]} branches, from {first[2]} to {last[2]} features")
+            first, *_, last = STATUS.findall(output)
+            log(f"side {number}: from {first[1]} to {last[1]} branches, from {first[2]} to {last[2]} features")
     lines = sorted(kept, key=lambda line: (len(line), line))
     CORPUS.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-    say(f"{len(lines)} inputs in {CORPUS}")
+    log(f"{len(lines)} inputs in {CORPUS}")
 
 
 if __name__ == "__main__":

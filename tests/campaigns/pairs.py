@@ -1,7 +1,7 @@
-"""Run two operations of one object with every forced interleaving of two turns.
+"""Run two operations on one object, the second one at each line of the first one.
 
-The first operation stops at its n-th line, for each n. The second one runs then, on another thread and as a whole, or
-until it waits for a lock that the first one holds. Then the first one continues.
+The first operation stops at its n-th line, for each n. Then the second one runs on another thread, completely or until
+it waits for a lock that the first one holds. After that the first one continues.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def interleave(
 
         at = At(files, line, start)
 
-        # The main thread is special: it never writes to the link.
+        # The first operation does not run on the main thread, which never writes to the link.
         def run_first(state: Any = state, at: At = at, raised: list[BaseException] = raised) -> None:
             try:
                 with at:

@@ -1,4 +1,4 @@
-"""Run the jcstress tests of the Java half: races of the drain loop, the outbox, the handles and the window.
+"""Run the jcstress tests of the Java side: races of the drain loop, the outbox, the handles and the window.
 
 jcstress runs two threads on each state many million times, and counts the results. It has no seed.
 """
@@ -11,10 +11,11 @@ import tempfile
 from pathlib import Path
 
 from pyrs.jvm.gateways.jars import packaged_jars
-from tests.campaigns.reporting import Violation, say
+from tests.campaigns.reporting import Violation, log
 
 HERE = Path(__file__).parent / "jcstress"
-# By minutes. The mode ``sanity`` is too short to find a lost wake-up. The first two use fewer options of the JVM.
+# The options by the maximum time in minutes. The mode ``sanity`` is too short to find a lost wake-up. The first two
+# entries test fewer configurations of the JVM.
 MODES = (
     (2, "-m quick -f 1 -sc false -jvmArgs -Xmx256m"),
     (5, "-m quick -f 1 -sc false"),
@@ -36,7 +37,7 @@ def run(minutes: float) -> None:
         jars = packaged_jars()
         path = f"{library}/*:{jars.pyrs}:{jars.reactive_streams}"
         command("javac", "-nowarn", "-d", name, "-cp", path, str(HERE / "java" / "Races.java"), folder=folder)
-        said = command(
+        output = command(
             "java",
             "-cp",
             f"{name}:{path}",
@@ -48,10 +49,10 @@ def run(minutes: float) -> None:
             "2",
             folder=folder,
         )
-    result = [line for line in said.splitlines() if line.startswith("(Results:")][-1]
+    result = [line for line in output.splitlines() if line.startswith("(Results:")][-1]
     if "0 failed, 0 soft errs, 0 hard errs" not in result:
-        raise Violation(f"jcstress: {result}\n{said[said.rfind('RUN RESULTS') :][:5_000]}")
-    say(f"races: jcstress {mode}: {result}")
+        raise Violation(f"jcstress: {result}\n{output[output.rfind('RUN RESULTS') :][:5_000]}")
+    log(f"races: jcstress {mode}: {result}")
 
 
 def fetch() -> Path:

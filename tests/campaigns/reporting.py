@@ -37,11 +37,11 @@ class Budget:
 
     @property
     def left(self) -> bool:
-        """Return True while time and inputs are left. Prints a line of progress now and then."""
+        """Return True while time and inputs are left; print the progress every ten seconds."""
         now = time.monotonic()
         if now >= self._next_line:
             self._next_line = now + PROGRESS_SECONDS
-            say(f"{self.name}: {self.summary()}")
+            log(f"{self.name}: {self.summary()}")
         return (self._end is None or now < self._end) and (self._count is None or self.done < self._count)
 
     def summary(self) -> str:
@@ -49,7 +49,7 @@ class Budget:
         return f"{self.done:,} {self.unit} in {time.monotonic() - self._started:.0f} s"
 
 
-def say(line: str) -> None:
+def log(line: str) -> None:
     """Print a line of progress."""
     print(line, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""Run every shape of stream on many threads for a long time, and compare the held objects before and after.
+"""Run streams of every shape on many threads for a long time, and compare the live objects before and after.
 
 Each gateway has its own process: ``python -m tests.campaigns.soak py4j|jpype SEED SECONDS THREADS``.
 """
@@ -21,7 +21,7 @@ from typing import Any
 import pyrs
 from pyrs import jvm
 from pyrs.errors import JavaError
-from tests.campaigns.reporting import Budget, Violation, say
+from tests.campaigns.reporting import Budget, Violation, log
 from tests.shutdown.plain_jvm import PlainJvm, compile_parties
 from tests.waiting import collected, eventually, recording
 
@@ -32,12 +32,12 @@ SECONDS = 90.0
 MILLIS = int(SECONDS * 1_000)
 SETTLE_SECONDS = 60.0
 HANDLES = 20
-"""The classes and the runtime that this module holds, and receipts that wait for the next collection."""
+"""The handles of objects that this module references, and of those that the next collection releases."""
 EAGER_THREADS = 4 + 2
 HEAP = "-Xmx512m"
 HEAP_GROWTH = 24 << 20
 OBJECT_GROWTH = 100
-"""Objects of pyrs that may be alive more than at the start, for example of idle threads."""
+"""The allowed growth of the number of live objects of pyrs, for example those of idle threads."""
 WARM_UP = 0.15
 """The part of the time that runs before the first measurement, when pools and caches fill."""
 FUNCTION = "java.util.function.Function"
@@ -47,7 +47,7 @@ def run(seed: int, minutes: float, threads: int) -> None:
     """Soak both gateways, each in its own process for half of the time.
 
     Raises:
-        Violation: a stream was wrong, or something is left.
+        Violation: the result of a stream is wrong, or a counter has grown.
     """
     for gateway in GATEWAYS:
         seconds = minutes * 60 / len(GATEWAYS)
@@ -61,7 +61,7 @@ def run(seed: int, minutes: float, threads: int) -> None:
 
 
 class Shapes:
-    """The shapes of streams over one bridge. Each raises AssertionError if it is wrong."""
+    """The shapes of streams over one bridge. Each one raises AssertionError if its result is wrong."""
 
     def __init__(self, bridge: jvm.Bridge) -> None:
         self.bridge = bridge
@@ -100,7 +100,7 @@ class Shapes:
         self.received(pyrs.range(count), count, random.choice((1, 7, 1_000)))
 
     def to_java_by_reference(self, random: Random) -> None:
-        """Python emits objects that travel as handles, and large ones."""
+        """Python emits objects that are sent as handles, and large values."""
         elements = [object() for _ in range(200)] + [bytes(200_000), {"key": [object()]}]
         self.received(pyrs.from_iterable(elements), len(elements), 16)
 
@@ -112,7 +112,7 @@ class Shapes:
         assert (sink.error(), sink.count()) == (None, count)
 
     def through_a_processor(self, random: Random) -> None:
-        """Java emits through a Python function of streams, and back."""
+        """A Python stage transforms the elements of a Java Publisher."""
         stage = self.bridge.to_jvm_stage(lambda stream: stream.map(lambda n: n * 2).filter(lambda n: n % 3 == 0))
         result = self.bridge.from_jvm(stage.apply(self.range(500).java))
         assert result.collect(timeout=SECONDS) == [n * 2 for n in range(500) if n * 2 % 3 == 0]
@@ -175,7 +175,7 @@ class Soak:
         self.stopped = threading.Event()
 
     def work(self, thread: int, round_name: str) -> None:
-        """Run shapes until the time is over or a problem was found."""
+        """Run shapes until the time has elapsed or a problem was found."""
         number = 0
         while not self.stopped.is_set():
             number += 1
@@ -209,20 +209,20 @@ class Soak:
         if self.problems:
             raise Violation("\n".join(self.problems[:5]))
 
-    def held(self) -> dict[str, int]:
+    def counters(self) -> dict[str, int]:
         """Return the counters that must not grow."""
-        self.bridge._references.originals.clear()  # the last errors, with the streams that their tracebacks hold
+        self.bridge._references.originals.clear()  # the last errors, with the streams that their tracebacks reference
         gc.collect()
         for _ in range(2):
             self.system.gc()
-        ours, theirs = self.bridge.stats(), self.bridge.jvm_stats()
+        python, java = self.bridge.stats(), self.bridge.jvm_stats()
         files = len(list(Path("/proc/self/fd").iterdir()))
         if self.plain is not None:
             files -= len(self.plain.gateway._gateway_client.deque)  # idle connections of Py4J
         return {
-            "streams": int(ours["streams_live"]) + int(str(theirs["streams_live"])),
+            "streams": int(python["streams_live"]) + int(str(java["streams_live"])),
             "handles of Python": len(self.bridge._session.handles),
-            "handles of Java": int(str(theirs["handles_owned"])),
+            "handles of Java": int(str(java["handles_owned"])),
             "threads": threading.active_count(),
             "files": files,
             "objects of pyrs": sum(str(type(each).__module__).startswith("pyrs.") for each in gc.get_objects()),
@@ -234,7 +234,7 @@ class Soak:
         last: dict[str, int] = {}
 
         def quiet() -> bool:
-            last.update(self.held())
+            last.update(self.counters())
             handles = last["handles of Python"] <= HANDLES and last["handles of Java"] <= HANDLES
             return handles and last["streams"] == 0 and self.bridge.stats()["threads"] <= EAGER_THREADS
 
@@ -245,7 +245,7 @@ class Soak:
         """Compare the counters with those of the start.
 
         Raises:
-            Violation: one has grown.
+            Violation: a counter has grown.
         """
         allowed = {
             "handles of Python": HANDLES,
@@ -258,22 +258,22 @@ class Soak:
         end: dict[str, int] = {}
 
         def grown() -> dict[str, tuple[int, int]]:
-            end.update(self.held())
+            end.update(self.counters())
             return {key: (start[key], end[key]) for key in start if end[key] > start[key] + allowed.get(key, 0)}
 
         try:
             collected(lambda: not grown(), lambda: f"grown from and to: {grown()}")
         except AssertionError as error:
             raise Violation(str(error)) from error
-        say(f"{self.name}: start {start}")
-        say(f"{self.name}: end   {end}")
+        log(f"{self.name}: start {start}")
+        log(f"{self.name}: end   {end}")
 
 
 def soak(gateway: str, seed: int, seconds: float, threads: int) -> None:
     """Soak one gateway in this process.
 
     Raises:
-        Violation: a stream was wrong, or something is left.
+        Violation: the result of a stream is wrong, or a counter has grown.
     """
     before = pyrs.set_element_hook(lambda count, where: None)  # elements prefetched at a cancel are dropped on purpose
     try:
@@ -284,7 +284,7 @@ def soak(gateway: str, seed: int, seconds: float, threads: int) -> None:
             campaign.run(seconds * (1 - WARM_UP), threads, "soak")
             campaign.settled()
             campaign.compare(start)
-            say(f"{campaign.name}: {sum(campaign.counts.values()):,} streams: no violation; {dict(campaign.counts)}")
+            log(f"{campaign.name}: {sum(campaign.counts.values()):,} streams: no violation; {dict(campaign.counts)}")
     finally:
         pyrs.set_element_hook(before)
 
@@ -294,7 +294,7 @@ def main(gateway: str, seed: str, seconds: str, threads: str) -> int:
     try:
         soak(gateway, int(seed), float(seconds), int(threads))
     except (Violation, AssertionError) as violation:
-        say(f"soak over {gateway}: VIOLATION: {violation}")
+        log(f"soak over {gateway}: VIOLATION: {violation}")
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""The corpus on both halves, and each campaign for a minute."""
+"""Both sides process the corpus, and each campaign runs for a minute."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_java_accepts_or_refuses_each_input_as_recorded(java: JavaFuzz, entry: d
     java.check()
 
 
-def test_the_python_half_withstands_the_guided_corpus() -> None:
+def test_the_guided_corpus_violates_no_invariant_of_python() -> None:
     inputs = fuzz_inputs.committed()
     assert inputs
     for data in inputs:
@@ -75,7 +75,7 @@ def test_input_of_the_guided_fuzzers_is_decoded_to_the_bytes_of_a_connection() -
     assert [len(read) for read in fuzz_inputs.reads_of(in_pieces)] == [8, 8, 4]
 
 
-def test_a_mutated_input_keeps_the_form_of_an_input() -> None:
+def test_a_mutated_input_is_a_valid_input() -> None:
     random = Random(7)
     for data in fuzz_inputs.generated(7, 20):
         for _ in range(20):
@@ -84,7 +84,7 @@ def test_a_mutated_input_keeps_the_form_of_an_input() -> None:
             assert data
 
 
-def test_the_python_half_withstands_some_frames() -> None:
+def test_random_frames_violate_no_invariant_of_python() -> None:
     fuzz_python.fuzz(secrets.randbelow(2**32), None, FRAMES)
 
 

@@ -1,6 +1,6 @@
-"""Every pair of operations of the concurrent parts, at every line of the first operation.
+"""Run every pair of operations on each concurrent class, the second one at every line of the first one.
 
-The invariants of each part are in its ``verify``.
+``verify`` checks the invariants of a class.
 """
 
 from __future__ import annotations
@@ -37,16 +37,13 @@ def pairs(operations: dict[str, Operation]) -> Any:
     return pytest.mark.parametrize(("first", "second"), names, ids=[" and ".join(pair) for pair in names])
 
 
-# The drain loop.
-
-
 class Loop(drain.DrainLoop):
     """Collects its work items. The executor stores tasks until a test runs them."""
 
     def __init__(self) -> None:
         self.tasks: deque[Callable[[], None]] = deque()
         super().__init__(self.tasks.append)
-        self.given: deque[int] = deque()
+        self.pending: deque[int] = deque()
         self.taken: list[int] = []
         self.inside = 0
         self.overlapped = False
@@ -58,23 +55,23 @@ class Loop(drain.DrainLoop):
         self.inside += 1
         self.overlapped = self.overlapped or self.inside > 1
         self._again = False
-        while self.given:
-            self.taken.append(self.given.popleft())
+        while self.pending:
+            self.taken.append(self.pending.popleft())
         self.inside -= 1
 
-    def give(self) -> None:
+    def add(self) -> None:
         """Add a work item."""
-        self.given.append(1)
+        self.pending.append(1)
         self._again = True
 
     def schedule_work(self) -> None:
         """Add a work item and schedule the loop."""
-        self.give()
+        self.add()
         self.schedule()
 
     def run_work(self) -> None:
         """Add a work item and run the loop on this thread."""
-        self.give()
+        self.add()
         self.run_here()
 
     def attempt_work(self) -> None:
@@ -99,12 +96,12 @@ class Loop(drain.DrainLoop):
         task()
 
     def verify(self) -> None:
-        """Check that all work was done once, by one thread at a time, and that the turn is free."""
+        """Check that all work was done once, by one thread at a time, and that the drain loop is free."""
         while self.tasks:
             self.tasks.popleft()()
-        assert len(self.taken) == 2, f"{len(self.taken)} of 2 pieces of work were done"
+        assert len(self.taken) == 2, f"{len(self.taken)} of 2 work items were processed"
         assert not self.overlapped, "two threads drained"
-        assert self._turn == [True], "the turn was lost or doubled"
+        assert self._turn == [True], "the token of the drain loop was lost or duplicated"
 
 
 LOOP = {each.__name__: each for each in (Loop.schedule_work, Loop.run_work, Loop.attempt_work, Loop.run_task)}
@@ -116,17 +113,14 @@ def test_drain_loop_keeps_its_invariants(first: str, second: str) -> None:
     assert lines > 3
 
 
-# The streams of the link, with their windows and the outbox.
-
-
 class Stepped(PlainSession):
-    """Keeps tasks until ``work`` runs them; any thread may."""
+    """Stores tasks until ``work`` runs them, on any thread."""
 
     def _inline(self, task: Callable[[], None]) -> None:
         self._tasks.append(task)
 
     def work(self) -> None:
-        """Run the tasks that are there, as a worker does."""
+        """Run the stored tasks, as a worker does."""
         while True:
             try:
                 task = self._tasks.popleft()
@@ -212,7 +206,7 @@ CONSUMER = {
         Consumer.lost,
     )
 }
-# The reader receives one frame after another, and only it ends the link.
+# Only the reader thread receives frames and ends the link.
 READER = ("next", "complete", "error", "lost")
 
 
@@ -316,11 +310,11 @@ class Producer:
         ]
         assert elements == [0, 1, 1][: len(elements)], f"an element is missing or repeated: {elements}"
         assert self.publisher.requested in (4, 7, 10)
-        over = self.ended or self.stream._cancelled
-        assert over or self.stream._terminal is not None or len(elements) == self.stream._emitted, (
+        terminated = self.ended or self.stream._cancelled
+        assert terminated or self.stream._terminal is not None or len(elements) == self.stream._emitted, (
             "an element was not written"
         )
-        assert over or terminals or self.stream._terminal is None, "the terminal signal was not written"
+        assert terminated or terminals or self.stream._terminal is None, "the terminal signal was not written"
         self.lost()
         self.session.work()
         assert not self.session.streams, "the stream is left in the table"
@@ -350,9 +344,6 @@ def test_producer_keeps_its_invariants(first: str, second: str) -> None:
     skip_two_on_one_thread(first, second, ("credit", "cancel", "lost"))
     lines = interleave(LINK, Producer, PRODUCER[first], PRODUCER[second], Producer.verify)
     assert lines > 3
-
-
-# The table of handles.
 
 
 class Table:
@@ -389,7 +380,7 @@ class Table:
             self.gone.append(target)
 
     def pin(self) -> None:
-        """Hold the object while a batch is decoded."""
+        """Pin the object, as the decoding of a batch does."""
         self.handles.pin([1])
         for target in self.handles.unpin([1]):
             self._released(target)
@@ -399,7 +390,7 @@ class Table:
         self.claims.append(self.handles.claim_subscriber(2))
 
     def give_back(self) -> None:
-        """Note handles of the peer in a finalizer."""
+        """Note handles of the peer for release, as a finalizer does."""
         for handle in (5, 5, 6):
             self.handles.give_back(handle)
             self.noted += 1
@@ -422,7 +413,7 @@ class Table:
         if self.cleared:
             return
         assert {handle: owned.count for handle, owned in table._by_handle.items()} == dict(+self.sent)
-        assert len(self.gone) == (self.sent[1] <= 0 and 1), "the object was released twice, or not"
+        assert len(self.gone) == (self.sent[1] <= 0 and 1), "the object was released twice, or never"
         self.frames.append(table.release_frames())
         messages = FrameDecoder().feed(b"".join(self.frames))
         counts = [count for message in messages for _, count in RELEASED.iter_unpack(message.body)]
@@ -450,11 +441,8 @@ def test_handle_table_keeps_its_invariants(first: str, second: str) -> None:
     interleave([handles], Table, TABLE[first], TABLE[second], Table.verify)
 
 
-# The executor.
-
-
 class Pool:
-    """An executor with one thread that has run a task and is idle, or with none."""
+    """An executor whose only thread has run a task, and is idle or has ended."""
 
     def __init__(self) -> None:
         self.executor = DaemonExecutor("pairs", max_threads=2, idle_seconds=0.2)

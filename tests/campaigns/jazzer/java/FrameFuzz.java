@@ -29,17 +29,17 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * The target of Jazzer: one input is one conversation with a session of the Java half, without a socket and threads.
+ * The target of Jazzer: one input is one conversation with a session of the Java side, without a socket or threads.
  *
  * <p>Invariants: a frame is accepted or refused with ProtocolException; no task throws; every Subscriber that received
  * onSubscribe and did not cancel receives one terminal signal, no more elements than it requested and no null; when the
- * link has ended, the tables of streams and handles are empty. {@code fuzz_inputs.py} documents the form of an input.
+ * link has ended, the tables of streams and handles are empty. {@code fuzz_inputs.py} documents the format of an input.
  */
 public final class FrameFuzz {
     private static final int RAW = 1;
     private static final int UNIT = 8;
     private static final long[] IDS = {(1L << 32) - 1, 1L << 40, 1L << 62, Long.MAX_VALUE, Long.MIN_VALUE, -1};
-    private static final Logger LOGGER = Logger.getLogger("io.pyrs"); // held, so that its level is kept
+    private static final Logger LOGGER = Logger.getLogger("io.pyrs"); // a strong reference, because the level belongs to this instance
 
     static {
         LOGGER.setLevel(Level.OFF);
@@ -97,7 +97,7 @@ public final class FrameFuzz {
         }
     }
 
-    /** Checks its signals. Requests in an order that is fixed for each Subscriber. */
+    /** Checks its signals, and requests elements in a fixed order. */
     private static final class Checked implements Subscriber<Object> {
         private static final long[] REQUESTS = {1, 5, 40, 0, 10_000, Long.MAX_VALUE};
 
@@ -114,9 +114,9 @@ public final class FrameFuzz {
         }
 
         @Override
-        public void onSubscribe(Subscription given) {
+        public void onSubscribe(Subscription received) {
             check(subscription == null, "a second onSubscribe");
-            subscription = given;
+            subscription = received;
             act();
         }
 
@@ -157,18 +157,18 @@ public final class FrameFuzz {
         }
     }
 
-    /** Emits the numbers below 50 as far as they are requested. */
+    /** Emits the numbers below 50 on demand. */
     private static void subscribeToRange(Subscriber<? super Object> subscriber) {
         subscriber.onSubscribe(new Subscription() {
             private int next;
-            private boolean over;
+            private boolean terminated;
 
             @Override
             public void request(long n) {
-                for (long left = n; left > 0 && !over; left--) {
+                for (long left = n; left > 0 && !terminated; left--) {
                     subscriber.onNext(next++);
-                    if (next == 50 && !over) {
-                        over = true;
+                    if (next == 50 && !terminated) {
+                        terminated = true;
                         subscriber.onComplete();
                     }
                 }
@@ -176,7 +176,7 @@ public final class FrameFuzz {
 
             @Override
             public void cancel() {
-                over = true;
+                terminated = true;
             }
         });
     }

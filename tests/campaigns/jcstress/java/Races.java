@@ -17,10 +17,10 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 
 /** Races of the drain loop, the outbox, the table of handles and the window. Each class documents its invariant. */
 public class Races {
-    /** Adds up the work that it finds; notes whether two threads drained at the same time. */
+    /** Counts the processed work items, and records whether two threads drained at the same time. */
     static class Adding extends DrainLoop {
-        final AtomicInteger given = new AtomicInteger();
-        int taken; // plain: only the draining thread touches it
+        final AtomicInteger pending = new AtomicInteger();
+        int taken; // not volatile: only the draining thread accesses it
         int inside;
         boolean overlapped;
 
@@ -31,7 +31,7 @@ public class Races {
         @Override
         void drain() {
             overlapped |= ++inside != 1;
-            taken += given.getAndSet(0);
+            taken += pending.getAndSet(0);
             inside--;
         }
 
@@ -40,26 +40,26 @@ public class Races {
             overlapped = true;
         }
 
-        void give() {
-            given.incrementAndGet();
+        void submit() {
+            pending.incrementAndGet();
             schedule();
         }
     }
 
-    /** Two threads bring work: all of it is done, by one thread at a time, and the plain fields are published. */
+    /** Two threads submit work: all of it is processed, by one thread at a time, and the plain fields are visible to it. */
     @JCStressTest
-    @Outcome(id = "2, 0", expect = ACCEPTABLE, desc = "both pieces of work were done")
+    @Outcome(id = "2, 0", expect = ACCEPTABLE, desc = "both work items were processed")
     @Outcome(expect = FORBIDDEN, desc = "work was lost, or two threads drained")
     @State
     public static class DrainLoopRace extends Adding {
         @Actor
         public void first() {
-            give();
+            submit();
         }
 
         @Actor
         public void second() {
-            give();
+            submit();
         }
 
         @Arbiter
@@ -110,13 +110,13 @@ public class Races {
 
         @Arbiter
         public void end(II_Result result) {
-            outbox.write(); // as the writer thread, which a refused flush has woken
+            outbox.write(); // as the writer thread does after a refused flush has woken it
             result.r1 = written;
             result.r2 = overlapped ? 1 : 0;
         }
     }
 
-    /** A source becomes ready while it is taken: no element stays behind. */
+    /** A source becomes ready while it is taken: no element is left in the source. */
     @JCStressTest
     @Outcome(id = "2, 0", expect = ACCEPTABLE, desc = "every element was written")
     @Outcome(expect = FORBIDDEN, desc = "an element stays in a source that is not queued")
@@ -172,7 +172,7 @@ public class Races {
         }
     }
 
-    /** A handle is sent while its last receipt is released: the receipt is exact, and the table is empty at the end. */
+    /** A handle is sent while its last receipt is released: the receipts are exact, and the table is empty at the end. */
     @JCStressTest
     @Outcome(
             id = {"1, 1, 0", "2, 1, 0"},
@@ -208,13 +208,13 @@ public class Races {
         }
     }
 
-    /** Two frames claim one Subscriber (rules 2.5 and 2.12): one of them gets it. */
+    /** Two frames claim one Subscriber (rules 2.5 and 2.12): exactly one claim succeeds. */
     @JCStressTest
     @Outcome(
             id = {"1, 0", "0, 1"},
             expect = ACCEPTABLE,
-            desc = "one of them")
-    @Outcome(expect = FORBIDDEN, desc = "both or none")
+            desc = "one claim succeeded")
+    @Outcome(expect = FORBIDDEN, desc = "both claims succeeded, or none")
     @State
     public static class ClaimRace {
         private final Handles handles = new Handles(reference -> null);
@@ -243,7 +243,7 @@ public class Races {
         }
     }
 
-    /** The reader reads the grant while the drain loop grants: it sees no value that was not granted, nor an older one. */
+    /** The reader reads the grant while the drain loop grants: it reads only granted values, and none that is older than the previous one. */
     @JCStressTest
     @Outcome(
             id = {"0, 0", "0, 16", "16, 16"},
