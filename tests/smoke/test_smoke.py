@@ -1,4 +1,4 @@
-"""The bridge, both TCKs and Spark within a minute: ``make versions`` runs it on every Python that is installed.
+"""The bridge, both TCKs and Spark within a minute: ``make versions`` runs this on every installed Python.
 
 If faulthandler is enabled, the tests use the Py4J gateway of a Spark driver, and otherwise a JVM that JPype starts.
 """
