@@ -145,7 +145,7 @@ def why_not(spark: Any, function: str = "") -> str | None:
         raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
     elif os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
         return "PYSPARK_PIN_THREAD is off: a cancel finds jobs by their tag, which needs pinned threads"
-    return "the SparkSession was stopped" if is_stopped(spark) else None
+    return why_stopped(spark)
 
 
 def why_too_old(spark: Any, function: str) -> str | None:
@@ -179,15 +179,17 @@ def loopback() -> str:
     return "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"
 
 
-def is_stopped(spark: Any) -> bool:
-    """Return whether a session was stopped, or its JVM has ended."""
-    if is_connect(spark):
-        return bool(spark.is_stopped)
-    java = spark.sparkContext._jsc
+def why_stopped(spark: Any) -> str | None:
+    """Return why a session runs no more jobs: it was stopped, or its JVM has ended. None if it runs jobs."""
     try:
-        return java is None or bool(java.sc().isStopped())
+        if is_connect(spark):
+            stopped = spark.is_stopped
+        else:
+            java = spark.sparkContext._jsc
+            stopped = java is None or java.sc().isStopped()
     except Exception:
-        return True
+        return "the JVM of the SparkSession has ended"
+    return "the SparkSession was stopped" if stopped else None
 
 
 def unless_stopped(spark: Any, error: BaseException) -> BaseException:
@@ -274,7 +276,7 @@ class Jobs:
         try:
             self._tag_thread()
         except Exception:
-            if not is_stopped(self._spark):
+            if why_stopped(self._spark) is None:
                 raise
             # The JVM has ended. The task fails for the same reason, and reports that to its Subscriber.
 
@@ -303,7 +305,7 @@ class Jobs:
             try:
                 cancel(self.tag)
             except Exception:
-                if is_stopped(spark):
+                if why_stopped(spark) is not None:
                     return  # a session that stops ends its jobs
                 raise
             with self._idle:

@@ -102,9 +102,9 @@ def test_a_stopped_session_fails_the_stream(spark: Any, monkeypatch: pytest.Monk
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
     added = set(listeners(spark)) - before
-    monkeypatch.setattr("pyrs.spark.read.events.is_stopped", lambda spark: True)
+    monkeypatch.setattr("pyrs.spark.read.events.why_stopped", lambda spark: "it was stopped")
     try:
-        assert str(subscriber.await_error(JvmUnavailable, DEADLINE)) == "the SparkSession was stopped"
+        assert str(subscriber.await_error(JvmUnavailable, DEADLINE)) == "it was stopped"
     finally:
         for listener in added:
             spark._jsparkSession.streams().removeListener(listener)
@@ -117,6 +117,18 @@ def test_wrong_arguments_raise(spark: Any) -> None:
         ps.events(spark, buffer=0)
     with pytest.raises(ValueError, match="overflow must be one of 'drop_oldest', 'drop_latest', 'latest', 'error'"):
         ps.events(spark, overflow="buffer")
+
+
+class EndedJvm:
+    """The ``JavaSparkContext`` of a killed JVM."""
+
+    def sc(self) -> Any:
+        raise ConnectionError("the JVM has ended")
+
+
+def test_supports_reports_a_jvm_that_has_ended(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark.sparkContext, "_jsc", EndedJvm())
+    assert ps.supports(spark)["from_dataframe"] == "no: the JVM of the SparkSession has ended"
 
 
 def test_supports_reports_ok_for_a_classic_session(spark: Any) -> None:

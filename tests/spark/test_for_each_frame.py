@@ -144,7 +144,7 @@ def test_a_jvm_that_ends_between_two_frames_fails_the_result(spark: Any, monkeyp
 
     monkeypatch.setattr(sessions, "inherited", lambda spark, task: fail)
     ps.for_each_frame(source, SCHEMA, lambda df: df.count(), max_rows=1, spark=spark).subscribe(counted)
-    monkeypatch.setattr(sessions, "is_stopped", lambda spark: True)
+    monkeypatch.setattr(sessions, "why_stopped", lambda spark: "it has ended")
     monkeypatch.setattr(microframes, "_dataframe", fail)
     source.await_requested(1)
     source.next((1,))

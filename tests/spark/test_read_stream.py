@@ -20,6 +20,7 @@ from pyrs import spark as ps
 from pyrs.spark.source import streams
 from pyrs.spark.source.journal import Journal
 from pyrs.testing import TestPublisher
+from tests.spark.test_events_and_support import EndedJvm
 from tests.waiting import DEADLINE, eventually
 
 PASSES_START = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
@@ -233,6 +234,14 @@ def test_an_unused_journal_moves_to_the_next_read_stream(spark: Any, sink: Sink,
     publisher.await_cancelled()
     sink.start(read())
     assert sink.await_rows(4) == [(0,), (1,), (0,), (1,)]
+
+
+def test_a_jvm_that_ends_closes_the_server(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ps.read_stream(spark, TestPublisher(), "n long", journal=tmp_path / "journal")
+    server = streams._servers[tmp_path / "journal"]
+    monkeypatch.setattr(spark.sparkContext, "_jsc", EndedJvm())
+    server._thread.join(DEADLINE)
+    assert not server._thread.is_alive()
 
 
 def test_a_read_stream_that_spark_refuses_releases_everything(

@@ -12,7 +12,7 @@ from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_natural
 from pyrs.errors import JvmUnavailable
 from pyrs.publishers.creating import Emitter, created
-from pyrs.spark.sessions import check_pyspark, checked_session, in_background, is_stopped
+from pyrs.spark.sessions import check_pyspark, checked_session, in_background, why_stopped
 from pyrs.stream.stream import Stream
 
 _CHECK_SECONDS = 1.0
@@ -66,10 +66,11 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 def _watch(spark: Any, listener: Any, emitter: Emitter[Any], ended: Event) -> None:
     """Fail the stream when the session stops, which Spark does not report. Remove the listener after a cancel."""
     while not ended.wait(_CHECK_SECONDS):
-        if is_stopped(spark):
-            emitter.error(JvmUnavailable("the SparkSession was stopped"))
+        reason = why_stopped(spark)
+        if reason is not None:
+            emitter.error(JvmUnavailable(reason))
             return
-    if not is_stopped(spark):
+    if why_stopped(spark) is None:
         spark.streams.removeListener(listener)
 
 

@@ -23,8 +23,8 @@ from pyrs.spark.sessions import (
     drain_executor,
     in_background,
     inherited,
-    is_stopped,
     unless_stopped,
+    why_stopped,
 )
 from pyrs.stream.stream import Stream
 
@@ -362,7 +362,7 @@ class _QueryRun(Coordinator[Batch]):
     def _offer(self, batch_id: int, data: Any) -> None:
         batch = Batch(batch_id, data)
         if self._arguments.explicit:
-            batch._receipt = _Receipt(batch_id, self._ack, self._discard)
+            batch._receipt = _Receipt(batch_id, self._ack, self._batch_discarded)
         self._offered = batch
         del batch
         self.wake()
@@ -371,7 +371,7 @@ class _QueryRun(Coordinator[Batch]):
         self._acknowledged = batch_id
         self._notify()
 
-    def _discard(self, batch_id: int) -> None:
+    def _batch_discarded(self, batch_id: int) -> None:
         # The garbage collector calls this, on any thread, so it takes no lock that its thread may hold.
         if self._live:
             self.post(self._fail, BatchDiscarded(batch_id))
@@ -405,5 +405,5 @@ def _stop(query: Any, spark: Any) -> None:
         if query.isActive:
             query.stop()
     except Exception:
-        if not is_stopped(spark):  # a session that stops ends its queries
+        if why_stopped(spark) is None:  # a session that stops ends its queries
             raise

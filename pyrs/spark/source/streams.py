@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import check_pyspark, checked_session
+from pyrs.spark.sessions import check_pyspark, checked_session, why_stopped
 from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
@@ -133,7 +133,7 @@ def read_stream(
     try:
         tasks, most_bytes = context.defaultParallelism, _most_bytes(context)
         buffer = ReplayBuffer(publisher, encoder, rows, buffered, on_restart, opened, tasks, whole, most_bytes)
-        server = Server(buffer.answer, buffer.ahead, lambda: context._jsc is not None, buffer.close)
+        server = Server(buffer.answer, buffer.ahead, lambda: why_stopped(spark) is None, buffer.close)
     except BaseException:
         if opened is not None:
             opened.close()
