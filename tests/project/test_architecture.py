@@ -185,7 +185,7 @@ def test_the_protocol_does_no_input_or_output() -> None:
 
 
 def test_the_python_tck_shares_no_code_with_the_implementations() -> None:
-    """It imports only the interfaces, the rules and the errors. The runner of the Java TCK also uses the bridge."""
+    """The port imports only interfaces, rules and errors. The runner of the Java TCK also uses the bridge."""
     wrong = [
         str(each)
         for each in every_import()

@@ -72,7 +72,7 @@ def test_an_interval_trigger_reads_added_elements_in_limited_batches(spark: Any,
 
 
 def test_a_failed_range_is_read_again_by_the_next_query(spark: Any, tmp_path: Path) -> None:
-    """Its start and end come from the checkpoint, although the new functions return other values.
+    """The start and end of the range come from the checkpoint, although the new functions return other values.
 
     An invalid offset is not written to the checkpoint.
     """
