@@ -128,7 +128,7 @@ def test_a_second_value_of_a_promise_is_an_error() -> None:
 
 def test_reading_a_missing_value_fails() -> None:
     promise: Promise[int] = Promise(TestEnvironment().fresh())
-    with pytest.raises(AssertionError, match="not there yet"):
+    with pytest.raises(AssertionError, match="has not arrived yet"):
         _ = promise.value
 
 
