@@ -196,7 +196,7 @@ def test_cancel_of_queued_signals_accepts_that_the_loop_takes_the_last_signal() 
     queue = Queue(None)
     queue._signals = Emptied([("on_next", 1)])
     queue._cancel()
-    assert queue._over
+    assert queue._ended
 
 
 def test_timeout_keeps_the_fallback_that_it_chose_before_the_source_was_subscribed() -> None:
