@@ -2,8 +2,8 @@
 
 Invariants, checked for every link:
 
-- The JVM accepts the frames, or ends the link with GOAWAY 2 or EOF within the deadline. It
-  refuses bytes whose framing the Python side refuses. It never sends GOAWAY 1 (internal error) or a malformed frame.
+- The JVM accepts the frames, or ends the link with GOAWAY 2 or EOF within the deadline. It refuses bytes whose
+  framing the Python side refuses. It never sends GOAWAY 1 (internal error) or a malformed frame.
 - Every Java Subscriber on the link receives a terminal signal, and a Java thread that waits for a call returns.
 - Another bridge to the same JVM works before and after. At the end no thread and no heap of the links is left, and no
   thread has ended with an uncaught exception.

@@ -1,7 +1,7 @@
 """With ``exact=True`` a Publisher receives the requests of its Subscriber unchanged, in both directions.
 
-By default the bridge requests a window of sixteen. If a broker counts delivery as
-acknowledgement, a cancel would lose the messages of the window.
+By default the bridge requests a window of sixteen. If a broker counts delivery as acknowledgement, a cancel would lose
+the messages of the window.
 """
 
 from __future__ import annotations

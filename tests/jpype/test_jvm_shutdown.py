@@ -1,4 +1,4 @@
-"""Streams of a bridge after ``jpype.shutdownJVM()``, in a process of its own: a JVM starts once in a process."""
+"""Streams of a bridge after ``jpype.shutdownJVM()``, in a separate process, because a process starts one JVM."""
 
 from __future__ import annotations
 

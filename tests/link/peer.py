@@ -55,8 +55,8 @@ class Peer:
             nonce = secrets.token_bytes(32)
             self.socket.sendall(frame(FrameType.HELLO, 0, struct.pack(">H", self.version) + nonce))
             hello = self._next(decoder)
-            theirs, claimed = hello.body[2:34], hello.body[34:]
-            assert claimed == proof(self.token, b"pyrs 1 dial", nonce, theirs)
+            dialler_nonce, claimed = hello.body[2:34], hello.body[34:]
+            assert claimed == proof(self.token, b"pyrs 1 dial", nonce, dialler_nonce)
             self.session = Session(
                 execute=self.executor.execute,
                 post=self.executor.execute,
@@ -65,7 +65,7 @@ class Peer:
                 first_stream=2,
             )
             self.session.codec = PlainCodec()
-            self.socket.sendall(frame(FrameType.PROOF, 0, proof(self.token, b"pyrs 1 listen", nonce, theirs)))
+            self.socket.sendall(frame(FrameType.PROOF, 0, proof(self.token, b"pyrs 1 listen", nonce, dialler_nonce)))
             self.ready.set()
             threading.Thread(target=self._poll, name="peer-writer", daemon=True).start()
             while data := self.socket.recv(1 << 18):

@@ -156,7 +156,7 @@ class TestTerminalSignalDuringArrival:
 
 
 class Returned:
-    """A stand-in for an object of the JVM, which releases its handle when it is collected."""
+    """A test double of an object of the JVM, which releases its handle when it is collected."""
 
     def __init__(self, session: PlainSession) -> None:
         self._give_back = session.handles.give_back
@@ -534,7 +534,7 @@ def test_a_cancel_inside_a_batch_is_not_reported_as_stop_iteration() -> None:
         session = Stepped(Recording())
         stream = session.subscribe_peer(7)
         pyrs.range(40).map(abs).subscribe(stream)
-        stream._granted = 40  # as if the source emitted on a thread of its own, and not inside request()
+        stream._granted = 40  # as if the source emitted on another thread, and not inside request()
         with interrupted(lambda: session.receive(Frame(FrameType.CANCEL, stream.id, b""))) as line:
             assert stream._subscription is not None
             stream._subscription.request(40)

@@ -184,9 +184,9 @@ def test_an_object_that_cannot_be_hashed_fails_the_value(error: BaseException, p
 
 def test_handles_after_an_unhashable_key_are_released() -> None:
     references = Recorder()
-    theirs = [msgpack.ExtType(16, struct.pack(">BQ", 0, handle)) for handle in (5, 6, 6)]
-    body = msgpack.packb([theirs[0], msgpack.ExtType(9, msgpack.packb([theirs[1]]))]) + b""
-    body = b"\x94" + body[1:] + b"\x81\x91\x01\x02" + msgpack.packb(theirs[2])
+    references_of_peer = [msgpack.ExtType(16, struct.pack(">BQ", 0, handle)) for handle in (5, 6, 6)]
+    body = msgpack.packb([references_of_peer[0], msgpack.ExtType(9, msgpack.packb([references_of_peer[1]]))]) + b""
+    body = b"\x94" + body[1:] + b"\x81\x91\x01\x02" + msgpack.packb(references_of_peer[2])
     with pytest.raises(ConversionError, match="unhashable"):
         ValueDecoder(references).decode(body)
     assert sorted(references.received) == [5, 6, 6]

@@ -46,7 +46,7 @@ class Plain:
 
 
 class OfPeer:
-    """A stand-in for an object of the peer."""
+    """A test double of an object of the peer."""
 
 
 class Recorder:

@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker("system")
-            # The JVM and the servers have deadlines of their own for their start.
+            # The starts of the JVM and the servers have deadlines, so the timeout applies only to the test function.
             item.add_marker(pytest.mark.timeout(func_only=True))
 
 

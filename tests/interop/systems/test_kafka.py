@@ -308,7 +308,7 @@ class TestTutorial:
     def test_slow_spark_slows_kafka(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject, servers: str, tmp_path: Path
     ) -> None:
-        """The program of docs/tutorial.md runs as a user starts it, with a Spark driver of its own."""
+        """The program of docs/tutorial.md runs as a user starts it, with a separate Spark driver."""
         [code], [last_lines] = blocks("needs a server"), blocks("last lines")
         shown = rows_of(blocks("top")[1])[0]
         topic = cluster.topic()

@@ -30,7 +30,7 @@ SYSTEM = System(
         "-Dco.paralleluniverse.fibers.DefaultFiberPool.monitor=NONE",
     ),
     status="partial",
-    reason="channels. Its agent does not run on Java 17, so fibers of your own need instrumentation at build "
+    reason="channels. Its agent does not run on Java 17, so your own fibers need instrumentation at build "
     "time; the last version is from 2018.",
 )
 
