@@ -128,8 +128,12 @@ class OpenedOnce:
 
 
 def test_an_interrupt_while_a_bridge_opens_leaves_no_link() -> None:
+    def strike() -> None:
+        interrupts.strike()
+        eventually(lambda: not interrupts.due)  # otherwise the bridge might be open before the interrupt arrives
+
     with interrupter() as interrupts:
-        gateway: Any = OpenedOnce(interrupts.strike)
+        gateway: Any = OpenedOnce(strike)
         with pytest.raises(KeyboardInterrupt):
             Bridge(gateway)
     assert gateway.peer.ended.wait(DEADLINE)
