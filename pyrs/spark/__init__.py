@@ -1,11 +1,16 @@
 """DataFrames and streaming queries as Publishers, and Publishers as their source.
 
-``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` the batches of a streaming query,
-which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of
-a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply``, ``for_each_partition`` and
-``from_publishers`` run stages, Subscribers and Publishers on the executors, to which ``ship`` sends this package;
-``stream_from_publishers`` is the streaming form of the latter.
-``apply_by_key`` runs a stage for each key of a streaming DataFrame, with state that lasts across micro-batches.
+Out of Spark: ``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` streams the batches
+of a streaming query, which the program acknowledges, and ``events`` streams the events of streaming queries.
+
+Into Spark: ``read_stream`` returns a streaming DataFrame of a Publisher's elements, and ``for_each_frame`` calls a
+function with small DataFrames of them.
+
+On the executors: ``apply`` runs a stage on each partition, ``apply_by_key`` runs one for each key of a streaming
+DataFrame, with state that lasts across micro-batches, ``for_each_partition`` runs Subscribers, and ``from_publishers``
+and ``stream_from_publishers`` run Publishers whose elements are the rows of a DataFrame. ``ship`` sends this package to
+the executors.
+
 ``attach`` returns the bridge to the JVM of the session, and ``supports`` reports which functions work on it.
 
 The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors``, ``keyed`` and ``schema``.

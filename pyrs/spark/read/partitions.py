@@ -200,7 +200,7 @@ class JvmReader(_RddReader):
         return whole / max(self._partitions, 1) if whole < _UNKNOWN_BYTES else None
 
     def _run(self, partitions: range) -> Any:
-        # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs ended its RDD, and
+        # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
         # the partition that failed could not be identified. A union with an empty RDD is an RDD with the same content.
         if self._observed is not None:
             with self._observed:
@@ -307,7 +307,7 @@ class _MappedOnce:
 def _is_observed(df: Any) -> bool:
     """Return whether a plan collects metrics for an ``Observation``.
 
-    Since Spark 4.3 these are the metrics of a single RDD, so all jobs of such a plan run ended one RDD. They run
+    Since Spark 4.3 these are the metrics of a single RDD, so all jobs of such a plan run over one RDD. They run
     sequentially, because jobs that share an RDD fail together.
     """
     try:

@@ -42,8 +42,8 @@ def for_each_frame(
         for_each_frame(schema, fn, max_rows=2)
         ------fn(1,2)-fn(3)-fn(4)--3 rows--|
 
-    Cold: each subscription runs the function on the whole stream. Call ``block()``, or ``await`` it on an asyncio loop.
-    An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
+    Cold: each subscription runs the function on the whole stream. Call ``block()`` on the result, or ``await`` the
+    result on an asyncio loop. An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
 
     A frame is created when ``max_rows`` elements are buffered, when the first of them has waited for ``max_wait``, or
     when upstream ends, also by an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
@@ -51,13 +51,14 @@ def for_each_frame(
     frame are in memory. No frame is empty.
 
     There is no checkpoint: a frame whose ``fn`` did not return is lost. Use ``read_stream`` if rows must not be lost,
-    or are joined or aggregated ended time.
+    or are joined or aggregated over time.
 
     Args:
         publisher: the source of the rows. A row is a ``Row``, a tuple or a dict, see ``RowEncoder``.
         schema: the schema of the rows: a ``StructType``, or text such as ``"id long, name string"``.
-        fn: called with each DataFrame, on a thread of pyrs. Its jobs carry a tag, and the local properties (such as a
-            scheduler pool) of the thread that subscribed. If it raises, upstream is cancelled, and the result fails.
+        fn: called with each DataFrame, on a thread of pyrs. Its Spark jobs carry a tag, by which a cancel finds them,
+            and the local properties (such as a scheduler pool) of the thread that subscribed. If it raises, upstream is
+            cancelled, and the result fails.
         max_rows: the maximum number of rows in a frame.
         max_wait: the longest time that a row waits for others while ``fn`` does not run: seconds or a timedelta.
         spark: the session, by default the active one.
@@ -68,7 +69,7 @@ def for_each_frame(
     Raises:
         TypeError: an argument has a wrong type, or Arrow cannot carry the type of a column.
         ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns of one name.
-        JvmUnavailable: there is no session, or it was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        JvmUnavailable: there is no session, it was stopped, or it runs with ``PYSPARK_PIN_THREAD=false``.
 
     An element that does not fit fails the result with ``SchemaMisfit``; the rows of its frame are not processed.
 
@@ -190,6 +191,6 @@ def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> 
         try:
             return spark.createDataFrame(pyarrow.Table.from_batches([batch]), encoder.schema)
         except pyarrow.ArrowInvalid:
-            pass  # Spark rejects a null struct with a time and a field that is not nullable
+            pass  # Spark rejects null for a struct that contains a timestamp and a non-nullable field
     tuples, _ = checked_shape("tuples", encoder.schema, "UTC").of_batch(batch)
     return spark.createDataFrame(list(tuples), encoder.schema, verifySchema=False)
