@@ -1,4 +1,4 @@
-"""Verify the rows marked ``subset`` that need a JVM, stopped the gateway of this process."""
+"""Verify the rows marked ``subset`` that need a JVM, through the gateway of this process."""
 
 from __future__ import annotations
 
