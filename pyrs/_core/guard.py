@@ -67,10 +67,11 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     """Forwards legal signals, and reports the rule and the party of each violation.
 
     A violation by a Publisher or a Subscription ends the stream: the Publisher is cancelled and the Subscriber receives
-    ``on_error(SpecViolation)``, serially, even if the violation was concurrent signals. Violations after
-    termination, and those of the Subscriber itself, are reported to the dropped-errors hook.
+    ``on_error(SpecViolation)``. If the violation was concurrent signals, it receives ``on_error`` after they have
+    returned. A non-positive request also fails the stream (§3.9). Other violations by the Subscriber, and all
+    violations after termination, are reported to the dropped-errors hook.
 
-    Without a source, the Subscriber is checked too (2.3, 2.7).
+    If ``source`` is None, the guard also checks the Subscriber (§2.3, §2.7).
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.6, 3.7, 3.9, 3.13, 3.15, 3.16.
     """
@@ -93,7 +94,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._thread = 0
         self._depth = 0
         self._terminating = 0  # the thread that is emitting a terminal signal
-        self._caller = 0  # the thread inside request or cancel, until it emits there (§3.10)
+        self._caller = 0  # the thread inside request or cancel; reset when a signal is emitted inside that call (§3.10)
         self._pending_error: BaseException | None = None  # an error to emit as soon as no signal is running
 
     def __repr__(self) -> str:
@@ -129,7 +130,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 return
             self._cancel(subscription)
             if not first:
-                self._drop(SubscribedTwice(f"{self._source}: on_subscribe of {self._name} for the second time"))
+                self._drop(SubscribedTwice(f"{self._source}: on_subscribe was called a second time on {self._name}"))
         finally:
             self._leave()
 
@@ -330,7 +331,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._emit_pending_error()
 
     def _emit_on_subscribe(self) -> None:
-        """Call ``on_subscribe`` before the error, because the Publisher did not (§1.9)."""
+        """Call ``on_subscribe`` before ``on_error``, because the Publisher has not called it (§1.9)."""
         if self._enter():
             try:
                 if self._subscriber is not None:
@@ -367,7 +368,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 if self._state is not State.ENDED:
                     self._state = State.CANCELLED
                 upstream, self._upstream = self._upstream, None
-            self._cancel(upstream)  # 2.13
+            self._cancel(upstream)  # §2.13
             if hooks.is_exit(error):
                 raise
             self._drop(self._violation("Subscriber", "2.13", signal, error))
@@ -385,7 +386,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         hooks.on_error_dropped(error, "strict")
 
     def _violation(self, party: str, rule: str, what: str, raised: BaseException | None = None) -> SpecViolation:
-        """Return the error for a violation, or for a call of the party that raised."""
+        """Return the error for a violation; ``raised`` is an exception that the call ``what`` raised."""
         name = {"Publisher": self._source, "Subscriber": self._name, "Subscription": self._subscription}[party]
         what = what if raised is None else f"{what} raised {raised!r}"
         violation = SpecViolation(f"{name}: {what}", rule=rule, party=party)

@@ -132,7 +132,7 @@ def is_discarding(discards: Discards) -> bool:
 def discard(discards: Discards, element: Any) -> None:
     """Pass a dropped element to the functions and to the discard hook.
 
-    Never raises an Exception. Called without a lock, because it calls user code.
+    Raises only the errors of ``is_exit``. Called without a lock, because it calls user code.
     """
     for function in discards if _discard_hook is None else (*discards, _discard_hook):
         try:

@@ -30,8 +30,8 @@ MISSING: Final[Any] = _Missing()
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
     """Return the function, or raise a TypeError if it cannot be called.
 
-    A coroutine function is rejected as well, unless ``awaited`` is true: the caller awaits the result.
-    Otherwise its coroutines would never run: a predicate would always be true, and all keys would differ.
+    Also raise a TypeError for a coroutine function, unless ``awaited`` says that the caller awaits its coroutines. A
+    coroutine that is not awaited never runs: every predicate would be true, and all keys would differ.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")

@@ -15,8 +15,8 @@ class VirtualTime(Scheduler):
     """A scheduler with a manual clock; tasks run on the thread that advances it.
 
     Tasks run in the order of their time, then of their scheduling. While a task runs, the clock shows the task's time.
-    A task scheduled by another task runs too if it is due. Any thread may schedule; one thread at a time may advance
-    the clock.
+    A task scheduled by another task runs in the same advance if it is due. Any thread may schedule; one thread at
+    a time may advance the clock.
 
     Examples:
         >>> time = VirtualTime()
@@ -71,7 +71,7 @@ class VirtualTime(Scheduler):
         time = checked_seconds(time, "time")
         with self._exclusively():
             if time < self._now:
-                raise ValueError(f"time must not be before now, which is {self._now}, but is {time}")
+                raise ValueError(f"time must not be in the past: it is {time}, and the clock is at {self._now}")
             self._run_until(time)
 
     def run(self) -> None:

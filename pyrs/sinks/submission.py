@@ -35,17 +35,19 @@ class SubmissionPublisher(Stream[T]):
     """Publishes submitted elements to all current Subscribers.
 
     Each Subscriber has its own buffer and is signalled on the scheduler, independently of the others. ``submit``
-    **slows**: it blocks while a buffer is full. ``offer`` **drops**. All Subscribers receive the elements in the order
-    of submission, from their ``subscribe`` on; one that subscribes after the close receives the terminal signal.
+    **slows**: it blocks while a buffer is full. ``offer`` **drops**. A Subscriber receives the elements that are
+    submitted after its ``subscribe`` call, in the order of submission. A Subscriber that subscribes after the close
+    receives only the terminal signal.
 
-    It is a Stream and a context manager: the exit closes it, and an exception closes it exceptionally.
+    The publisher is also a context manager: leaving the block closes it, and an exception closes it exceptionally.
 
     Differences from the JDK's class: an error is emitted after the buffered elements; the JDK emits it at once and
     drops them. A thread that blocks in ``submit`` does not block other threads or ``close``.
 
     Args:
-        scheduler: the scheduler that signals the Subscribers, also ``on_subscribe``; None for the current one.
-        max_buffer_capacity: the exact maximum number of buffered elements per Subscriber (the JDK rounds it up).
+        scheduler: runs all signals to the Subscribers, including ``on_subscribe``; None for the current one.
+        max_buffer_capacity: the exact maximum number of buffered elements per Subscriber (the JDK rounds it up to a
+            power of 2).
         handler: called with a Subscriber and the exception of its ``on_next``, after its Subscription was cancelled.
             Without a handler the exception is reported to the dropped-errors hook.
 
@@ -94,7 +96,8 @@ class SubmissionPublisher(Stream[T]):
             The estimated lag of the slowest Subscriber: at least 1 with Subscribers, else 0.
 
         Raises:
-            PublisherClosed: the publisher is closed, perhaps during the wait; then some Subscribers miss the element.
+            PublisherClosed: the publisher is closed, or was closed during the wait: only some Subscribers receive the
+                element.
             NullSignal: ``element`` is None.
             RuntimeError: the call would deadlock. Subscribers whose buffers had capacity receive the element.
         """
@@ -107,7 +110,7 @@ class SubmissionPublisher(Stream[T]):
         on_drop: OnDrop | None = None,
         timeout: float | timedelta = 0.0,
     ) -> int:
-        """Publish the element to the Subscribers whose buffers have capacity in time.
+        """Publish the element to the Subscribers whose buffers have capacity before the timeout.
 
         Args:
             element: the element, not None.
@@ -117,7 +120,7 @@ class SubmissionPublisher(Stream[T]):
             timeout: the maximum number of seconds to wait for capacity, for all Subscribers together.
 
         Returns:
-            The estimated lag of the slowest Subscriber; or, if Subscribers missed the element, their number, negated.
+            The estimated lag of the slowest Subscriber; or ``-n`` if ``n`` Subscribers missed the element.
 
         Raises:
             PublisherClosed: the publisher is closed.
@@ -218,7 +221,7 @@ class SubmissionPublisher(Stream[T]):
         return any(subscription._subscriber is subscriber for subscription in self._core.subscriptions)
 
     def estimate_minimum_demand(self) -> int:
-        """Return the smallest difference of demand and buffered elements.
+        """Return the smallest demand of a Subscriber, minus its buffered elements.
 
         0 without Subscribers; negative, like the JDK's, if more elements are buffered for a Subscriber than it demands.
         """
@@ -387,9 +390,9 @@ def _check_waiting(tickets: list[_Ticket]) -> None:
     """Raise RuntimeError if waiting would be a deadlock."""
     asyncio = sys.modules.get("asyncio")
     if any(ticket.subscription.worker == get_ident() for ticket in tickets):
-        why = "it would deadlock: it was called inside on_next of the Subscriber whose buffer is full"
+        why = "the call would deadlock: it was made inside on_next of the Subscriber whose buffer is full"
     elif asyncio is not None and asyncio._get_running_loop() is not None:
-        why = "it would block the running asyncio loop: use offer() without a timeout, or another thread"
+        why = "the call would block the running asyncio loop: use offer() without a timeout, or another thread"
     else:
         return
     raise RuntimeError(why)
@@ -443,7 +446,7 @@ class _BufferedSubscription(Coordinator[Any]):
             self.start()
 
     def put(self, element: Any) -> bool:
-        """Buffer the element, under the core's lock; return False without capacity.
+        """Buffer the element, or return False if the buffer is full. Called under the core's lock.
 
         Does nothing and returns True if the subscription is not live.
         """

@@ -39,10 +39,10 @@ class SubscriberHooks(Verification, Generic[T]):
         """
         return HelperPublisher(self.env, self.new_element, None if elements > INT_MAX else elements)
 
-    # Runners.
+    # Helpers of the tests.
 
     def new_element(self, n: int) -> T:
-        """Call ``create_element``."""
+        """Call ``create_element``, which must return within ``hook_timeout``."""
         return self.env.timed(f"create_element({n})", lambda: self.create_element(n))
 
     def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:

@@ -1,4 +1,4 @@
-"""The TCK's tests of section 3, from reactive-streams-tck (MIT-0)."""
+"""The TCK's tests of section 3 of the specification (Subscription), from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_THREADS = 16  # the threads that may be inside on_next at the same time bef
 
 
 class SubscriptionTests(PublisherHooks[T], Generic[T]):
-    """The tests of section 3 on the Publisher's side."""
+    """Tests the Subscriptions of a Publisher (section 3)."""
 
     @publisher_test(6)
     def required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe(

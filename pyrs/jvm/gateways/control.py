@@ -1,6 +1,7 @@
 """Make control calls: ``Gateway`` represents a JVM, and ``Control`` one bridge in it.
 
-Control calls go from Python to Java only; signals cross on the link. Both use ``Java``, the calls of a gateway.
+Control calls go from Python to Java only; signals travel on the link.
+``Gateway`` and ``Control`` use ``Java``, the primitive calls of a gateway.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ class Control:
         return cast(bool, self._call("isOpen"))
 
     def kind(self, value: object) -> int:
-        """Return the number of its ``Kind``, plus 16 for a hot Publisher."""
+        """Return the number of the ``Kind`` of a Java object, plus 16 for a hot Publisher."""
         return cast(int, self._call("kind", value))
 
     def export(self, value: object) -> int:
-        """Return the handle of a Java object, counted as received once more."""
+        """Return the handle of a Java object; the JVM counts one more time that it was sent."""
         return cast(int, self._call("export", next(self._requests), value))
 
     def resolve(self, handle: int) -> object:
@@ -70,7 +71,7 @@ class Control:
         return self._call("mirror", next(self._requests), int(kind), handle, options)
 
     def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:
-        """Return a Java function from Publisher to Publisher; None is ``Function``."""
+        """Return a Java function from Publisher to Publisher; by default a ``java.util.function.Function``."""
         return self._call("stage", next(self._requests), handle, interface, options)
 
     def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
@@ -86,7 +87,7 @@ class Control:
         return self._call("invoke", next(self._requests), target, method, args)
 
     def command(self, command: bytes) -> bytes:
-        """Run an operation in Java by name, with values of the table in both directions."""
+        """Run an operation in Java by name; ``command`` and the result are encoded values (docs/values.md)."""
         return cast(bytes, self._call("command", next(self._requests), command))
 
     def share_memory(self) -> None:
@@ -189,12 +190,12 @@ class Gateway(ABC):
     def shield(self, task: Callable[[], T]) -> T:
         """Run ``task`` where Ctrl-C cannot interrupt it, and return its result.
 
-        An interrupt reaches the main thread only. From there the task runs on a worker. The wait for it may be
-        interrupted: the task still runs to its end, and its result is dropped. Steps that belong together (export an
-        object, make its mirror, attach the finalizer that gives it back) form one task. On any other thread, and inside
-        another shielded task, the task runs inline.
+        An interrupt reaches the main thread only, so a worker runs the tasks of the main thread. An interrupt may end
+        the wait for the task: the task still runs to its end, and its result is dropped. Steps that belong together
+        (export an object, create its mirror, attach the finalizer that releases it) form one task. On any other thread,
+        and inside another shielded task, the task runs inline.
 
-        State that Java keeps for each thread, such as Spark's job group, is not that of the main thread in the task.
+        A worker does not have the state that Java keeps for the main thread, such as Spark's job group.
         """
         return self._shield.run(task)
 
