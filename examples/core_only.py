@@ -32,7 +32,7 @@ class TwoAtATime(pyrs.Subscriber[str]):
 
 
 async def main() -> None:
-    # One request produces one element, so the source may be endless.
+    # iterate() requests one element at a time, so the source may be endless.
     async with pyrs.range(1, 10**9).map(lambda n: n * n).iterate() as squares:
         async for square in squares:
             if square > 50:

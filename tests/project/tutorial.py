@@ -1,4 +1,4 @@
-"""The two programs of docs/tutorial.md that ``python -m pyrs top`` shows while they run."""
+"""Run the two programs of docs/tutorial.md, and read what ``python -m pyrs top`` shows of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTERS = ("demand", "in flight", "buffered", "elements", "rate/s")
 
 
 def blocks(comment: str) -> list[str]:
-    """Return the content of the blocks of the page below this comment."""
+    """Return the code blocks of the page that directly follow this HTML comment."""
     text = PAGE.read_text(encoding="utf-8")
     return re.findall(rf"^<!-- {comment} -->\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
@@ -29,7 +29,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def started(code: str, program: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run the code as a program until the block ends; its output is in ``output.log`` and ``errors.log``."""
+    """Run the code as a program inside a ``with`` block, with its output in ``output.log`` and ``errors.log``."""
     program.write_text(code, encoding="utf-8")
     folder = program.parent
     with (folder / "output.log").open("w") as output, (folder / "errors.log").open("w") as errors:
@@ -60,7 +60,7 @@ def top(folder: Path) -> str:
 
 
 def rows_of(table: str) -> list[dict[str, str]]:
-    """Return the streams of a table, without the row of names."""
+    """Return the rows of a table that ``top`` printed, each as a dict from column name to value."""
     _, *lines = table.splitlines()
     names, *rows = [re.split(r" {2,}", line.strip()) for line in lines] or [[]]
     return [dict(zip(names, row, strict=True)) for row in rows if len(row) > 1]

@@ -1,4 +1,4 @@
-"""Families of Publishers that mishandle subscribe, one of several Subscribers, or a failure."""
+"""Faulty Publishers: they mishandle ``subscribe``, one of several Subscribers, or a failure from the start."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _on_subscribe_later(self: Any, subscriber: Any) -> None:
 
 
 class EmitsOnAThread(RightSubscription):
-    """Emits inside on_subscribe on another thread."""
+    """Emits on another thread before on_subscribe has returned."""
 
     def start(self) -> None:
         subscriber = self.subscriber
@@ -297,7 +297,7 @@ SUBSCRIBING += [
     ),
 ]
 
-# Publishers that have failed.
+# Publishers that fail from the start, and signal it wrongly.
 
 
 def _failed(name: str, fault: str, method: SubscribeMethod, test: str, message: str) -> Case:

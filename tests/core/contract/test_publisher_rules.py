@@ -136,7 +136,7 @@ def test_rule_1_4_stop_iteration_of_a_function_signals_on_error(
             raise StopIteration
         return number
 
-    numbers: pyrs.Stream[Any] = pyrs.range(3)  # the last element raises
+    numbers: pyrs.Stream[Any] = pyrs.range(3)  # function raises for the last element
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     (numbers if fused else hidden(numbers)).map(function).take(3).filter(lambda n: True).subscribe(subscriber)
     subscriber.assert_elements(0, 1).assert_error(RuntimeError if fused else StopIteration)

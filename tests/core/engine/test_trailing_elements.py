@@ -161,7 +161,7 @@ def test_interrupt_of_a_stage_is_signalled_once(name: str) -> None:
 
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(1 if name == "buffer" else 0)
-    segments = source.stream().take(9).map(interrupt)  # map is in the segment after take
+    segments = source.stream().take(9).map(interrupt)  # map runs after take, in a later segment of the pushed chain
     stream = segments.buffer(3, skip=1) if name == "buffer" else TRAILING[name](segments)
     stream.map(str).subscribe(subscriber)
     subscriber.request(1) if name == "materialize" else None
