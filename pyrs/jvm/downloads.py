@@ -48,8 +48,8 @@ def cached_jar(jar: Jar, folder: Path, needed_by: str) -> Path:
     """Return the path of a jar; download it if it is missing or has another digest.
 
     Args:
-        jar: The jar.
-        folder: The folder, which is created if it does not exist.
+        jar: Its path in Maven Central, and its digest.
+        folder: The cache; it is created if it does not exist.
         needed_by: The feature that needs the jar, for errors: ``"the Java referee"``.
 
     Raises:

@@ -48,20 +48,20 @@ class _BufferWhenRun(Coordinator[Any]):
             return
 
         def close(trigger: Any) -> None:
-            self._close(upstream)
+            self._close(closing_input)
             if trigger is not None:  # None stands for the completion
                 self._discard(trigger)
 
-        upstream = DirectInput[Any](self, close, close)
-        self._lists[upstream] = []
-        upstream.request(1)
-        upstream.subscribe_to(closing)
+        closing_input = DirectInput[Any](self, close, close)
+        self._lists[closing_input] = []
+        closing_input.request(1)
+        closing_input.subscribe_to(closing)
 
-    def _close(self, upstream: DirectInput[Any]) -> None:
+    def _close(self, closing_input: DirectInput[Any]) -> None:
         self._distribute()
-        elements = self._lists.pop(upstream, None)
+        elements = self._lists.pop(closing_input, None)
         if elements is not None:
-            upstream.cancel()
+            closing_input.cancel()
             self._emit(elements)
             self._complete_after_last()
 

@@ -110,7 +110,7 @@ class SubmissionPublisher(Stream[T]):
         on_drop: OnDrop | None = None,
         timeout: float | timedelta = 0.0,
     ) -> int:
-        """Publish the element to the Subscribers whose buffers have capacity before the timeout.
+        """Publish the element to each Subscriber with capacity before the timeout.
 
         Args:
             element: the element, not None.
@@ -446,9 +446,9 @@ class _BufferedSubscription(Coordinator[Any]):
             self.start()
 
     def put(self, element: Any) -> bool:
-        """Buffer the element, or return False if the buffer is full. Called under the core's lock.
+        """Buffer the element, or return False if the buffer is full.
 
-        Does nothing and returns True if the subscription is not live.
+        Called under the core's lock. Does nothing and returns True if the subscription is not live.
         """
         if self._live:
             if self.waiting or len(self.elements) >= self._core.capacity:

@@ -1,4 +1,4 @@
-"""The TCK's tests of section 3 of the specification (Subscription), from reactive-streams-tck (MIT-0)."""
+"""Test section 3 of the specification; ported from reactive-streams-tck (MIT-0)."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class ScriptStep(NamedTuple):
         text: the call as source code, for messages.
         site: the line of the call.
         run: returns the generator.
-        arguments: the arguments of ``run`` after the verification.
+        arguments: the arguments of ``run`` that follow its first one, the verification.
         ends: whether the stream has terminated after the step, so that no other step may follow.
         cancels: whether the step cancels the Subscription.
     """
@@ -86,7 +86,7 @@ class ScriptStep(NamedTuple):
 
 
 def element(verification: Verification, expected: str) -> Script:
-    """Wait for an element, add it to the recorded ones, and return it."""
+    """Wait for an element, record it if recording is on, and return it."""
     emission = yield Expect(expected)
     if emission.kind is not Signal.ON_NEXT:
         raise Mismatch

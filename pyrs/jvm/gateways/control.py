@@ -55,7 +55,7 @@ class Control:
         return cast(int, self._call("kind", value))
 
     def export(self, value: object) -> int:
-        """Return the handle of a Java object; the JVM counts one more time that it was sent."""
+        """Export a Java object: return its handle, and count one more sending of it."""
         return cast(int, self._call("export", next(self._requests), value))
 
     def resolve(self, handle: int) -> object:
@@ -71,7 +71,7 @@ class Control:
         return self._call("mirror", next(self._requests), int(kind), handle, options)
 
     def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:
-        """Return a Java function from Publisher to Publisher; by default a ``java.util.function.Function``."""
+        """Return a Java function from Publisher to Publisher, by default a ``Function``."""
         return self._call("stage", next(self._requests), handle, interface, options)
 
     def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
@@ -87,7 +87,7 @@ class Control:
         return self._call("invoke", next(self._requests), target, method, args)
 
     def command(self, command: bytes) -> bytes:
-        """Run an operation in Java by name; ``command`` and the result are encoded values (docs/values.md)."""
+        """Run an operation in Java by name; arguments and result are encoded values."""
         return cast(bytes, self._call("command", next(self._requests), command))
 
     def share_memory(self) -> None:

@@ -1,4 +1,7 @@
-"""Times of Arrow columns in the zone of a session, as pandas shows them: naive, on every level of nested types."""
+"""Convert times of Arrow columns to naive times in a session's zone, and back.
+
+The naive times are those that ``toPandas`` shows. Times inside nested types are converted as well.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,11 @@ def naive(batch: pyarrow.RecordBatch, zone: str) -> pyarrow.RecordBatch:
 
 
 def with_zone(column: pyarrow.Array, zone: str) -> pyarrow.Array:
-    """Return a column with its naive times interpreted in a zone: the reverse of ``naive``. Others are unchanged.
+    """Interpret the naive times of a column in a zone: the reverse of ``naive``.
 
-    As in Spark, a time that occurs twice, when clocks are set back, is the later one.
+    Other columns are returned unchanged.
+
+    As in Spark, a time that occurs twice because clocks are set back means the later occurrence.
 
     Raises:
         ValueError: clocks skip a time.
@@ -44,9 +49,10 @@ def with_zone(column: pyarrow.Array, zone: str) -> pyarrow.Array:
 
 
 def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
-    """Like ``with_zone``, but for a value of pandas in a nested column of an Arrow type.
+    """Like ``with_zone``, but for one pandas value of a nested column.
 
-    Its times may have zones of their own, and its maps are dicts or lists of pairs.
+    ``kind`` is the Arrow type of the value. The times in the value may have zones of their own, and maps are dicts or
+    lists of pairs.
     """
     from pandas import NA, NaT, Timestamp
 
@@ -66,7 +72,10 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
 
 
 def pairs(maps: pyarrow.MapArray) -> pyarrow.ListArray:
-    """Return maps as lists of pairs, whose ``flatten`` respects slices and skips the entries of nulls."""
+    """Return maps as lists of pairs.
+
+    The ``flatten`` of the result respects slices, and skips the entries of null maps.
+    """
     return maps.cast(pyarrow.list_(pyarrow.struct([maps.type.key_field, maps.type.item_field])))
 
 

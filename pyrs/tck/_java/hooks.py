@@ -1,4 +1,4 @@
-"""Calls of a verification's hooks from the official TCK."""
+"""Call the hooks of a Python verification for the official TCK in the JVM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = frozenset(
     }
 )
 _PUPPET_METHODS = frozenset({"trigger_request", "signal_cancel"})
-# The object that such a hook returns is validated as in the Python port, with the same messages and deadline.
+# Hooks that return an object, and the method of the Python port that calls each of them and validates its result.
 _CHECKED = {
     "create_publisher": "new_publisher",
     "create_probed_subscriber": "new_subscriber",
@@ -38,12 +38,12 @@ class Hooks:
 
     @property
     def overridden(self) -> str:
-        """The overridden hook for which the official TCK has a default; or empty."""
+        """The hook that overrides a default of the official TCK, or an empty string."""
         own = getattr(type(self._subject), "create_helper_publisher", None)
         return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
 
     def call(self, scope: Exchange, hook: str, arguments: list[Any]) -> Any:
-        """Call a hook. Numbers are returned as numbers, everything else as a reference."""
+        """Call a hook. Return a number by value, and any other result as a reference."""
         if hook == "frames":
             return callers()
         if hook in _NUMBERS:
