@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import pyrs
 from pyrs import jvm
 
-# Any running session works; it was started without the jar of pyrs.
+# Any running session works. connect() loads the jar of pyrs into its JVM.
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 java = spark._jvm.java
 
@@ -39,7 +39,7 @@ class Printer(pyrs.Subscriber[int]):
 
 
 with jvm.connect(spark) as bridge:
-    # From the JVM: a Publisher of either family becomes a pyrs.Stream with back pressure.
+    # From the JVM: a Publisher of Reactive Streams or of java.util.concurrent.Flow becomes a pyrs.Stream.
     java_publisher = java.util.concurrent.SubmissionPublisher()
     squares = bridge.from_jvm(java_publisher).map(lambda n: n * n)
     printer = Printer()
@@ -49,7 +49,7 @@ with jvm.connect(spark) as bridge:
     java_publisher.close()
     print(printer.done.get(timeout=30))
 
-    # To the JVM: a Python Publisher becomes a Java Publisher of both families.
+    # To the JVM: a Python Publisher becomes a Java object that implements both Publisher interfaces.
     java_numbers = bridge.to_jvm(pyrs.range(1, 4))
     # A Subscriber or a Processor is converted in the same way. Here Java connects the two.
     last = Printer()

@@ -100,7 +100,7 @@ class DelayedCompletion:
             self._end.try_emit_complete()
 
     def failed(self, error: BaseException) -> None:
-        """Complete after a failed send: Reactor Kafka neither requests nor cancels."""
+        """Complete the records after a failed send. Reactor Kafka does not cancel them."""
         self._end.try_emit_complete()
 
 
