@@ -86,7 +86,7 @@ def mutated_input(random: Random, data: bytes) -> bytes:
 
 
 def peer(random: Random) -> Peer:
-    """Return a generator for the streams and handles that both targets prepare."""
+    """Return a frame generator for the streams and handles that both targets prepare."""
     return Peer(random, [1, 3, 5], [], list(range(1, HANDLES + 1)), 2, random.choice((0.0, 0.02, 0.1, 0.3)))
 
 

@@ -49,7 +49,7 @@ class Entry(NamedTuple):
         skips: the tests that it skips, with reasons. A skip without a reason is a problem, unless the Publisher has too
             few elements for the test.
         subset: whether every run of the test suite verifies it.
-        all_routes: whether all routes of the official TCK verify it; otherwise only the first one does.
+        all_routes: whether the official TCK verifies it over all ``JAVA_ROUTES``, not only over the first.
         faults: the tests that a third-party implementation fails, with reasons; empty for pyrs.
     """
 
@@ -88,7 +88,7 @@ def publisher(
     Args:
         make: creates a Publisher of the given number of elements.
         failed: creates a failed Publisher; None if there is none.
-        max_elements: the largest number of elements; 2**63 - 1 means that it never completes.
+        max_elements: the largest number of elements; 2**63 - 1 means that the Publisher never completes.
     """
 
     class _Publisher(PublisherVerification[Any]):
@@ -214,7 +214,7 @@ def processor(
 
     Args:
         subscribers: the largest number of concurrent Subscribers.
-        coordinates: whether it emits only after all its Subscribers have requested.
+        coordinates: whether the Processor emits only after all its Subscribers have requested.
     """
 
     class _Processor(IdentityProcessorVerification[Any]):
@@ -246,7 +246,7 @@ def _entry(
     return Entry(name, verification, covers, skips, subset, all_routes)
 
 
-# Factories register functions that release their resources. They run after the current test.
+# Factories register functions that release their resources. Each test calls these functions when it ends.
 
 _actions: list[Callable[[], object]] = []
 

@@ -1,4 +1,4 @@
-"""Verify the rows marked ``subset`` that need a JVM, through the gateway of this process."""
+"""Verify the ``subset`` rows that need a JVM, through this process's gateway."""
 
 from __future__ import annotations
 

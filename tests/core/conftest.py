@@ -97,14 +97,14 @@ def always_true(value: Any) -> bool:
     return True
 
 
-@pytest.fixture(params=["list", "generator", "fused", "staged", "guarded"])
+@pytest.fixture(params=["list", "generator", "fused", "pushed", "guarded"])
 def source(request: pytest.FixtureRequest) -> Callable[[Iterable[Any]], pyrs.Stream[Any]]:
     """Return a function that creates a stream of the given elements, for one of the ways to drive a stream."""
     ways: dict[str, Callable[[Iterable[Any]], pyrs.Stream[Any]]] = {
         "list": lambda elements: pyrs.from_iterable(list(elements)),
         "generator": lambda elements: pyrs.from_iterable(element for element in elements),
         "fused": lambda elements: pyrs.from_iterable(elements).map(identity).filter(always_true).take(10**9),
-        "staged": lambda elements: (
+        "pushed": lambda elements: (
             pyrs.Stream(Hidden(pyrs.from_iterable(elements))).map(identity).filter(always_true).take(10**9)
         ),
         "guarded": lambda elements: pyrs.Stream(GuardedPublisher(pyrs.from_iterable(elements))),

@@ -45,7 +45,7 @@ class Jar:
 
 
 class FakeJava:
-    """Implements ``Java``; ``added`` lists each jar with the class loader that it was added to."""
+    """Implements ``Java``; ``added`` lists each class loader and the jar added to it."""
 
     def __init__(self, context: Loader, *, version: str = "0.1.0", java: str = "17", readable: bool = True) -> None:
         self.context = context

@@ -19,7 +19,7 @@ from tests.interop.libraries import LIBRARIES, Reactor
 MANY = 5_000
 ENDLESS = 2**31 - 2
 OWN_BUFFERS = 64
-"""The prefetch of a library."""
+"""The maximum number of elements that one of the libraries requests ahead into its own buffers."""
 
 
 @pytest.fixture(scope="module", params=LIBRARIES, ids=lambda library: library.name)

@@ -1,4 +1,4 @@
-"""Run the two programs of docs/tutorial.md, and read what ``python -m pyrs top`` shows of them."""
+"""Run the two programs of docs/tutorial.md, and read the output of ``top``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def started(code: str, program: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run the code as a program inside a ``with`` block, with its output in ``output.log`` and ``errors.log``."""
+    """Run the code as a program until the ``with`` block ends.
+
+    The program writes its output to ``output.log`` and ``errors.log``.
+    """
     program.write_text(code, encoding="utf-8")
     folder = program.parent
     with (folder / "output.log").open("w") as output, (folder / "errors.log").open("w") as errors:
@@ -60,7 +63,7 @@ def top(folder: Path) -> str:
 
 
 def rows_of(table: str) -> list[dict[str, str]]:
-    """Return the rows of a table that ``top`` printed, each as a dict from column name to value."""
+    """Return the rows of a table of ``top`` as dicts from column name to value."""
     _, *lines = table.splitlines()
     names, *rows = [re.split(r" {2,}", line.strip()) for line in lines] or [[]]
     return [dict(zip(names, row, strict=True)) for row in rows if len(row) > 1]

@@ -18,7 +18,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Set a timeout of each test that allows it to wait for six jobs."""
+    """Give each test a timeout in which it can wait for six jobs."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(6 * JOB_DEADLINE))

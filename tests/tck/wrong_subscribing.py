@@ -1,4 +1,4 @@
-"""Faulty Publishers: they mishandle ``subscribe``, one of several Subscribers, or a failure from the start."""
+"""Publishers that mishandle subscribe, one of several Subscribers, or a failure."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ from tests.core.support import RecordingSubscription
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
 
-def _staged() -> pyrs.Subscriber[Any]:
+def _pushed() -> pyrs.Subscriber[Any]:
     return PushedChainSubscriber(TestSubscriber(5), [Map(str), Filter(bool), Take(3)])
 
 
 SUBSCRIBERS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
-    "staged": _staged,
+    "pushed": _pushed,
     "callables": lambda: CallbackSubscriber(lambda element: None, lambda error: None, None, None),
     "for_each": lambda: _ForEach(lambda element: None),
     "to_iterable": lambda: _Queue(4),
@@ -71,7 +71,7 @@ def test_rule_2_5_second_subscription_is_cancelled(subscriber_of_pyrs: pyrs.Subs
     assert all(isinstance(error, pyrs.SpecViolation) for error in dropped.take())
 
 
-@pytest.mark.parametrize("name", ["callables", "to_iterable", "async for", "staged"])
+@pytest.mark.parametrize("name", ["callables", "to_iterable", "async for", "pushed"])
 def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, request: pytest.FixtureRequest) -> None:
     subscriber = SUBSCRIBERS[name]()
     subscription = RecordingSubscription()
@@ -81,7 +81,7 @@ def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, req
         subscriber._waker._loop.close()  # type: ignore[attr-defined]
     elif isinstance(subscriber, _Queue):
         subscriber.cancel()
-    elif name == "staged":
+    elif name == "pushed":
         for n in range(3):
             subscriber.on_next(n)  # take(3) cancels after the third
     else:

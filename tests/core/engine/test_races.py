@@ -16,7 +16,7 @@ from pyrs.testing import TestSubscriber
 from tests.waiting import run_on_threads, uncollected
 
 
-@pytest.mark.parametrize("way", ["list", "generator", "staged"])
+@pytest.mark.parametrize("way", ["list", "generator", "pushed"])
 def test_concurrent_requests_cancels_and_illegal_requests_lose_no_element(
     way: str, hidden: Callable[[Any], pyrs.Stream[Any]], dropped: Any
 ) -> None:
@@ -24,7 +24,7 @@ def test_concurrent_requests_cancels_and_illegal_requests_lose_no_element(
     for _ in range(150):
         count = random.choice([5, 50])
         stream = pyrs.range(count) if way != "generator" else pyrs.from_iterable(n for n in range(count))
-        if way == "staged":
+        if way == "pushed":
             stream = hidden(stream).map(lambda n: n).filter(lambda n: True)
         subscriber: TestSubscriber[int] = TestSubscriber()
         stream.subscribe(subscriber)

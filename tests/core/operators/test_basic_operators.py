@@ -15,9 +15,9 @@ from pyrs.testing import TestPublisher, TestSubscriber
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-@pytest.fixture(params=["fused", "staged", "threaded"])
+@pytest.fixture(params=["fused", "pushed", "threaded"])
 def numbers(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Callable[[int], pyrs.Stream[int]]:
-    wrap = {"fused": lambda stream: stream, "staged": hidden, "threaded": threaded}[request.param]
+    wrap = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}[request.param]
     return lambda count: wrap(pyrs.range(count))
 
 

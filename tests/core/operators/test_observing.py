@@ -91,14 +91,14 @@ class TestDoOperators:
 
     def test_cancel_after_upstream_completed_is_observed_downstream_only(self) -> None:
         """An operator in between delays on_complete, so downstream observers see a cancel instead."""
-        before: list[str] = []
+        upstream: list[str] = []
         downstream: list[str] = []
         source: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         (
             source.stream()
-            .do_on_cancel(lambda: before.append("cancel"))
-            .finally_do(lambda: before.append("finally"))
+            .do_on_cancel(lambda: upstream.append("cancel"))
+            .finally_do(lambda: upstream.append("finally"))
             .default_if_empty(0)
             .do_on_cancel(lambda: downstream.append("cancel"))
             .finally_do(lambda: downstream.append("finally"))
@@ -107,7 +107,7 @@ class TestDoOperators:
         source.complete()
         subscriber.assert_live()
         subscriber.cancel()
-        assert (before, downstream) == (["finally"], ["cancel", "finally"])
+        assert (upstream, downstream) == (["finally"], ["cancel", "finally"])
 
     def test_demand_and_elements_are_unchanged(self) -> None:
         source: TestPublisher[int] = TestPublisher()
