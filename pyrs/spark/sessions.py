@@ -255,6 +255,10 @@ class Jobs:
             if not self._finished:
                 raise ExecutionFailed("the Subscriber cancelled, or a partition failed")
 
+    def explained(self, error: BaseException) -> BaseException:
+        """Return the error of a job, or ``JvmUnavailable`` with the error as its cause if the session was stopped."""
+        return unless_stopped(self._spark, error)
+
     def finish(self) -> None:
         """End the execution as successful: every partition was read."""
         with self._idle:
@@ -341,6 +345,15 @@ class JobRun(Coordinator[R]):
 
     def _begin(self) -> None:
         """Do nothing: the first request starts the work."""
+
+    def _job_raised(self, error: BaseException) -> None:
+        """Report the error of a job, or ``JvmUnavailable`` if the session was stopped. Called on any thread."""
+        if self._live:  # otherwise the cancel itself is the likely cause
+            self.post(self._job_failed, self._jobs.explained(error))
+
+    def _job_failed(self, error: BaseException) -> None:
+        """Fail the stream. Called in the drain loop."""
+        self._fail(error)
 
     def _release(self) -> None:
         self._jobs.cancel()

@@ -21,7 +21,7 @@ from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session, unless_stopped
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
 from pyrs.stream.stream import Single, Stream
 
 _ROWS = 10_000
@@ -334,8 +334,7 @@ class _DeliveriesRun(JobRun[int]):
             # The job has a separate plan, because a cancel would end the stages of a shared plan for all its users.
             count = _counted(self._mapped.alias("pyrs"))
         except Exception as error:
-            if self._live:  # otherwise the cancel itself is the likely cause
-                self.post(self._fail, unless_stopped(self._mapped.sparkSession, error))
+            self._job_raised(error)
         else:
             self.post(self._job_done, count)
 

@@ -16,7 +16,7 @@ from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Shape, distinct_fields, opened
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect, unless_stopped
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
 from pyrs.stream.stream import Stream
 
 _MEMORY = 256 << 20
@@ -347,8 +347,7 @@ class _DataFrameRun(JobRun[Any]):
         except ExecutionFailed:
             pass
         except Exception as error:
-            if self._live:  # otherwise the cancel itself is the likely cause
-                self.post(self._fail, unless_stopped(self._arguments.df.sparkSession, error))
+            self._job_raised(error)
 
     def _plan(self, reader: PartitionReader) -> None:
         self._jobs.inherit()  # makes the jobs belong to this SQL execution, with the settings of this thread
@@ -392,8 +391,7 @@ class _DataFrameRun(JobRun[Any]):
         except Exception as error:
             if self._has_ended():
                 return  # the cancel itself is the likely cause
-            failure = partition_failed(error, None if reader.streams else failed)
-            job.error = unless_stopped(self._arguments.df.sparkSession, failure)
+            job.error = self._jobs.explained(partition_failed(error, None if reader.streams else failed))
         job.seconds = monotonic() - began
         job.done = True
         self.wake()

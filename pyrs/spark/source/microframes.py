@@ -19,7 +19,7 @@ from pyrs.errors import JvmUnavailable
 from pyrs.schedulers.timer import waking_timer
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_session, unless_stopped
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_session
 from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
@@ -166,17 +166,16 @@ class _MicroFramesRun(JobRun[int]):
             frame = _dataframe(frames.spark, frames.encoder, rows, first)
             bound(partial(frames.fn, frame), self._context)()
         except BaseException as error:
-            if self._live:  # otherwise the cancel itself is the likely cause
-                self.post(self._frame_failed, unless_stopped(self._frames.spark, error))
+            self._job_raised(error)
         else:
             self.post(self._frame_done)
 
     def _frame_done(self, _: object) -> None:
         self._running = False
 
-    def _frame_failed(self, error: BaseException) -> None:
+    def _job_failed(self, error: BaseException) -> None:
         self._operator.blame(error)
-        self._fail(error)
+        super()._job_failed(error)
 
     def _release(self) -> None:
         self._timer.close()
