@@ -209,8 +209,7 @@ class _DataFrameRun(JobRun[Any]):
         self._reader: PartitionReader | None = None
         self._planned = False
         self._count = 0  # the number of partitions
-        self._most_jobs = arguments.window or _MIN_JOBS
-        self._cores = 1
+        self._most_jobs = self._first_jobs = arguments.window or _MIN_JOBS
         self._next = 0  # the partition that the next job starts with
         self._taken = 0  # the number of partitions whose batches were all taken
         self._slots: deque[_Job] = deque()  # running or with batches; used by the drain loop only
@@ -255,9 +254,7 @@ class _DataFrameRun(JobRun[Any]):
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
         # Each requested element may need another partition, because partitions may be empty.
-        most = min(self._most_jobs, self._requested + self._taken)
-        if self._arguments.window is None and not self._taken:
-            most = min(most, self._cores + 1)  # later jobs have several partitions, if these are small
+        most = min(self._most_jobs if self._taken else self._first_jobs, self._requested + self._taken)
         while len(self._slots) < most and self._next < self._count:
             memory = self._free_memory()
             if self._slots and memory < (self._expected or 0.0):
@@ -354,8 +351,9 @@ class _DataFrameRun(JobRun[Any]):
         self._count = reader.open()
         self._expected = reader.expected_bytes()
         if self._arguments.window is None:
-            self._cores = reader.cores()
-            self._most_jobs = min(max(_MIN_JOBS, self._cores), _MAX_JOBS)
+            cores = reader.cores()
+            self._most_jobs = min(max(_MIN_JOBS, cores), _MAX_JOBS)
+            self._first_jobs = min(cores + 1, self._most_jobs)  # later jobs have several partitions, if these are small
         self._reader = reader
         self.wake()
         self._jobs.wait_until_finished()
