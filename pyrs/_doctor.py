@@ -64,13 +64,13 @@ def _packages() -> Iterator[Finding]:
     versions = {package: _version_of(package) for package in needed}
     for package, purpose in needed.items():
         missing = PROBLEM if package == "msgpack" or not (versions["py4j"] or versions["jpype1"]) else NOTE
-        extra = "jpype" if package == "jpype1" else "spark"
         if versions[package]:
             broken = _import_error(package)
             found = f"{versions[package]}, which cannot be imported: {broken}" if broken else versions[package]
             fix = f"pip install --force-reinstall {package}" if broken else ""
             yield Finding(package, missing if broken else OK, found, fix)
         else:
+            extra = "jpype" if package == "jpype1" else "spark"
             yield Finding(package, missing, f"not installed; for {purpose}", f"pip install 'pyrs-streams[{extra}]'")
 
 
@@ -79,14 +79,18 @@ def _version_of(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         # The copies that spark-submit puts on the path are not installed as packages.
-        name = "jpype" if package == "jpype1" else package
+        name = _module_of(package)
         return str(getattr(import_module(name), "__version__", "unknown version")) if util.find_spec(name) else ""
+
+
+def _module_of(package: str) -> str:
+    return "jpype" if package == "jpype1" else package
 
 
 def _import_error(package: str) -> str:
     """Return why a package cannot be imported, or an empty string."""
     try:
-        import_module("jpype" if package == "jpype1" else package)
+        import_module(_module_of(package))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
