@@ -10,7 +10,7 @@ from pyspark.sql import types as spark_types
 
 from pyrs._core.display import listed
 from pyrs.spark.schema.columns import Misfit, named
-from pyrs.spark.schema.zones import offsets, pairs
+from pyrs.spark.schema.lists import offsets, pairs
 
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:

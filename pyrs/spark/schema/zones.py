@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow
 from pyarrow import compute
 
+from pyrs.spark.schema.lists import offsets, pairs
+
 
 def has_zone(kind: pyarrow.DataType) -> bool:
     """Return whether an Arrow type has a time with a zone on any level."""
@@ -69,23 +71,6 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
         entries = value.items() if isinstance(value, dict) else value
         return [(zoned(key, kind.key_type, zone), zoned(item, kind.item_type, zone)) for key, item in entries]
     return [zoned(each, kind.value_type, zone) for each in value]
-
-
-def pairs(maps: pyarrow.MapArray) -> pyarrow.ListArray:
-    """Return maps as lists of pairs.
-
-    The ``flatten`` of the result respects slices, and skips the entries of null maps.
-    """
-    return maps.cast(pyarrow.list_(pyarrow.struct([maps.type.key_field, maps.type.item_field])))
-
-
-def offsets(lists: pyarrow.Array) -> pyarrow.Array:
-    """Return the start of each list in the flattened values, null for a null list, and the end of the last one."""
-    valid = lists.is_valid()
-    lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
-    ends = pyarrow.concat_arrays([pyarrow.array([0], pyarrow.int64()), compute.cumulative_sum(lengths.cast("int64"))])
-    starts = compute.if_else(valid, ends.slice(0, len(lists)), None)
-    return pyarrow.concat_arrays([starts, ends.slice(len(lists))]).cast(pyarrow.int32())
 
 
 def _mapped(column: pyarrow.Array, change: Callable[[Any], Any]) -> pyarrow.Array:
