@@ -13,6 +13,7 @@ import static org.testng.Assert.expectThrows;
 import io.pyrs.link.session.RangePublisher;
 import io.pyrs.link.session.SessionPair;
 import io.pyrs.link.session.StreamOptions;
+import io.pyrs.link.session.ThrowingSubscriber;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -171,23 +172,7 @@ public class MirrorsTest {
                 cancelled.countDown();
             }
         });
-        ((PythonPublisher) pair.mirror(source, StreamOptions.DEFAULT)).subscribe(new Subscriber<Object>() {
-            @Override
-            public void onSubscribe(Subscription subscription) {
-                subscription.request(1);
-            }
-
-            @Override
-            public void onNext(Object element) {
-                throw new IllegalStateException("a Subscriber that throws");
-            }
-
-            @Override
-            public void onError(Throwable error) {}
-
-            @Override
-            public void onComplete() {}
-        });
+        ((PythonPublisher) pair.mirror(source, StreamOptions.DEFAULT)).subscribe(new ThrowingSubscriber());
         assertTrue(cancelled.await(30, TimeUnit.SECONDS));
         await(() -> pair.streams() == 0);
     }

@@ -11,8 +11,6 @@ import java.util.List;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
-import org.reactivestreams.Subscriber;
-import org.reactivestreams.Subscription;
 import org.testng.annotations.Test;
 
 /** Tests that a stream ends although a log handler of the application throws. */
@@ -34,24 +32,6 @@ public class BrokenLogTest {
 
         @Override
         public void close() {}
-    }
-
-    private static final class ThrowingSubscriber implements Subscriber<Object> {
-        @Override
-        public void onSubscribe(Subscription subscription) {
-            subscription.request(1);
-        }
-
-        @Override
-        public void onNext(Object element) {
-            throw new IllegalStateException("a broken Subscriber");
-        }
-
-        @Override
-        public void onError(Throwable error) {}
-
-        @Override
-        public void onComplete() {}
     }
 
     @Test
