@@ -6,7 +6,6 @@ Run ``python -m tests.tck.mutants``. tests/tck and tests/tck_java check every ro
 from __future__ import annotations
 
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,8 +103,9 @@ def _mutant(kind: str, name: str, cases: list[Case]) -> Mutant:
 
 
 def _fault(make: type) -> str:
-    """Return the docstring of the class or, without one, the words of its name."""
-    own = vars(make).get("__doc__") or re.sub("(?<=[a-z])(?=[A-Z])", " ", make.__name__).lower().capitalize()
+    """Return the docstring of the class."""
+    own = vars(make).get("__doc__")
+    assert own, f"{make.__name__} needs a docstring that describes its fault"
     return " ".join(own.split()).rstrip(".").replace("`", "").replace("|", "or")
 
 
@@ -143,8 +143,8 @@ HEADING = "| faulty object | fault | rules | rejected by the port's test | by th
 INTRODUCTION = """# Faulty implementations
 
 Each of these {total} objects has one fault, and the named tests of [the TCK in Python](referee.md) reject it: they fail
-or, if the behaviour is optional, are skipped with the fault as the reason. `tests/tck` runs every row and compares the
-message. `tests/tck_java` also runs one test of the official TCK on some of the objects.
+or, if the behaviour is optional, are skipped with the fault as the reason. `tests/tck` runs every row and also checks
+the message. `tests/tck_java` also runs one test of the official TCK on some of the objects.
 
 The last column shows whether the official TCK rejects the object: {yes} are rejected and {no} are accepted.
 `python -m tests.tck_java.campaign` runs all tests of the official TCK on an object until one rejects it twice; it was

@@ -109,7 +109,7 @@ def test_every_faulty_implementation_has_a_verdict_of_the_official_tck() -> None
     assert untried == [], "run python -m tests.tck_java.campaign"
 
 
-def test_every_faulty_implementation_has_a_rule_or_a_race() -> None:
+def test_every_faulty_implementation_has_a_rule_or_fails_an_official_or_a_race_test() -> None:
     for kind, cases in mutants.CASES.items():
         for mutant in mutants.mutants(kind, cases):
             assert mutant.rules or any("race" in test for test in mutant.additional) or mutant.official, mutant.name

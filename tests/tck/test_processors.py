@@ -193,6 +193,8 @@ class TellsOne(RightProcessor):
 
 
 class TellsAnother(RightProcessor):
+    """Signals another error to its Subscribers than it receives."""
+
     def finish(self, error: BaseException | None) -> None:
         super().finish(RuntimeError("something went wrong"))
 
@@ -207,6 +209,8 @@ class KeepsTheErrorBack(RightProcessor):
 
 
 class NeverRequests(RightProcessor):
+    """Does not request from upstream."""
+
     def pull(self) -> None:
         pass
 
@@ -230,12 +234,16 @@ class ForgetsOldDemand(RightProcessor):
 
 
 class SendsTwice(RightProcessor):
+    """Emits each element twice."""
+
     def on_next(self, element: Any, /) -> None:
         super().on_next(element)
         super().on_next(element)
 
 
 class Changes(RightProcessor):
+    """Emits other elements than it receives."""
+
     def on_next(self, element: Any, /) -> None:
         super().on_next(not_none(element) + 100)
 
@@ -248,6 +256,8 @@ class Noop(RightProcessor):
 
 
 class NeverRefuses(RightProcessor):
+    """Accepts a second Subscription instead of cancelling it."""
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.upstream = not_none(subscription)
         self.pull()

@@ -259,7 +259,8 @@ class IgnoresCancelAt(RightSubscription):
 
 
 def _at(name: str, fault: str, template: Any, at: int, test: str, message: str, threaded: bool = True) -> Family:
-    return Family(f"{name}{at}", fault.format(at), at_element(template, at), test, message, threaded)
+    described = fault.format(at, "element" if at == 1 else "elements")
+    return Family(f"{name}{at}", described, at_element(template, at), test, message, threaded)
 
 
 ELEMENTS = [
@@ -310,19 +311,19 @@ ELEMENTS = [
         )
     ),
     *(
-        _at("NestsAt", "Emits inside request after {} elements", NestsAt, at, test, "(rule 3.3)", False)
+        _at("NestsAt", "Emits inside request after {} {}", NestsAt, at, test, "(rule 3.3)", False)
         for at, test in ((1, tests.NESTED), (1_000, tests.FLAT), (10_000, tests.FLAT))
     ),
     _at("NestsEach", "Emits every {}th element inside request", NestsEach, 7, tests.FLAT, "(rule 3.3)", False),
     *(
-        _at("RaisesAt", "Raises in request after {} elements", RaisesAt, at, test, message)
+        _at("RaisesAt", "Raises in request after {} {}", RaisesAt, at, test, message)
         for at, test, message in (
             (0, tests.REQUEST_NORMALLY, "request is not possible"),
             (1, tests.AFTER_CANCEL_BETWEEN, "request is not possible"),
         )
     ),
     *(
-        _at("IgnoresCancelAt", "Ignores a cancel after {} elements", IgnoresCancelAt, at, test, message, at < 3)
+        _at("IgnoresCancelAt", "Ignores a cancel after {} {}", IgnoresCancelAt, at, test, message, at < 3)
         for at, test, message in (
             (0, tests.AFTER_CANCEL, "expected no element but received"),
             (1, tests.AFTER_CANCEL_BETWEEN, "expected no element but received"),

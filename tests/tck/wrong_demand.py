@@ -49,6 +49,8 @@ class CompletesInStr:
 
 
 class FailsWithNone(Plain):
+    """Signals on_error(None)."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         nothing: Any = None
         subscriber.on_subscribe(Inert())
@@ -56,6 +58,8 @@ class FailsWithNone(Plain):
 
 
 class FailsWithText(Plain):
+    """Signals on_error with a string."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         text: Any = "no connection"
         subscriber.on_subscribe(Inert())

@@ -36,11 +36,15 @@ class Silent(Plain):
 
 
 class OneTooFew(RightPublisher):
+    """Emits one element less than the argument of create_publisher."""
+
     def __init__(self, elements: int) -> None:
         super().__init__(elements - 1)
 
 
 class OneTooMany(RightPublisher):
+    """Emits one element more than the argument of create_publisher."""
+
     def __init__(self, elements: int) -> None:
         super().__init__(elements + 1)
 
@@ -147,16 +151,22 @@ class Concurrent(Plain):
 
 
 class CompletesWithoutSubscription(Plain):
+    """Calls on_complete without on_subscribe."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_complete()
 
 
 class EmitsWithoutSubscription(Plain):
+    """Calls on_next without on_subscribe."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_next(1337)
 
 
 class PublishesWithoutSubscription(Plain):
+    """Emits all elements and completes without on_subscribe."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         for number in range(self.elements):
             subscriber.on_next(number)
@@ -164,21 +174,29 @@ class PublishesWithoutSubscription(Plain):
 
 
 class FailsWithoutSubscription(Plain):
+    """Calls on_error without on_subscribe."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_error(Boom())
 
 
 class DoesNothing(Plain):
+    """Sends no signal, not even on_subscribe."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         pass
 
 
 class Raises(Plain):
+    """Raises in subscribe instead of signalling on_error."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         raise RuntimeError("It is not valid to raise here!")
 
 
 class FailsTwice(Plain):
+    """Signals on_error twice."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(Inert())
         subscriber.on_error(Boom())
@@ -220,6 +238,8 @@ class Random(Plain):
 
 
 class FailsOnRequest(Plain):
+    """Signals on_error for each request."""
+
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
             self.subscriber.on_error(Boom())
@@ -234,6 +254,8 @@ class Recursive(Plain):
 
 
 class FailsOnCancel(Plain):
+    """Signals on_error for a cancel."""
+
     class subscription(Bare):  # noqa: N801
         def cancel(self) -> None:
             self.subscriber.on_error(Boom())
@@ -363,6 +385,8 @@ class SubscribesOnce(RightPublisher):
 
 
 class SubscribesTwice(RightPublisher):
+    """Calls on_subscribe twice, with two Subscriptions."""
+
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         super().subscribe(subscriber)
         super().subscribe(subscriber)
@@ -389,6 +413,8 @@ class StopsLater(RightPublisher):
 
 
 class CancelsSlowly(RightPublisher):
+    """Blocks 1.2 s in each cancel."""
+
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
             Event().wait(1.2)
@@ -417,6 +443,8 @@ class TakesCancelForRequest(RightPublisher):
 
 
 class CompletesOnCancel(RightPublisher):
+    """Signals on_complete for a cancel before the first element."""
+
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
             with self.lock:
@@ -427,6 +455,8 @@ class CompletesOnCancel(RightPublisher):
 
 
 class RaisesOnZero(RightPublisher):
+    """Raises ValueError for request(0) and request(-n) instead of signalling it."""
+
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
             if n <= 0:

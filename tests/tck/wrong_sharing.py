@@ -49,22 +49,28 @@ class EndsTheOthers(Grouped):
 
 
 class CompletesTheOthers(EndsTheOthers):
+    """Completes the other Subscribers when one cancels."""
+
     def end(self, subscriber: Subscriber[Any]) -> None:
         subscriber.on_complete()
 
 
 class FailsTheOthers(EndsTheOthers):
+    """Signals on_error to the other Subscribers when one cancels."""
+
     def end(self, subscriber: Subscriber[Any]) -> None:
         subscriber.on_error(RuntimeError("another Subscriber has cancelled"))
 
 
 class DropsTheOthers(EndsTheOthers):
+    """Sends no more signals to the other Subscribers when one cancels."""
+
     def end(self, subscriber: Subscriber[Any]) -> None:
         pass
 
 
 class LastCancelsTheEarlier(Grouped):
-    """Cancels the earlier Subscriptions when a later one is cancelled, but not the later ones."""
+    """Cancels with each Subscription all earlier ones, but no later one."""
 
     def subscription_of(self, subscriber: Subscriber[Any], number: int) -> RightSubscription:
         earlier = list(self.subscriptions)

@@ -423,7 +423,9 @@ WHITEBOX = [
     *(
         Case(
             CANCELS,
-            _subscriber(f"KeepsGoing{number}", f"Does not cancel {state}", CancelsInState, state=state),
+            _subscriber(
+                f"KeepsGoing{number}", f"Does not cancel when the puppet is called {state}", CancelsInState, state=state
+            ),
             f"{state}, the Subscriber did not cancel within 1500 ms (rule 2.6)",
         )
         for number, state in enumerate(("before any request", "with demand", "after an element"), 1)

@@ -12,39 +12,53 @@ from tests.tck.right import Puppet, RightProbed, RightSubscriber, not_none
 
 
 class ForgetsToRegister(RightProbed):
+    """Does not register its puppet with the probe."""
+
     def accepted(self, subscription: Subscription) -> None:
         pass
 
 
 class ForgetsElements(RightProbed):
+    """Does not report elements to the probe."""
+
     def on_next(self, element: Any, /) -> None:
         not_none(element)
 
 
 class RegistersTwice(RightProbed):
+    """Reports each element to the probe twice."""
+
     def on_next(self, element: Any, /) -> None:
         super().on_next(element)
         super().on_next(element)
 
 
 class RegistersAnother(RightProbed):
+    """Reports other elements to the probe than it receives."""
+
     def on_next(self, element: Any, /) -> None:
         super().on_next(not_none(element) + 1)
 
 
 class NeverCancels(RightProbed):
+    """Does not cancel when the puppet is called."""
+
     class puppet(Puppet):  # noqa: N801
         def signal_cancel(self) -> None:
             pass
 
 
 class NeverRequests(RightProbed):
+    """Does not request when the puppet is called."""
+
     class puppet(Puppet):  # noqa: N801
         def trigger_request(self, elements: int) -> None:
             pass
 
 
 class RequestsNothing(RightProbed):
+    """Calls request(0)."""
+
     class puppet(Puppet):  # noqa: N801
         def trigger_request(self, elements: int) -> None:
             self.subscription.request(0)
@@ -59,6 +73,8 @@ class RequestsOneOnly(RightProbed):
 
 
 class RequestsInOnComplete(RightProbed):
+    """Calls request in on_complete, before it reports the signal."""
+
     def on_complete(self) -> None:
         assert self.subscription is not None
         self.subscription.request(1)
@@ -66,6 +82,8 @@ class RequestsInOnComplete(RightProbed):
 
 
 class CancelsInOnComplete(RightProbed):
+    """Calls cancel in on_complete, before it reports the signal."""
+
     def on_complete(self) -> None:
         assert self.subscription is not None
         self.subscription.cancel()
@@ -73,18 +91,24 @@ class CancelsInOnComplete(RightProbed):
 
 
 class RequestsInOnError(RightProbed):
+    """Calls request in on_error, and does not report the signal."""
+
     def on_error(self, error: BaseException, /) -> None:
         assert self.subscription is not None
         self.subscription.request(1)
 
 
 class CancelsInOnError(RightProbed):
+    """Calls cancel in on_error, and does not report the signal."""
+
     def on_error(self, error: BaseException, /) -> None:
         assert self.subscription is not None
         self.subscription.cancel()
 
 
 class TakesEverySubscription(RightProbed):
+    """Accepts a second Subscription instead of cancelling it."""
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.subscription = not_none(subscription)
         self.accepted(subscription)
@@ -112,26 +136,36 @@ class RaisesAfterCancel(RightProbed):
 
 
 class ForgetsTheEnd(RightProbed):
+    """Does not report on_complete to the probe."""
+
     def on_complete(self) -> None:
         pass
 
 
 class ForgetsTheError(RightProbed):
+    """Does not report on_error to the probe."""
+
     def on_error(self, error: BaseException, /) -> None:
         not_none(error)
 
 
 class ReportsAnotherError(RightProbed):
+    """Reports another error to the probe than it receives."""
+
     def on_error(self, error: BaseException, /) -> None:
         self.probe.register_on_error(RuntimeError("another"))
 
 
 class RaisesOnError(RightProbed):
+    """Raises in on_error."""
+
     def on_error(self, error: BaseException, /) -> None:
         raise RuntimeError("Wrong, don't do this!") from error
 
 
 class TakesNone(RightProbed):
+    """Ignores None as an argument instead of raising TypeError."""
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is not None:
             super().on_subscribe(subscription)
@@ -223,46 +257,62 @@ class Silent(RightSubscriber):
 
 
 class Negative(RightSubscriber):
+    """Calls request(-1)."""
+
     def accepted(self, subscription: Subscription) -> None:
         subscription.request(-1)
 
 
 class RaisesOnNext(RightSubscriber):
+    """Raises in on_next."""
+
     def on_next(self, element: Any, /) -> None:
         raise RuntimeError(f"what shall I do with {not_none(element)}?")
 
 
 class BlackRequestsInOnComplete(RightSubscriber):
+    """Calls request in on_complete."""
+
     def on_complete(self) -> None:
         assert self.subscription is not None
         self.subscription.request(1)
 
 
 class BlackCancelsInOnComplete(RightSubscriber):
+    """Calls cancel in on_complete."""
+
     def on_complete(self) -> None:
         assert self.subscription is not None
         self.subscription.cancel()
 
 
 class BlackRequestsInOnError(RightSubscriber):
+    """Calls request in on_error."""
+
     def on_error(self, error: BaseException, /) -> None:
         assert self.subscription is not None
         self.subscription.request(1)
 
 
 class BlackCancelsInOnError(RightSubscriber):
+    """Calls cancel in on_error."""
+
     def on_error(self, error: BaseException, /) -> None:
         assert self.subscription is not None
         self.subscription.cancel()
 
 
 class RequestsFromEach(RightSubscriber):
+    """Accepts a second Subscription and requests from it."""
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.subscription = not_none(subscription)
         subscription.request(1)
 
 
 class KeepsEach(RightSubscriber):
+    """Accepts a second Subscription instead of cancelling it."""
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if self.subscription is None:
             subscription.request(1)
@@ -270,16 +320,22 @@ class KeepsEach(RightSubscriber):
 
 
 class RaisesOnComplete(RightSubscriber):
+    """Raises in on_complete."""
+
     def on_complete(self) -> None:
         raise RuntimeError("It cannot be over!")
 
 
 class BlackRaisesOnError(RightSubscriber):
+    """Raises in on_error."""
+
     def on_error(self, error: BaseException, /) -> None:
         raise RuntimeError("Wrong, don't do this!") from error
 
 
 class NoneIsFine(RightSubscriber):
+    """Ignores None as an argument instead of raising TypeError."""
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is not None:
             super().on_subscribe(subscription)
@@ -292,6 +348,8 @@ class NoneIsFine(RightSubscriber):
 
 
 class BlackRequestsLater(RightSubscriber):
+    """Calls request after the terminal signal, on another thread."""
+
     def later(self) -> None:
         assert self.subscription is not None
         thread = Thread(target=self.subscription.request, args=(1,), daemon=True)
@@ -306,6 +364,8 @@ class BlackRequestsLater(RightSubscriber):
 
 
 class BlackRequestsOnThreads(RightSubscriber):
+    """Requests the next element on new threads, so that requests may overlap."""
+
     def on_next(self, element: Any, /) -> None:
         not_none(element)
         assert self.subscription is not None
@@ -314,6 +374,8 @@ class BlackRequestsOnThreads(RightSubscriber):
 
 
 class BlackShares(RightSubscriber):
+    """Requests from the Subscription of the latest Subscriber."""
+
     latest: ClassVar[list[Subscription]] = []
 
     def accepted(self, subscription: Subscription) -> None:

@@ -336,9 +336,19 @@ def _emits(subscriber: Any) -> None:
 BOOM = _fails_with(RuntimeError("no connection"))
 FAILED = [
     _failed(
-        "FailsWithClass", "Signals a class", _sends(_accepts, _fails_with(OSError)), AN_EXCEPTION, "not an exception"
+        "FailsWithClass",
+        "Signals on_error with a class",
+        _sends(_accepts, _fails_with(OSError)),
+        AN_EXCEPTION,
+        "not an exception",
     ),
-    _failed("FailsWithNumber", "Signals a number", _sends(_accepts, _fails_with(3)), AN_EXCEPTION, "not an exception"),
+    _failed(
+        "FailsWithNumber",
+        "Signals on_error with a number",
+        _sends(_accepts, _fails_with(3)),
+        AN_EXCEPTION,
+        "not an exception",
+    ),
     _failed("CompletesInstead", "Completes instead of failing", _sends(_accepts, _completes), FAILS, "on_complete"),
     _failed(
         "EmitsBeforeItFails", "Emits before on_error", _sends(_accepts, _emits, BOOM), FAILS, "unexpected on_next(0)"
