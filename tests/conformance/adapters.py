@@ -116,7 +116,7 @@ def _through_rsocket(elements: int) -> Any:
 
 
 def _received(elements: int) -> Any:
-    """Return the stream of a Receiver that is subscribed as in rsocket-py."""
+    """Return the stream of a Receiver, after a call of ``subscribe`` as rsocket-py makes it."""
     from pyrs.adapters.rsocket import Receiver, to_rsocket
 
     async def begin() -> Any:

@@ -22,7 +22,7 @@ FLOWABLE = "io.reactivex.rxjava3.core.Flowable"
 
 
 def _of(class_name: str, method: str, *leading: int, exact: bool = False) -> Callable[[int], Any]:
-    """Return a factory for the Publisher of a static Java method."""
+    """Return a factory that calls a static Java method and converts the Publisher that it returns."""
 
     def make(elements: int) -> Any:
         bridge, java = machine()
@@ -80,7 +80,7 @@ def _failed_pekko() -> Any:
 
 
 def _from_static_method(class_name: str, method: str, *arguments: Any) -> Callable[[], Any]:
-    """Return a factory for the Subscriber or Processor of a static Java method."""
+    """Return a factory that calls a static Java method and converts the Subscriber or Processor that it returns."""
     return lambda: machine().bridge.from_jvm(machine().java.static(class_name, method, *arguments))
 
 
@@ -105,7 +105,7 @@ def _mirrored_processor() -> Any:
 
 
 def _patient(entry: Entry) -> Entry:
-    """Set longer timeouts of the hooks, because the first one starts an actor system."""
+    """Set longer timeouts for the factory methods of the verification: the first call starts an actor system."""
     entry.verification.environment = TestEnvironment(hook_timeout=20.0, deadline=60.0)
     return entry
 

@@ -107,8 +107,8 @@ implementation, the link and the mirror together.
 """
 
 _MIRRORS = """Mirrors are the Java objects that `to_jvm` returns. The official TCK verifies them together
-with their windows and guards, the link, and the Python object behind them. In the tables above, it verifies the Python
-object without a mirror.
+with their windows and guards, the link, and the Python object behind them. In the tables above, the official TCK
+verifies the Python object without a mirror.
 """
 
 _SPARK = """Each Subscriber starts a Spark job or a streaming query, in the process of a Spark driver.
@@ -141,9 +141,9 @@ def _totals(results: Results) -> str:
     rows = len({result.entry for result in ours})
     text = (
         f"In total, {rows:,} rows and {len(ours):,} verifications, without other Python libraries: {passed:,} tests "
-        f"passed, {skipped:,} were skipped with a reason, and {failed:,} failed, {explained:,} of them by faults of "
-        "JVM libraries that are explained below. Verifications with a problem (an unexplained failure or skip, a "
-        f"report of the guard, or a void run): {problems}."
+        f"passed, {skipped:,} were skipped with a reason, and {failed:,} failed; faults of JVM libraries, which are "
+        f"explained below, cause {explained:,} of the failures. Verifications with a problem (an unexplained failure "
+        f"or skip, a report of the guard, or a void run): {problems}."
     )
     return fill(text, 120)
 
