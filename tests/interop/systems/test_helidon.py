@@ -26,7 +26,7 @@ SYSTEM = System(
     name="Helidon 3",
     packages=("io.helidon.common:helidon-common-reactive:3.2.11",),
     component="the library itself",
-    source="`Multi` and `Single` (a `Flow.Publisher`), of any elements in the value table",
+    source="`Multi` and `Single` (a `Flow.Publisher`), with elements of all types in the value table",
     sink="`Multi.create(Flow.Publisher)`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",

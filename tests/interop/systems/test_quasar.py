@@ -19,7 +19,7 @@ SYSTEM = System(
     name="Quasar",
     packages=("co.paralleluniverse:quasar-reactive-streams:0.8.0", "co.paralleluniverse:quasar-core:0.8.0"),
     component="the library itself, on Java 17 with `--add-opens=java.base/java.lang=ALL-UNNAMED` and without its agent",
-    source="`ReactiveStreams.toPublisher` of a channel, of any elements in the value table",
+    source="`ReactiveStreams.toPublisher` of a channel, with elements of all types in the value table",
     sink="`ReactiveStreams.subscribe`: a channel",
     ordering="kept",
     delivery="each element once; with `exact=True` elements without demand stay in the channel",

@@ -23,7 +23,7 @@ SYSTEM = System(
     name="Ratpack",
     packages=("io.ratpack:ratpack-exec:1.9.0",),
     component="the library itself",
-    source="`TransformablePublisher`, of any elements in the value table",
+    source="`TransformablePublisher`, with elements of all types in the value table",
     sink="`Streams.transformable`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",

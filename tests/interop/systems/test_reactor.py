@@ -34,7 +34,7 @@ SYSTEM = System(
     packages=("io.projectreactor:reactor-core:3.7.12",),
     test_packages=("io.projectreactor:reactor-test:3.7.12",),
     component="the library itself, and its StepVerifier",
-    source="`Flux`, `Mono`, of any elements in the value table",
+    source="`Flux` and `Mono`, with elements of all types in the value table",
     sink="`Flux.from`, `transform`, `StepVerifier.create`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",

@@ -32,7 +32,7 @@ SYSTEM = System(
     name="RxJava 3",
     packages=("io.reactivex.rxjava3:rxjava:3.1.12",),
     component="the library itself",
-    source="`Flowable` and types with `toFlowable`, of any elements in the value table",
+    source="`Flowable` and types with `toFlowable`, with elements of all types in the value table",
     sink="`Flowable.fromPublisher`, `compose`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",

@@ -121,11 +121,11 @@ class TestServerSentEvents:
             assert response.status == 200
             response.read()
 
-    def test_error_before_the_first_element_is_status_500(self, serve: Serve) -> None:
+    def test_error_before_the_first_element_is_answered_with_status_500(self, serve: Serve) -> None:
         with connected(serve(lambda request: pyrs.error(LookupError("no first")))) as response:
             assert response.status == 500
 
-    def test_raising_function_is_status_500(self, serve: Serve) -> None:
+    def test_exception_of_the_function_is_answered_with_status_500(self, serve: Serve) -> None:
         def fails(request: Any) -> pyrs.Publisher[str]:
             raise LookupError("no such stream")
 
@@ -181,7 +181,7 @@ class TestWebClient:
         received.cancel()
         assert idle.cancelled.wait(DEADLINE)
 
-    def test_error_status_is_an_error(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_error_status_fails_the_stream(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         port = serve(lambda request: pyrs.empty())
         recipe.events(bridge, f"http://127.0.0.1:{port}/none").subscribe(received)
@@ -196,7 +196,9 @@ class TestWebClient:
             recipe.events(bridge, f"http://127.0.0.1:{taken.getsockname()[1]}/").subscribe(received)
             assert "Connection refused" in str(received.await_error())
 
-    def test_stream_resumes_after_a_broken_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_broken_connection_fails_the_stream_after_the_received_events(
+        self, bridge: Bridge, serve: Serve, recipe: ModuleType
+    ) -> None:
         port = serve(lambda request: Watched(lambda: iter(["a", "b"]), LookupError("no third")))
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.events(bridge, f"http://127.0.0.1:{port}/events").subscribe(received)
