@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,10 +124,16 @@ def test_an_acknowledgement_after_completion_does_nothing(numbers: Numbers) -> N
 
 
 def test_a_batch_is_a_tuple_and_its_copies_cannot_acknowledge() -> None:
+    acknowledged: list[int] = []
+    receipt: Any = SimpleNamespace(ack=lambda: acknowledged.append(3))
     batch = ps.Batch(3, ["row"])
+    batch._receipt = receipt
+    copy = pickle.loads(pickle.dumps(batch))
+    copy.ack()
+    assert copy == batch == (3, ["row"])
+    assert acknowledged == []
     batch.ack()
-    batch_id, data = pickle.loads(pickle.dumps(batch))
-    assert (batch_id, data) == batch == (3, ["row"])
+    assert acknowledged == [3]
     assert repr(batch) == "Batch(batch_id=3, data=['row'])"
 
 
