@@ -1,4 +1,4 @@
-"""Settings of every test, and the folders that need a separate process.
+"""Settings for all tests, and the folder that needs a separate process.
 
 A JVM inside the process uses SIGSEGV internally, and Python's faulthandler reports that as a crash. So tests/jpype
 runs in a separate pytest process without faulthandler; a process with faulthandler does not collect that folder.
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # Hundreds of tests run the garbage collector, which skips frozen objects: a million, modules and collected tests.
+    # Hundreds of tests run the garbage collector. It skips frozen objects: the million of modules and collected tests.
     gc.collect()
     gc.freeze()
 

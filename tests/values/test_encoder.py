@@ -52,7 +52,7 @@ def is_reference(value: object) -> bool:
     return isinstance(extension, msgpack.ExtType) and extension.code == 16
 
 
-def test_a_plain_value_is_one_call_into_c() -> None:
+def test_encoding_a_plain_value_calls_no_python_function() -> None:
     encode, entered = ValueEncoder(Recorder()).encode, []
 
     def profile(frame: Any, event: str, argument: object) -> None:
@@ -230,7 +230,7 @@ def test_an_encoder_is_usable_after_an_error() -> None:
         assert encoder.encode({1}) == encode({1})
 
 
-def test_handles_of_an_element_that_failed_are_taken_back() -> None:
+def test_handles_of_an_element_that_cannot_be_encoded_are_released() -> None:
     references = Recorder()
     encoder = ValueEncoder(references)
     bad = [Plain(), {"a": Plain()}, OfPeer(), "\ud800", Plain()]
@@ -251,7 +251,7 @@ def test_a_value_that_raises_when_it_is_converted_is_refused() -> None:
     assert "from items" in text
 
 
-def test_a_local_class_is_released_with_its_stream() -> None:
+def test_a_local_class_is_released_with_its_encoder() -> None:
     class Local:
         pass
 

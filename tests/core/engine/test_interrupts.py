@@ -117,6 +117,7 @@ def test_interrupt_at_any_line_of_a_drain_loop_stops_an_endless_stream_soon(name
 
     stopped_soon: list[bool] = []
     for line in range(1, 31):
-        # Each run has its own thread: CPython keeps the handled exception if a trace function raises inside ``except``.
+        # Each run has its own thread: a trace function that raises inside ``except`` leaves the handled exception set
+        # in its thread.
         run_on_threads(partial(interrupt, line))
     assert stopped_soon == [True] * 30

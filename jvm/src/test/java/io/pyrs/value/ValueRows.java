@@ -30,7 +30,7 @@ import java.util.Vector;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
-/** The Java values of the test vectors. A name "vector/label" is another value that is encoded to the same bytes. */
+/** The Java values of the test vectors. The value "name/label" is encoded to the same bytes as the value "name". */
 final class ValueRows {
     enum Colour {
         RED,
