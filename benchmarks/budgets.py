@@ -20,11 +20,12 @@ class Verdict:
         ratio: the ratio of the two, as the budget defines it.
         budget: the required ratio.
         passed: True if the budget is met.
-        of_limit: the time of pyrs as a multiple of the limit's (plain iterators' for the core), if the row has one.
+        of_limit: the time of pyrs divided by that of the limit, or of plain iterators for the core; None if the row
+            has neither.
         note: additional information.
         times: microseconds per element of each contender of the row; empty if the row measures something else.
-        fastest_of_limit: ``of_limit`` for the fastest repetition of each. Other processes only add time to a
-            repetition, so it varies less.
+        fastest_of_limit: ``of_limit``, computed from the fastest repetition of each contender. Other processes only
+            add time to a repetition, so the fastest one varies less than the median.
     """
 
     row: str

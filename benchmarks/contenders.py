@@ -1,4 +1,4 @@
-"""Contenders of the bridge: pyrs, the naive proxies and the limits."""
+"""Contenders in the benchmarks of the bridge: pyrs, naive proxies of the gateway, and bare sockets as the limit."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ class Watch:
 
 
 def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
-    """Send 1,000,000 references that Python releases at once.
+    """Send 1,000,000 references, which Python releases as soon as it has received them.
 
-    Compare the last quarter with the first.
+    Compare the memory in the last quarter of the samples with that in the first quarter.
     """
     count = int(1_000_000 * scale)
     _drain(driver, driver.java("Sources").objects(count // 5), count // 5)

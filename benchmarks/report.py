@@ -15,7 +15,7 @@ _HEADINGS = ("row", "ours", "rival", "ratio", "budget", "verdict", "x limit")
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Format the verdicts as an aligned table, with notes on failures below."""
+    """Format the verdicts as an aligned table, followed by notes on failures and on memory."""
     lines = [_HEADINGS, *(_cells(verdict) for verdict in verdicts)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
