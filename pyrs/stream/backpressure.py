@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pyrs import operators
 from pyrs._core.overflow import Overflow
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, T_co
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Backpressure(Family[T_co]):

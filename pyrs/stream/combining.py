@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family
+from pyrs.stream.family import A, B, C, D, Family, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Maybe, Single, Stream
-
-T_co = TypeVar("T_co", covariant=True)
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
-R = TypeVar("R")
 
 Source: TypeAlias = "Publisher[R] | Iterable[R]"
 """A Publisher, or an iterable of elements that is not a str or bytes."""

@@ -13,9 +13,16 @@ if TYPE_CHECKING:
     from pyrs.operators.sharing import Shared
     from pyrs.stream.stream import ConnectableStream, GroupedStream, Single, Stream
 
+# The type variables of all families.
 T_co = TypeVar("T_co", covariant=True)
-R = TypeVar("R")
 K_co = TypeVar("K_co", covariant=True)
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 
 class OfKind(Protocol[K_co]):

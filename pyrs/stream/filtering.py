@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 from pyrs import operators
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, K, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
-
-T_co = TypeVar("T_co", covariant=True)
-K = TypeVar("K")
-R = TypeVar("R")
 
 
 class Filtering(Family[T_co]):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, OfKind
+from pyrs.stream.family import Family, K_co, OfKind, R, T_co
 
 if TYPE_CHECKING:
     from asyncio import Future
 
     from pyrs.operators.notification import Notification
     from pyrs.stream.stream import Stream
-
-T_co = TypeVar("T_co", covariant=True)
-K_co = TypeVar("K_co", covariant=True)
-R = TypeVar("R")
 
 Inner: TypeAlias = "Publisher[R] | Coroutine[Any, Any, R] | Future[R] | AsyncIterable[R]"
 """The result of a flattening function for one element."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs._core.validation import MISSING
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, K, R, T_co, V
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Single, Stream
-
-T_co = TypeVar("T_co", covariant=True)
-K = TypeVar("K")
-V = TypeVar("V")
-R = TypeVar("R")
 
 
 class Folding(Family[T_co]):

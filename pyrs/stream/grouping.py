@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, K, R, T_co, V
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from pyrs.operators.splitting import PartHandle
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import GroupedStream, Stream
-
-T_co = TypeVar("T_co", covariant=True)
-K = TypeVar("K")
-R = TypeVar("R")
-V = TypeVar("V")
 
 
 class Grouping(Family[T_co]):

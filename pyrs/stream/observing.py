@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyrs import operators
-from pyrs.stream.family import Family, OfKind
+from pyrs.stream.family import Family, K_co, OfKind, T_co
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from pyrs.operators.metrics import Metrics
     from pyrs.stream.explaining import Explanation
-
-T_co = TypeVar("T_co", covariant=True)
-K_co = TypeVar("K_co", covariant=True)
 
 
 class Observing(Family[T_co]):

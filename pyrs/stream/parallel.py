@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from pyrs import operators
 from pyrs._core.display import name_of
 from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import MISSING, checked_callable, checked_publisher
 from pyrs.api import Publisher
+from pyrs.stream.family import R, T_co
 from pyrs.stream.traits import scheduler_name
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.flattening import Inner
     from pyrs.stream.stream import Stream
-
-T_co = TypeVar("T_co", covariant=True)
-R = TypeVar("R")
 
 Transform = Callable[[Any], Any]
 

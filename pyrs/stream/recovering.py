@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, OfKind
+from pyrs.stream.family import Family, K_co, OfKind, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.operators.backoff import Backoff
     from pyrs.operators.recovering import Kind
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import Stream
-
-T_co = TypeVar("T_co", covariant=True)
-K_co = TypeVar("K_co", covariant=True)
-R = TypeVar("R")
 
 
 class Recovering(Family[T_co]):

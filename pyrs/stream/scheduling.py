@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pyrs import operators
-from pyrs.stream.family import Family, OfKind
+from pyrs.stream.family import Family, K_co, OfKind, T_co
 
 if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.parallel import ParallelStream
-
-T_co = TypeVar("T_co", covariant=True)
-K_co = TypeVar("K_co", covariant=True)
 
 
 class Scheduling(Family[T_co]):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, OfKind
+from pyrs.stream.family import Family, K_co, OfKind, T_co
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import ConnectableStream, Stream
-
-T_co = TypeVar("T_co", covariant=True)
-K_co = TypeVar("K_co", covariant=True)
 
 
 class Sharing(Family[T_co]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
@@ -21,6 +21,7 @@ from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.stream.advice import missing_attribute
 from pyrs.stream.backpressure import Backpressure
 from pyrs.stream.combining import Combining, Source
+from pyrs.stream.family import A, B, K, R, T_co
 from pyrs.stream.filtering import Filtering
 from pyrs.stream.flattening import Flattening
 from pyrs.stream.folding import Folding
@@ -40,12 +41,6 @@ if TYPE_CHECKING:
     from pyrs.operators.sharing import Connection, Shared
     from pyrs.schedulers import Scheduler
     from pyrs.stream.awaiting import AsyncSubscriber
-
-K = TypeVar("K")
-T_co = TypeVar("T_co", covariant=True)
-R = TypeVar("R")
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class Stream(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_callable, checked_natural
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, T_co
 
 if TYPE_CHECKING:
     from contextlib import aclosing
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Terminal(Family[T_co]):

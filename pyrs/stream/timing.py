@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, OfKind
+from pyrs.stream.family import Family, K_co, OfKind, R, T_co
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
     Seconds = float | timedelta
-
-T_co = TypeVar("T_co", covariant=True)
-K_co = TypeVar("K_co", covariant=True)
-R = TypeVar("R")
 
 
 class Timing(Family[T_co]):

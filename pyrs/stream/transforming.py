@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import MISSING, checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher
-from pyrs.stream.family import Family
+from pyrs.stream.family import Family, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.operators.notification import Notification
     from pyrs.operators.transforming import HandleSink
     from pyrs.stream.stream import Single, Stream
-
-T_co = TypeVar("T_co", covariant=True)
-R = TypeVar("R")
 
 
 class Transforming(Family[T_co]):
