@@ -185,11 +185,7 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     def assert_min_requested(self, n: int) -> TestPublisher[T]:
         """Assert that each of one or more Subscribers requested at least ``n`` in total."""
-        subscriptions = list(self._subscriptions)
-        return self._assert(
-            bool(subscriptions) and min(subscription.requested for subscription in subscriptions) >= n,
-            f"at least {amount(n)} requested by each",
-        )
+        return self._assert(self._all_requested(n), f"at least {amount(n)} requested by each")
 
     def assert_max_requested(self, n: int) -> TestPublisher[T]:
         """Assert that no Subscriber requested more than ``n`` in total."""
@@ -224,13 +220,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         Raises:
             AssertionError: the deadline has passed.
         """
-        return self._await(
-            lambda: (
-                bool(self._subscriptions) and min(subscription.requested for subscription in self._subscriptions) >= n
-            ),
-            f"{amount(n)} requested by each",
-            timeout,
-        )
+        return self._await(lambda: self._all_requested(n), f"{amount(n)} requested by each", timeout)
 
     def await_cancelled(self, count: int = 1, timeout: float | timedelta | None = None) -> TestPublisher[T]:
         """Wait for ``count`` cancelled Subscriptions, up to the deadline."""
@@ -243,6 +233,10 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     def _live(self) -> list[ScriptedSubscription[T]]:
         return [subscription for subscription in list(self._subscriptions) if not subscription.ended]
+
+    def _all_requested(self, n: int) -> bool:
+        subscriptions = list(self._subscriptions)
+        return bool(subscriptions) and all(subscription.requested >= n for subscription in subscriptions)
 
     def _overflowed(self) -> bool:
         return any(subscription.overflowed for subscription in list(self._subscriptions))

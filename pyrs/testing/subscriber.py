@@ -111,17 +111,13 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     def on_error(self, error: BaseException, /) -> None:
         """Record the error."""
         self._enter(Signal.ON_ERROR, error)
-        with self._changed:
-            self.error = error
-            self._changed.notify_all()
+        self.error = error
         self._leave()
 
     def on_complete(self) -> None:
         """Record the completion."""
         self._enter(Signal.ON_COMPLETE)
-        with self._changed:
-            self.completed = True
-            self._changed.notify_all()
+        self.completed = True
         self._leave()
 
     # Demand
