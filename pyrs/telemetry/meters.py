@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from threading import RLock
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
+
+if TYPE_CHECKING:
+    from pyrs.telemetry.subscriptions import Observation
 
 _MAX_NAMES = 1_000
 _OTHERS = "other"
@@ -20,25 +23,6 @@ _DELAYS = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
 _DURATIONS = [1e-3, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0]
 
 Values = Iterator[metrics.Observation]
-
-
-class Counted(Protocol):
-    """The counts of one subscription.
-
-    Attributes:
-        bounded: the requested elements until the demand became unbounded.
-    """
-
-    name: str
-    started: float
-    bounded: int
-
-    def elements(self) -> int:
-        """Return the number of delivered elements, which never decreases."""
-        ...
-
-    def demand(self) -> int:
-        """Return the requested elements that have not arrived; 0 if the demand is unbounded."""
 
 
 class Totals:
@@ -55,7 +39,7 @@ class Totals:
         self.subscribed = 0
         self.requested = 0
         self.elements = 0
-        self.live: WeakSet[Counted] = WeakSet()
+        self.live: WeakSet[Observation] = WeakSet()
 
 
 class Meters:
@@ -93,7 +77,7 @@ class Meters:
 
     # Called by subscriptions.
 
-    def subscribed(self, observation: Counted) -> Totals:
+    def subscribed(self, observation: Observation) -> Totals:
         """Count a subscription and return the totals of its name.
 
         Beyond 1,000 names, all others share one, because a program may compute names.
@@ -107,7 +91,7 @@ class Meters:
             totals.live.add(observation)
             return totals
 
-    def ended(self, observation: Counted, totals: Totals, outcome: str, error: BaseException | None) -> None:
+    def ended(self, observation: Observation, totals: Totals, outcome: str, error: BaseException | None) -> None:
         """Count a subscription as ended."""
         with self._lock:
             totals.live.discard(observation)
@@ -131,7 +115,7 @@ class Meters:
 
     # Called when the metrics are exported.
 
-    def _observe(self, count: Callable[[Totals, list[Counted]], int], options: CallbackOptions) -> Values:
+    def _observe(self, count: Callable[[Totals, list[Observation]], int], options: CallbackOptions) -> Values:
         with self._lock:  # so that no subscription ends in the meantime, and is counted twice
             counts = [(count(each, list(each.live)), each.attributes) for each in self._totals.values()]
         for number, attributes in counts:
@@ -144,23 +128,23 @@ class Meters:
             yield metrics.Observation(count, {"pyrs.operator": operator})
 
 
-def _subscribed(totals: Totals, live: list[Counted]) -> int:
+def _subscribed(totals: Totals, live: list[Observation]) -> int:
     return totals.subscribed
 
 
-def _active(totals: Totals, live: list[Counted]) -> int:
+def _active(totals: Totals, live: list[Observation]) -> int:
     return len(live)
 
 
-def _requested(totals: Totals, live: list[Counted]) -> int:
+def _requested(totals: Totals, live: list[Observation]) -> int:
     return totals.requested + sum(each.bounded for each in live)
 
 
-def _elements(totals: Totals, live: list[Counted]) -> int:
+def _elements(totals: Totals, live: list[Observation]) -> int:
     return totals.elements + sum(each.elements() for each in live)
 
 
-def _demand(totals: Totals, live: list[Counted]) -> int:
+def _demand(totals: Totals, live: list[Observation]) -> int:
     return sum(each.demand() for each in live)
 
 

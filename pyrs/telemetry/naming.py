@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from os.path import basename
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator, PublisherWrapper
@@ -16,13 +16,6 @@ from pyrs.stream.stream import Stream
 
 _MAX_OPERATORS = 64
 _WORD = re.compile(r"\w+")
-
-
-class StreamName(NamedTuple):
-    """The name of a stream in telemetry, and the line of its last operator."""
-
-    name: str
-    site: Site | None
 
 
 def operators_of(publisher: Any) -> list[Any]:
@@ -44,22 +37,23 @@ def operators_of(publisher: Any) -> list[Any]:
     return found
 
 
-def name_of_stream(operators: list[Any]) -> StreamName:
-    """Return the name that the user gave to a stream, else its last operator and line.
+def name_of_stream(operators: list[Any]) -> tuple[str, Site | None]:
+    """Return the name of a stream, and the line of its last operator.
 
-    The user names a stream with ``checkpoint``, ``log`` or ``metrics``; the last one counts.
+    The user names a stream with ``checkpoint``, ``log`` or ``metrics``; the last one counts. Other streams have the
+    name of their last operator, with its line.
     """
     last = operators[0]
     site = getattr(last, "site", None)
     site = site if isinstance(site, Site) else None
     for operator in operators:
         if isinstance(operator, Checkpoint | Log) and operator.name:
-            return StreamName(operator.name, site)
+            return operator.name, site
         if isinstance(operator, Measured):
-            return StreamName(operator.metrics.name, site)
+            return operator.metrics.name, site
     word = _WORD.match(_call_of(last)) or _WORD.search(type(last).__name__)
     call = word.group() if word else "stream"
-    return StreamName(f"{call} at {basename(site.file)}:{site.line}" if site else call, site)
+    return f"{call} at {basename(site.file)}:{site.line}" if site else call, site
 
 
 def _call_of(operator: Any) -> str:

@@ -25,7 +25,7 @@ from pyrs._core.observation import CountingSubscription
 from pyrs._core.operator import Operator
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.telemetry.meters import Meters
-from pyrs.telemetry.naming import StreamName, name_of_stream, operators_of
+from pyrs.telemetry.naming import name_of_stream, operators_of
 
 T = TypeVar("T")
 
@@ -248,13 +248,13 @@ class _ObservedSubscription(Subscription):
 class _ObservedPublisher(Publisher[T]):
     carries_context = True
 
-    def __init__(self, source: Publisher[T], name: str, attributes: Mapping[str, Any], meters: Meters | None) -> None:
+    def __init__(self, source: Publisher[T], observe: Callable[[], Observation]) -> None:
         self._source = source
-        self._arguments = name, attributes, meters
+        self._observe = observe
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         subscriber = checked_subscriber(subscriber)
-        observation = Observation(*self._arguments)
+        observation = self._observe()
         try:
             observation.context.run(attach, self._source, observed(subscriber, observation))
         except BaseException as error:
@@ -262,10 +262,8 @@ class _ObservedPublisher(Publisher[T]):
             raise
 
 
-def _iterate(
-    iterator: Generator[T, None, None], name: str, attributes: Mapping[str, Any], meters: Meters | None
-) -> Generator[T, None, None]:
-    observation = Observation(name, attributes, meters)  # when the iteration begins
+def _iterate(iterator: Generator[T, None, None], observe: Callable[[], Observation]) -> Generator[T, None, None]:
+    observation = observe()  # when the iteration begins
     outcome: tuple[str, BaseException | None] = "completed", None
     try:
         with _Counting(observation, iterator) as counted:
@@ -294,7 +292,8 @@ class Span(Operator[T]):
         self.attributes = attributes
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        _ObservedPublisher(self.source, self.name, self.attributes, Span.meters).subscribe(subscriber)
+        observe = partial(Observation, self.name, self.attributes, Span.meters)
+        _ObservedPublisher(self.source, observe).subscribe(subscriber)
 
 
 class Observer:
@@ -304,33 +303,29 @@ class Observer:
         self._meters = meters
 
     def publisher(self, source: Publisher[T]) -> Publisher[T]:
-        arguments = self._arguments(source)
-        return source if arguments is None else _ObservedPublisher(source, *arguments)
+        observe = self._observation_of(source)
+        return source if observe is None else _ObservedPublisher(source, observe)
 
     def subscriber(self, source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
-        arguments = self._arguments(source)
-        return subscriber if arguments is None else observed(subscriber, Observation(*arguments))
+        observe = self._observation_of(source)
+        return subscriber if observe is None else observed(subscriber, observe())
 
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
-        arguments = self._arguments(source)
-        return iterator if arguments is None else _iterate(iterator, *arguments)
+        observe = self._observation_of(source)
+        return iterator if observe is None else _iterate(iterator, observe)
 
-    def _arguments(self, source: Publisher[Any]) -> tuple[str, Mapping[str, Any], Meters] | None:
-        """Return the arguments of an Observation; None for a stream that is not observed."""
+    def _observation_of(self, source: Publisher[Any]) -> Callable[[], Observation] | None:
+        """Return a function that begins an Observation; None for a stream that is not observed."""
         try:
-            return self._described(source)
+            # A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
+            operators = operators_of(source)
+            if any(isinstance(each, Span) for each in operators):
+                return None
+            if getattr(operators[0], "identifies_subscribers", False) is True:
+                return None
+            name, site = name_of_stream(operators)
         except Exception as error:
             on_error_dropped(error, "raised by an attribute of a Publisher, whose subscription is not recorded")
             return None
-
-    def _described(self, source: Publisher[Any]) -> tuple[str, Mapping[str, Any], Meters] | None:
-        # A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
-        operators = operators_of(source)
-        if any(isinstance(each, Span) for each in operators):
-            return None
-        if getattr(operators[0], "identifies_subscribers", False) is True:
-            return None
-        named: StreamName = name_of_stream(operators)
-        site = named.site
         attributes = {} if site is None else {"code.file.path": site.file, "code.line.number": site.line}
-        return named.name, attributes, self._meters
+        return partial(Observation, name, attributes, self._meters)
