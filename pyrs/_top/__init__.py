@@ -18,7 +18,7 @@ from pyrs._core.sites import Site
 from pyrs.jvm.status import MAX_FILE, PATH, checked_folder, status_folder
 from pyrs.jvm.streams import Rates, StreamStatus, cells, text_table, title
 
-__all__ = ["BridgeStatus", "read_all", "run", "with_rates"]
+__all__ = ["BridgeStatus", "as_dicts", "read_all", "run", "with_rates"]
 
 _SECONDS = 5.0
 _MAX_ANSWER = 16 << 20
@@ -52,7 +52,7 @@ def run(
         while True:
             bridges = with_rates(list(read_all(status_folder())), rates)
             if as_json:
-                print(json.dumps([_as_dict(bridge) for bridge in bridges], indent=2), file=file)
+                print(json.dumps(as_dicts(bridges, StreamStatus._asdict), indent=2), file=file)
             else:
                 is_screen = file.isatty() and not once
                 lines = list(_lines(bridges))
@@ -93,11 +93,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    """Return the content of a status file.
-
-    Raises:
-        ValueError: It is another user's, accessible to others, too long, or has other content.
-    """
+    """Return the content of a status file."""
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         found = os.fstat(file.fileno())
         private = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077)
@@ -179,8 +175,9 @@ def with_rates(bridges: list[BridgeStatus], rates: Rates) -> list[BridgeStatus]:
     ]
 
 
-def _as_dict(bridge: BridgeStatus) -> dict[str, Any]:
-    return {**bridge._asdict(), "streams": [stream._asdict() for stream in bridge.streams]}
+def as_dicts(bridges: list[BridgeStatus], of_stream: Callable[[StreamStatus], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the bridges, with their streams, as dicts for JSON."""
+    return [{**bridge._asdict(), "streams": list(map(of_stream, bridge.streams))} for bridge in bridges]
 
 
 def _lines(bridges: list[BridgeStatus]) -> Iterator[str]:

@@ -12,7 +12,6 @@ import re
 import secrets
 import socket
 import sys
-from collections.abc import Iterable
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -23,9 +22,9 @@ from threading import Lock
 from time import monotonic
 from typing import Any, TextIO
 
-from pyrs._top import BridgeStatus, read_all, with_rates
+from pyrs._top import as_dicts, read_all, with_rates
 from pyrs.jvm.status import status_folder
-from pyrs.jvm.streams import COLUMNS, Rates, cells
+from pyrs.jvm.streams import COLUMNS, Rates, StreamStatus, cells
 
 _HOST = "127.0.0.1"
 _HOST_HEADER = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
@@ -102,7 +101,8 @@ class PageServer(ThreadingMixIn, TCPServer):
             bridges = with_rates(list(read_all(status_folder())), self._rates)
         except PermissionError as error:
             return HTTPStatus.INTERNAL_SERVER_ERROR, json.dumps({"error": str(error)}).encode()
-        return HTTPStatus.OK, json.dumps(_as_json(bridges, self._interval)).encode()
+        content = {"interval": self._interval, "columns": COLUMNS, "bridges": as_dicts(bridges, _as_dict)}
+        return HTTPStatus.OK, json.dumps(content).encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -146,32 +146,8 @@ def _page() -> str:
     return (resources.files("pyrs._top") / "page.html").read_text(encoding="utf-8")
 
 
-def _as_json(bridges: Iterable[BridgeStatus], interval: float) -> dict[str, Any]:
-    return {
-        "interval": interval,
-        "columns": COLUMNS,
-        "bridges": [
-            {
-                "pid": bridge.pid,
-                "name": bridge.name,
-                "state": bridge.state,
-                "live": bridge.streams_live,
-                "dropped": bridge.dropped,
-                "streams": [
-                    {
-                        "id": stream.id,
-                        "state": stream.state,
-                        "rate": stream.rate,
-                        "dropped": stream.dropped,
-                        "site": "" if stream.site is None else str(stream.site),
-                        "cells": cells(stream),
-                    }
-                    for stream in bridge.streams
-                ],
-            }
-            for bridge in bridges
-        ],
-    }
+def _as_dict(stream: StreamStatus) -> dict[str, Any]:
+    return {**stream._asdict(), "site": "" if stream.site is None else str(stream.site), "cells": cells(stream)}
 
 
 def connection_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:

@@ -74,7 +74,7 @@ def test_data_has_every_stream(server: PageServer, status: StatusServer) -> None
     (bridge,) = json.loads(body)["bridges"]
     assert code == 200 and headers["Content-Type"] == "application/json; charset=utf-8"
     assert headers["Cache-Control"] == "no-store" and headers["X-Content-Type-Options"] == "nosniff"
-    assert (bridge["pid"], bridge["name"], bridge["state"], bridge["live"]) == (os.getpid(), "shown", "open", 3)
+    assert (bridge["pid"], bridge["name"], bridge["state"], bridge["streams_live"]) == (os.getpid(), "shown", "open", 3)
     (stream,) = bridge["streams"]
     assert dict(zip(json.loads(body)["columns"], stream["cells"], strict=True)) == {
         "stream": "1 to Python",
