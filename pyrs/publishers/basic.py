@@ -102,11 +102,6 @@ def empty() -> Maybe[NoReturn]:
     return Maybe(IterablePublisher((), (), "empty()"))
 
 
-def _type_of(value: object) -> str:
-    """Return the name of a value's type for a message; for a class, with the advice to create an instance."""
-    return type(value).__name__ + (f": create an instance, {value.__name__}(...)" if isinstance(value, type) else "")
-
-
 def error(exception: BaseException) -> Single[NoReturn]:
     """Return a stream that fails at once with this exception, without demand (§2.10).
 
@@ -119,9 +114,11 @@ def error(exception: BaseException) -> Single[NoReturn]:
         ...
         ValueError: no
     """
-    if not isinstance(exception, BaseException):
-        raise TypeError(f"exception must be an exception, not {_type_of(exception)}")
-    return Single(_ErrorPublisher(exception))
+    given: object = exception
+    if not isinstance(given, BaseException):
+        advice = f": create an instance, {given.__name__}(...)" if isinstance(given, type) else ""
+        raise TypeError(f"exception must be an exception, not {type(given).__name__}{advice}")
+    return Single(_InertPublisher(exception))
 
 
 def never() -> Stream[NoReturn]:
@@ -129,23 +126,17 @@ def never() -> Stream[NoReturn]:
 
     A non-positive request fails the stream (§3.9).
     """
-    return Stream(_NeverPublisher())
+    return Stream(_InertPublisher(None))
 
 
-class _ErrorPublisher(Publisher[NoReturn]):
-    def __init__(self, exception: BaseException) -> None:
+class _InertPublisher(Publisher[NoReturn]):
+    """Fails with the exception, or emits nothing if it is None."""
+
+    def __init__(self, exception: BaseException | None) -> None:
         self.exception = exception
 
     def subscribe(self, subscriber: Subscriber[NoReturn], /) -> None:
         InertSubscription(checked_subscriber(subscriber), self.exception).start()
 
     def __repr__(self) -> str:
-        return f"error({short(self.exception)})"
-
-
-class _NeverPublisher(Publisher[NoReturn]):
-    def subscribe(self, subscriber: Subscriber[NoReturn], /) -> None:
-        InertSubscription(checked_subscriber(subscriber)).start()
-
-    def __repr__(self) -> str:
-        return "never()"
+        return "never()" if self.exception is None else f"error({short(self.exception)})"
