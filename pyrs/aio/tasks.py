@@ -23,11 +23,11 @@ def start_task(
         on_failure: called on the loop with the task's exception; with a RuntimeError after a cancel by others.
 
     Returns:
-        A function that cancels the task, from any thread. Only the task's own exceptions are reported after that.
+        A function that cancels the task, once, from any thread. Only the task's own exceptions are reported after that.
     """
     loop = loop_for()
     task: asyncio.Task[None] | None = None
-    cancelled = False
+    cancelled = stopped = False
 
     async def run() -> None:
         await function()
@@ -38,7 +38,7 @@ def start_task(
             task = loop.create_task(run())
             task.add_done_callback(done)
             if cancelled:  # by the coroutine itself, which an eager task factory has started
-                task.cancel()  # type: ignore[unreachable]
+                stop()  # type: ignore[unreachable]
 
     def done(finished: asyncio.Task[None]) -> None:
         nonlocal task
@@ -58,7 +58,9 @@ def start_task(
             pass
 
     def stop() -> None:
-        if task is not None:
+        nonlocal stopped
+        if task is not None and not stopped:  # a second cancel would interrupt the clean-up of the task
+            stopped = True
             task.cancel()
 
     run_on(loop, context, launch)

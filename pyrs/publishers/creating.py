@@ -224,7 +224,6 @@ class _CreateRun(Coordinator[Any]):
         self.listeners: list[Callable[[], object]] = []
         self.demand_loop = _DemandLoop(self)
         self._stop_task: Callable[[], None] | None = None
-        self._released = False
 
     def _begin(self) -> None:
         emitter: Emitter[Any] = Emitter(self)
@@ -232,7 +231,7 @@ class _CreateRun(Coordinator[Any]):
             from pyrs.aio.tasks import start_task  # asyncio is a slow import
 
             self._stop_task = start_task(partial(self._function, emitter), self._context, self.raised)
-            if self._released:  # cancelled while the task was started
+            if not self._live:  # terminated while the task was started
                 self._stop()
             return
         try:
@@ -264,7 +263,6 @@ class _CreateRun(Coordinator[Any]):
     def _release(self) -> None:
         with self.gate:
             self._closed = True
-        self._released = True  # before the task is read, which ``_begin`` may be about to store
         try:
             self._discard_all(self._elements)
             self._drops.flush()
@@ -273,11 +271,9 @@ class _CreateRun(Coordinator[Any]):
             self._stop()
 
     def _stop(self) -> None:
-        """Cancel the task of a coroutine function, once: a second cancel would interrupt its clean-up."""
-        with self.gate:
-            stop, self._stop_task = self._stop_task, None
-        if stop is not None:
-            stop()
+        """Cancel the task of a coroutine function."""
+        if self._stop_task is not None:
+            self._stop_task()
 
     # The methods that Emitter calls
 
