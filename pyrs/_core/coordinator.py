@@ -27,8 +27,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     An operator implements four methods:
 
-    * ``_begin()``: subscribe the inputs, by default ``_input`` to the operator's source. Runs once, after
-      ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
+    * ``_begin()``: subscribe the inputs, by default ``_input`` (if it is set) to the operator's source. Runs once,
+      after ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_interrupted`` is set: the stream is not live, or an illegal request is unanswered (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
@@ -40,7 +40,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     Rules: 1.1, 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """
 
-    _input: Any  # the upstream side of an operator with one source, an ``Input``
+    _input: Any = None  # the upstream side of an operator with one source, an ``Input``
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def _begin(self) -> None:
         """Subscribe the inputs."""
-        self._input.subscribe_to(self._operator.source)
+        if self._input is not None:
+            self._input.subscribe_to(self._operator.source)
 
     def _advance(self) -> None:
         """Emit, complete or fail, as far as possible now. Runs in the drain loop."""

@@ -173,9 +173,6 @@ class _QueueRun(Coordinator[Any]):
         self._queue = operator.queue
         self._end = operator.end
 
-    def _begin(self) -> None:
-        pass
-
     def _release(self) -> None:
         pass
 

@@ -225,7 +225,7 @@ class SubmissionPublisher(Stream[T]):
 
         0 without Subscribers; negative, like the JDK's, if more elements are buffered for a Subscriber than it demands.
         """
-        return min((subscription.open_demand for subscription in self._core.subscriptions), default=0)
+        return min((min(each._demand(), UNBOUNDED) - each.lag for each in self._core.subscriptions), default=0)
 
     def estimate_maximum_lag(self) -> int:
         """Return the number of elements that the slowest Subscriber has not received.
@@ -425,11 +425,6 @@ class _BufferedSubscription(Coordinator[Any]):
         self._turn.clear()  # no drain before start() has called on_subscribe (§1.9), on any thread
 
     @property
-    def open_demand(self) -> int:
-        """Return the demand minus the buffered elements; negative if more are buffered."""
-        return min(self._demand(), UNBOUNDED) - self.lag
-
-    @property
     def lag(self) -> int:
         """Return the number of elements that the Subscriber has not received."""
         return len(self.elements) + len(self.waiting)
@@ -464,9 +459,6 @@ class _BufferedSubscription(Coordinator[Any]):
     def cancel(self) -> None:
         super().cancel()
         self._core.remove(self)  # at once, even while the drain loop is running
-
-    def _begin(self) -> None:
-        pass
 
     def _advance(self) -> None:
         elements = self.elements
