@@ -45,9 +45,6 @@ def ratings_file() -> Path:
     """Return the path of the MovieLens ratings in the pyspark package.
 
     Each line is ``user::movie::stars``.
-
-    Raises:
-        DemoError: this PySpark does not contain them.
     """
     path = Path(pyspark.__file__).parent / RATINGS
     if not path.is_file():

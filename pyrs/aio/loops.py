@@ -68,11 +68,7 @@ def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.Abstract
 
 
 def check_not_blocked(loop: asyncio.AbstractEventLoop) -> None:
-    """Reject a loop whose thread blocks on the stream that needs the loop.
-
-    Raises:
-        RuntimeError: this thread runs the loop and blocks on a stream.
-    """
+    """Reject a loop whose thread blocks on the stream that needs the loop."""
     if is_blocked() and is_here(loop):
         raise RuntimeError(
             "this call would block the event loop that the stream needs: await the stream instead, for example "
