@@ -1,7 +1,7 @@
 """Build the files of a release into dist/: sdist, wheel, SBOM, measurements and checksums. ``make release`` runs it.
 
-It refuses if the published conformance or figures were measured with other code. It publishes nothing. ``--draft``
-builds all files and prints open points as warnings instead of refusing.
+It refuses if the conformance page or the benchmark figures were measured with other code. It publishes nothing.
+``--draft`` builds all files and prints open points as warnings instead of refusing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def version_of(root: Path = ROOT) -> str:
 
 
 def open_points(root: Path, version: str, jar: str | None, status: str) -> list[str]:
-    """Return the reasons against a release: of the version, the changelog, the repository and the work tree."""
+    """Return the reasons why the version, changelog, repository or work tree cannot be released."""
     points = []
     if not re.search(r'^repository = "https://.+"$', (root / "pyproject.toml").read_text(), re.MULTILINE):
         points.append(
@@ -100,7 +100,7 @@ def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | N
 
 
 def outdated(root: Path) -> Iterator[str]:
-    """Yield the reasons against a release of the conformance page and the figures."""
+    """Yield a reason against a release for the conformance page, and for the figures, if code has changed since."""
     page = re.search(r"Measured at commit `([^`]+)`", (root / CONFORMANCE).read_text(encoding="utf-8"))
     of_page = page[1].split(" and ") if page else ["unknown"]  # the second commit is that of the rows for Spark
     of_figures = json.loads((root / FIGURES).read_text(encoding="utf-8"))["commit"]
@@ -115,7 +115,8 @@ def outdated(root: Path) -> Iterator[str]:
         if changed is None:
             reason = f"commit {commit[:10]}, which is not in this clone"
         elif changed:
-            others = f" and {len(changed) - 1} others" if len(changed) > 1 else ""
+            more = len(changed) - 1
+            others = f" and {more} other{'s' if more > 1 else ''}" if more else ""
             reason = f"commit {commit[:10]}, and {changed[0]}{others} changed since then"
         else:
             continue

@@ -84,6 +84,14 @@ def test_measurements_of_other_code_are_reported(release: ModuleType, measured: 
     assert re.match(r"docs/benchmarks/latest.json .*drain.py changed since then: run `make bench`", figures)
 
 
+def test_other_changed_files_are_counted(release: ModuleType, measured: Path) -> None:
+    (measured / "pyrs" / "_core" / "drain.py").write_text("x = 2\n")
+    for number, others in enumerate(("1 other", "2 others")):
+        (measured / "pyrs" / "_core" / f"more_{number}.py").write_text("x = 1\n")
+        subprocess.run(["git", "add", "."], cwd=measured, check=True)
+        assert f"drain.py and {others} changed since then" in next(iter(release.outdated(measured)))
+
+
 def test_a_new_file_in_pyrs_spark_outdates_the_page_once(release: ModuleType, measured: Path) -> None:
     (measured / "pyrs" / "spark" / "more.py").write_text("x = 1\n")
     subprocess.run(["git", "add", "."], cwd=measured, check=True)
