@@ -389,7 +389,7 @@ TERMINAL_STATES = [
         test.format("out" if state == "without" else ""),
         _subscriber(
             f"{verb}{end}{state.capitalize()}Request",
-            f"{fault} {signal} {state} a request",
+            f"{fault} {signal}, {'after a request' if state == 'with' else 'before any request'}",
             KnowsRequests,
             **{signal: method(signal, state)},
         ),
@@ -398,8 +398,8 @@ TERMINAL_STATES = [
     for end, signal, test in (("End", "on_complete", END), ("Error", "on_error", ERROR))
     for state in ("with", "without")
     for verb, fault, method, message in (
-        ("Forgets", "Forgets", _without, f"did not call register_{signal}("),
-        ("RaisesFor", "Raises for", _raises_in, f"{signal} is not possible here"),
+        ("Forgets", "Does not report", _without, f"did not call register_{signal}("),
+        ("RaisesFor", "Raises in", _raises_in, f"{signal} is not possible here"),
     )
 ]
 
