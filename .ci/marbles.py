@@ -107,7 +107,7 @@ def draw_timeline(token: Token, top: float) -> Iterator[str]:
 
 
 def draw_line(line: str, top: float, columns: int) -> Iterator[str]:
-    """Yield the shapes of one line: an operator in a box of these columns, or timelines and notes."""
+    """Yield the shapes of one line: an operator in a box that is ``columns`` wide, or timelines and notes."""
     tokens = tokens_of(line)
     if re.match(r"\w+\(", line) and not any(token.is_timeline for token in tokens):
         call = html.escape(line.strip())

@@ -302,7 +302,7 @@ def paused(spark: Any) -> list[Verdict]:
         f"<= {window} jobs, none while paused",
         later == started <= window,
     )
-    # In addition, the batch being signalled is 10,000 rows of Python objects.
+    # The 4 MB are for the batch that is being signalled: 10,000 rows as Python objects.
     return [
         jobs,
         memory_verdict("paused", memory, window * encoded / 1e6 + 4, f"a partition is {encoded / 1e6:.1f} MB"),

@@ -96,7 +96,7 @@ def _staged(elements: int) -> Any:
 
 
 class _Latest:
-    """The Subscriber behind the latest mirror. The TCK triggers a request with the mirror, not with the Subscriber."""
+    """The Subscriber behind the latest mirror. The TCK passes the mirror to ``trigger``, which needs the Subscriber."""
 
     subscriber: Any = None
 

@@ -91,7 +91,7 @@ def test_a_wrong_announcement_changes_no_byte(announced: int, step: int) -> None
     assert bytes(message.body) == body
 
 
-def test_an_announced_size_counts_before_it_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_announced_size_counts_towards_the_limit_before_it_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_UNFINISHED_BYTES", 2 * SIZE)
     decoder = FrameDecoder()
     body = extension(SIZE - 7, content(SIZE - 7))

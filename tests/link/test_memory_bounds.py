@@ -63,7 +63,7 @@ def test_a_subscriber_refused_because_of_the_limit_can_be_subscribed_later(monke
     assert list(session.streams) == [6]
 
 
-def test_an_own_stream_beyond_the_limit_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_of_python_beyond_the_limit_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 1)
     session = PlainSession()
     first, second = recording(UNBOUNDED), recording(UNBOUNDED)
@@ -101,7 +101,7 @@ def test_a_reference_beyond_the_limit_fails_its_value(monkeypatch: pytest.Monkey
     session = LinkSession()
     with pytest.raises(ConversionError, match=r"link\.handles"):
         session.codec.encode([object(), object(), object()])
-    assert len(session.handles) == 0  # the references of the failed value are taken back
+    assert len(session.handles) == 0  # the references of the failed value are released
     session.codec.encode([object(), object()])
     with pytest.raises(ConversionError, match=r"link\.handles"):
         session.handles.own(object(), 0)

@@ -43,7 +43,7 @@ public final class Functions {
         return () -> processor;
     }
 
-    /** Subscribes a Subscriber of one or both families by org.reactivestreams; a gateway cannot choose the overload. */
+    /** Calls subscribe of org.reactivestreams, also for objects of both families: a gateway cannot choose the overload. */
     public static void subscribe(Publisher<Object> publisher, Subscriber<Object> subscriber) {
         publisher.subscribe(subscriber);
     }
