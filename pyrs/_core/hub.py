@@ -78,11 +78,7 @@ class HubSubscription(DownstreamSubscription[T]):
 
     def finish(self, error: BaseException | None) -> None:
         """Send the terminal signal, or the answer to an illegal request (§3.9)."""
-        error = error if self._illegal is None else self._illegal
-        if error is None:
-            self._complete()
-        else:
-            self._fail(error)
+        self._end_with(error if self._illegal is None else self._illegal)
 
     def _drop(self, error: BaseException | None) -> None:
         """Report nothing: the hub's error reaches its other Subscribers."""

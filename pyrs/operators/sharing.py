@@ -10,15 +10,16 @@ from typing import Any
 
 from pyrs import schedulers
 from pyrs._core import hooks
+from pyrs._core.context import in_context
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
-from pyrs._core.hub import OK, AlignedHub, EmitResult, Hub
+from pyrs._core.downstream import checked_subscriber
+from pyrs._core.hub import OK, AlignedHub, EmitResult, HubSubscription
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
 from pyrs._core.prefetch import Prefetch
 from pyrs._core.replay import ReplayHub
 from pyrs._core.validation import checked_callable, checked_natural
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, Subscriber
 from pyrs.errors import Disconnected
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.timer import Timer
@@ -79,8 +80,7 @@ class Publish(Shared):
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
     def begin(self) -> Connection:
-        hub = _PublishHub(self.prefetch)
-        return Connection(self, hub, hub.feed)
+        return Connection(self, _PublishHub(self.prefetch))
 
 
 class Replay(Shared):
@@ -103,17 +103,15 @@ class Replay(Shared):
 
     def begin(self) -> Connection:
         prefetch = UNBOUNDED if self.limit is None else self.prefetch
-        hub = _ReplayHub(self.limit, self.seconds, schedulers.current(self.scheduler).now, prefetch)
-        return Connection(self, hub, hub.feed)
+        return Connection(self, _ReplayHub(self.limit, self.seconds, schedulers.current(self.scheduler).now, prefetch))
 
 
 class Connection:
     """A shared stream's subscription to its source, with its Subscribers."""
 
-    def __init__(self, shared: Shared, hub: Hub[Any], feed: _Feed) -> None:
+    def __init__(self, shared: Shared, hub: _PublishHub | _ReplayHub) -> None:
         self.hub = hub
         self._shared = shared
-        self._feed = feed
         self._connected = False
 
     def connect(self) -> None:
@@ -121,8 +119,8 @@ class Connection:
         with self._shared._lock:
             connected, self._connected = self._connected, True
         if not connected:
-            self._feed.discards = self.hub.discards
-            self._feed.subscribe_to(self._shared.source)
+            self.hub.feed.discards = self.hub.discards
+            self.hub.feed.subscribe_to(self._shared.source)
 
     def cancel(self) -> None:
         """Cancel the source; current Subscribers fail with ``Disconnected``.
@@ -131,8 +129,8 @@ class Connection:
         receive their buffered elements.
         """
         self._shared.forget(self)
-        self._feed.cancel()
         hub = self.hub
+        hub.feed.cancel()
         with hub._lock:
             if not hub._ended:
                 hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
@@ -278,11 +276,9 @@ class RefCount(Operator[Any]):
     def __repr__(self) -> str:
         return _call_text(self.source, self.call)
 
-    def run(self, subscriber: Subscriber[Any]) -> _CountedSubscriber:
-        return _CountedSubscriber(self, subscriber)
-
-    def enter(self, counted: _CountedSubscriber) -> None:
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         """Count one more Subscriber, and connect when there are enough."""
+        subscriber = in_context(checked_subscriber(subscriber))
         with self._lock:
             connection = self._shared.connection()
             period = self._period
@@ -294,12 +290,11 @@ class RefCount(Operator[Any]):
                     )
                     if isinstance(connection.hub, _PublishHub):  # a history outlives the terminal signal
                         connection.hub.on_finished.append(period.timer.cancel)
-            counted.period = period
             period.count += 1
             connects = period.connects = period.connects or period.count >= self._needed
         if period.timer is not None:
             period.timer.cancel()
-        connection.hub.subscribe(counted)
+        _CountedSubscription(self, period, subscriber).start()
         if connects:
             connection.connect()
 
@@ -355,65 +350,23 @@ class _Period:
         self.timer: Timer | None = None  # disconnects if there is no new Subscriber
 
 
-class _CountedSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
-    """A Subscriber that ``ref_count`` counts.
+class _CountedSubscription(HubSubscription[Any]):
+    """A subscription to the connection, which ``ref_count`` counts."""
 
-    The hub signals it serially and answers its illegal requests.
-    """
-
-    period: _Period
-
-    def __init__(self, operator: RefCount, subscriber: Subscriber[Any]) -> None:
-        super().__init__(subscriber, None)
+    def __init__(self, operator: RefCount, period: _Period, subscriber: Subscriber[Any]) -> None:
+        super().__init__(period.connection.hub, subscriber)
         self._operator = operator
-        self._subscription: Subscription | None = None
+        self._period = period
         self._present = True  # whether this Subscriber is counted
 
-    def start(self) -> None:
-        """Join the connection. Called once, by ``subscribe``."""
-        self._operator.enter(self)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._subscription = subscription
-        self._introduce()
-
-    def on_next(self, element: Any, /) -> None:
-        subscriber = self._subscriber
-        if subscriber is not None:
-            try:
-                subscriber.on_next(element)
-            except BaseException as error:
-                self._subscriber_raised(error, "on_next")
-        else:
-            self._discard(element)
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._subscription = None  # it must not be called from now on (§2.4)
-        if self._illegal is None or self.period.connection.hub._over:
+    def finish(self, error: BaseException | None) -> None:
+        if self._illegal is None or self._hub._over:
             self._present = False  # the connection has terminated and counts no Subscribers
-        self._fail(error)  # after an illegal request (3.9) the connection continues without this Subscriber
+        super().finish(error)  # after an illegal request (3.9) the connection continues without this Subscriber
 
-    def on_complete(self) -> None:
-        self._subscription = None  # it must not be called from now on (§2.4)
-        self._present = False
-        self._complete()
-
-    def _on_request(self, n: int) -> None:
-        subscription = self._subscription
-        if subscription is not None:
-            subscription.request(n)
-
-    def _on_cancel(self) -> None:
-        self._forget()
-
-    def _drop(self, error: BaseException | None) -> None:
-        """Report nothing: the error reaches the other Subscribers."""
-
-    def _release(self) -> None:
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            subscription.cancel()
+    def _forget(self) -> None:
+        super()._forget()
         with self._operator._lock:
             present, self._present = self._present, False
         if present:
-            self._operator.leave(self.period)
+            self._operator.leave(self._period)
