@@ -91,6 +91,14 @@ class Input(Subscriber[T]):
         elif demand:
             subscription.request(min(demand, UNBOUNDED))
 
+    def on_next(self, element: T, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if self._closed:
+            self.discard(element)
+        else:
+            self._receive(element)
+
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
             raise NullSignal("on_error(None)")
@@ -113,6 +121,10 @@ class Input(Subscriber[T]):
         error, self.error = self.error, None
         return error
 
+    def _receive(self, element: T) -> None:
+        """Process an element. A subclass overrides ``on_next`` instead to save this frame for each element."""
+        raise NotImplementedError
+
     def _end(self, error: BaseException | None) -> None:
         """Record the terminal signal. Called at most once, and not after a cancel."""
         self.error = error
@@ -133,18 +145,22 @@ class Input(Subscriber[T]):
 
 
 class TriggerInput(Input[Any]):
-    """Requests one element, which ends the input like a completion."""
+    """Requests one element, which ends the input like a completion.
 
-    def __init__(self, owner: Any = None) -> None:
+    ``on_end`` is called with the error, or with None, on the thread of the upstream.
+    """
+
+    def __init__(self, owner: Any, on_end: Callable[[BaseException | None], object]) -> None:
         super().__init__(owner, 1)
+        self._on_end = on_end
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if not self._closed:
-            self.cancel()
-            self._end(None)
+    def _receive(self, element: Any) -> None:
+        self.cancel()
+        self._on_end(None)
         self.discard(element)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._on_end(error)
 
 
 class PrefetchingInput(Input[T]):
@@ -166,6 +182,21 @@ class PrefetchingInput(Input[T]):
         more = self.prefetch.consume(n)
         if more and not self._closed:
             self.request(more)
+
+
+class CallbackInput(PrefetchingInput[T]):
+    """Calls ``on_element`` and ``on_end`` on the thread of the upstream; ``on_end`` with the error, or with None."""
+
+    def __init__(
+        self,
+        owner: Any,
+        on_element: Callable[[T], object],
+        on_end: Callable[[BaseException | None], object],
+        prefetch: int = 0,
+    ) -> None:
+        super().__init__(owner, prefetch)
+        self._receive = on_element  # type: ignore[assignment, method-assign]
+        self._end = on_end  # type: ignore[assignment, method-assign]
 
 
 class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
@@ -240,7 +271,12 @@ class DirectInput(Input[T], Generic[T]):
     """Posts each signal to the drain loop; the demand bounds the number of posts.
 
     ``on_end`` is called with None on completion. An error fails the stream.
+
+    Attributes:
+        passes: whether an element may go straight to the Subscriber, when the drain loop is idle and it is demanded.
     """
+
+    passes = False
 
     def __init__(
         self, owner: Coordinator[Any], on_element: Callable[[T], object], on_end: Callable[[None], object]
@@ -254,7 +290,7 @@ class DirectInput(Input[T], Generic[T]):
             raise NullSignal("on_next(None)")
         if self._closed:
             self.discard(element)
-        else:
+        elif not (self.passes and self._owner.try_emit(element)):
             self._owner.post_element(self._on_element, element)
 
     def _end(self, error: BaseException | None) -> None:

@@ -11,7 +11,7 @@ from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import short
-from pyrs._core.inputs import Input, PrefetchingInput, QueuedInput
+from pyrs._core.inputs import CallbackInput, Input, QueuedInput
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.stage import PushedStage, TailRun
 from pyrs.api import Publisher, Subscriber
@@ -30,7 +30,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._function = operator.function
         self._loop = running_loop()
-        self._outer = _ConcatMapInput(self, operator.prefetch)
+        self._outer = CallbackInput[Any](self, self._outer_next, self._outer_ended, operator.prefetch)
         self._waiting: deque[Any] = deque()
         self._choosing = RLock()  # guards the choice of the thread that subscribes to the next inner stream
         self._idle = True  # no inner stream is active
@@ -43,8 +43,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
     def _begin(self) -> None:
         self._outer.subscribe_to(self._operator.source)
 
-    def outer_next(self, element: Any) -> None:
-        """Receive an outer element."""
+    def _outer_next(self, element: Any) -> None:
         with self._choosing:
             self._waiting.append(element)
         if self._live:
@@ -52,8 +51,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         else:
             self._discard_waiting()
 
-    def outer_ended(self, error: BaseException | None) -> None:
-        """Receive the terminal signal of the outer stream."""
+    def _outer_ended(self, error: BaseException | None) -> None:
         if error is not None:
             self._delay(error)
         with self._choosing:
@@ -208,23 +206,6 @@ class _AtEnd(_Holding):
     """Emits the element on completion."""
 
     waits = True
-
-
-class _ConcatMapInput(PrefetchingInput[Any]):
-    """The outer stream of a ``concat_map``."""
-
-    _owner: _ConcatMapRun
-
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-        else:
-            self._owner.outer_next(element)
-
-    def _end(self, error: BaseException | None) -> None:
-        self._owner.outer_ended(error)
 
 
 class _SwitchMapRun(Coordinator[Any]):

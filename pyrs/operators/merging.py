@@ -18,7 +18,6 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal
 from pyrs.operators.combining import call_text, checked_sources
 
 
@@ -101,22 +100,29 @@ class _FlatMapRun(Coordinator[Any]):
 
     def _open_inner(self, element: Any) -> None:
         """Subscribe to the stream of an element, on the thread that delivers the element."""
-        publisher = checked_inner(self._function(element), self._operator, self._loop)
-        source = publisher.source if isinstance(publisher, PublisherWrapper) else publisher
-        if type(source) is IterablePublisher and not (source.stages and hooks.is_discarding(self.discards)):
-            pulled = _Pulled(self, source)
-            self._track(pulled)
-            if self._live:
-                self.notice(pulled)
-            else:  # _release cancelled the inner streams before this one was added
-                pulled.cancel()
-        else:
-            pushed = _Pushed(self, self._prefetch, passes=self._passes)
-            self._track(pushed)
-            if self._live:
-                pushed.subscribe_to(publisher)
+        try:
+            publisher = checked_inner(self._function(element), self._operator, self._loop)
+            source = publisher.source if isinstance(publisher, PublisherWrapper) else publisher
+            if type(source) is IterablePublisher and not (source.stages and hooks.is_discarding(self.discards)):
+                pulled = _Pulled(self, source)
+                self._track(pulled)
+                if self._live:
+                    self.notice(pulled)
+                else:  # _release cancelled the inner streams before this one was added
+                    pulled.cancel()
             else:
-                discard_inner(publisher)
+                pushed = _Pushed(self, self._prefetch, passes=self._passes)
+                self._track(pushed)
+                if self._live:
+                    pushed.subscribe_to(publisher)
+                else:
+                    discard_inner(publisher)
+        except BaseException as error:
+            self._outer.discard(element)
+            self._operator.blame(error)
+            self._outer.fail(error)
+            if hooks.is_exit(error):
+                raise
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """Record that an inner stream has a signal. Called from any thread."""
@@ -240,25 +246,11 @@ class _Outer(Input[Any]):
     def __init__(self, owner: _FlatMapRun, concurrency: int) -> None:
         super().__init__(owner, concurrency)
         self.bounded = concurrency < UNBOUNDED
+        self._receive = owner._open_inner  # type: ignore[method-assign]
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self._drop(element)
-            return
-        try:
-            self._owner._open_inner(element)
-        except BaseException as error:
-            self._drop(element)
-            self._owner._operator.blame(error)
-            self.fail(error)
-            if hooks.is_exit(error):
-                raise
-
-    def _drop(self, element: Any) -> None:
+    def discard(self, element: Any) -> None:
         if not isinstance(self._owner._operator, Merge):  # the elements of a Merge are its sources
-            self.discard(element)
+            super().discard(element)
 
 
 class _Pushed(QueuedInput[Any]):

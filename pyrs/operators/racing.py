@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.inputs import Input
+from pyrs._core.inputs import DirectInput
 from pyrs._core.operator import Operator
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NoElement, NullSignal
+from pyrs.errors import NoElement
 from pyrs.operators.combining import call_text, checked_sources
 
 
@@ -56,6 +57,7 @@ class _RaceRun(Coordinator[Any]):
     def _wins(self, racer: _Racer) -> bool:
         if self.winner is None:
             self.winner = racer
+            racer.passes = True
             for each in self._inputs:
                 if each is not racer:
                     each.cancel()
@@ -80,26 +82,12 @@ class _RaceRun(Coordinator[Any]):
         self._drop(self._error)
 
 
-class _Racer(Input[Any]):
-    _owner: _RaceRun
-
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        owner = self._owner
-        if self._closed:
-            self.discard(element)
-        elif not (owner.winner is self and owner.try_emit(element)):
-            owner.post_element(self._emit, element)
-
-    def _emit(self, element: Any) -> None:
-        self._owner.on_source_element(self, element)
+class _Racer(DirectInput[Any]):
+    def __init__(self, owner: _RaceRun) -> None:
+        super().__init__(owner, partial(owner.on_source_element, self), partial(owner.on_source_end, self))
 
     def _end(self, error: BaseException | None) -> None:
-        self._owner.post(self._finish, error)
-
-    def _finish(self, error: BaseException | None) -> None:
-        self._owner.on_source_end(self, error)
+        self._owner.post(self._on_end, error)
 
 
 class FirstWithSignal(Operator[Any]):

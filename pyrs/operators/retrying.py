@@ -11,12 +11,11 @@ from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
-from pyrs._core.inputs import Input
+from pyrs._core.inputs import CallbackInput
 from pyrs._core.operator import Operator
 from pyrs._core.sites import add_note
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal
 from pyrs.operators.backoff import Backoff
 from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
@@ -93,7 +92,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: RetryWhen) -> None:
         super().__init__(subscriber, operator)
         self._outcomes = _Outcomes(f"the {operator.outcomes} of {operator.call}")
-        self._signals = _Signals(self)
+        self._signals = CallbackInput[Any](self, self._signalled, self._signals_ended)
         self._waiting = False  # an outcome was emitted and no signal has arrived; under the lock, like _end
         self._emitted_before = 0  # the number of elements of earlier subscriptions
         self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
@@ -133,16 +132,15 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         self._outcomes.push(outcome)
         self._signals.request(1)
 
-    def signalled(self) -> None:
-        """Receive a signal."""
+    def _signalled(self, signal: Any) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, False
         if waiting:
             self._outcomes.forget()
             super()._begin()
+        self._discard(signal)
 
-    def signals_ended(self, error: BaseException | None) -> None:
-        """Receive the terminal signal of the signals."""
+    def _signals_ended(self, error: BaseException | None) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, False
             live, self._end = self._live, (error,)
@@ -175,19 +173,6 @@ class RepeatWhen(RetryWhen):
     """``repeat_when(function)``: subscribes again after completion when another Publisher emits."""
 
     name, outcomes, repeats = "repeat_when", "completions", True
-
-
-class _Signals(Input[Any]):
-    _owner: _RetryWhenRun
-
-    def on_next(self, signal: Any, /) -> None:
-        if signal is None:
-            raise NullSignal("on_next(None)")
-        self._owner.signalled()
-        self.discard(signal)
-
-    def _end(self, error: BaseException | None) -> None:
-        self._owner.signals_ended(error)
 
 
 class _OutcomesRun(Coordinator[Any]):

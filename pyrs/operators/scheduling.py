@@ -19,7 +19,6 @@ from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.base import not_a_scheduler
 from pyrs.schedulers.threads import Inline
@@ -314,17 +313,11 @@ class SubscribeOn(Operator[Any]):
 class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     """The upstream side of ``subscribe_on``."""
 
+    passes = True
+
     def __init__(self, owner: _SubscribeOnRun) -> None:
         super().__init__(owner, owner._emit, owner._end_with)
         self._run = owner
-
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-        elif not self._run.try_emit(element):
-            self._run.post_element(self._run._emit, element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         count = self._run.pass_all(iterator, limit)

@@ -424,11 +424,6 @@ class _TimeoutRun(Coordinator[Any]):
         if more > 0:
             upstream.request(more)
 
-    def offer(self, upstream: _TimedInput, element: Any) -> None:
-        """Signal the element if it arrived in time, now or when the drain loop is free."""
-        if self._posted or not self.attempt(upstream.deliver, element):
-            self.post_element(upstream.deliver, element)  # after the elements that arrived before it
-
     def deliver(self, upstream: _TimedInput, element: Any) -> None:
         """Emit the element if it is in time. Called in the drain loop."""
         if upstream is not self._input:
@@ -501,16 +496,13 @@ class Timeout(_Timed):
 class _TimedInput(Input[Any]):
     _owner: _TimeoutRun
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-        else:
-            self._owner.offer(self, element)
+    def _receive(self, element: Any) -> None:
+        """Signal the element if it arrived in time, now or when the drain loop is free."""
+        owner = self._owner
+        if owner._posted or not owner.attempt(self._deliver, element):
+            owner.post_element(self._deliver, element)  # after the elements that arrived before it
 
-    def deliver(self, element: Any) -> bool:
-        """Signal the element if it arrived in time. Called in the drain loop."""
+    def _deliver(self, element: Any) -> bool:
         self._owner.deliver(self, element)
         return True
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
-from pyrs._core.inputs import DirectInput, Input, QueuedInput, TriggerInput
+from pyrs._core.inputs import CallbackInput, DirectInput, QueuedInput, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle
 
 
@@ -121,37 +121,6 @@ class BufferWhen(Operator[Any]):
         super().__init__(source, f"{self.name}({openings!r}, {name_of(closing)})")
 
 
-class _Openings(Input[Any]):
-    """Opens a window for each element."""
-
-    _owner: _ToggledDispatcher
-
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if not self._closed:
-            self._owner.open_for(element)
-
-    def _end(self, error: BaseException | None) -> None:
-        self._owner.openings_ended(error)
-
-
-class _Closing(TriggerInput):
-    """Closes a window at the first signal."""
-
-    _owner: _ToggledDispatcher
-
-    def __init__(self, dispatcher: _ToggledDispatcher, window: Part) -> None:
-        super().__init__(dispatcher)
-        self.window = window
-
-    def _end(self, error: BaseException | None) -> None:
-        if error is None:
-            self._owner.close(self.window)
-        else:
-            self._owner.fail_with(error)
-
-
 class _ToggledDispatcher(Dispatcher):
     """Dispatches each element to all open windows.
 
@@ -162,9 +131,9 @@ class _ToggledDispatcher(Dispatcher):
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowWhen) -> None:
         super().__init__(subscriber, operator)
-        self._openings = _Openings(self)
+        self._openings = CallbackInput[Any](self, self._open_for, self._openings_ended)
         self._opens = True  # the opening stream has not completed
-        self._windows: dict[Part, _Closing] = {}  # the open windows; under the lock
+        self._windows: dict[Part, TriggerInput] = {}  # the open windows and the inputs that close them; under the lock
         self._size = self._outstanding = self._demand = operator.prefetch
 
     def subscribe_to(self, source: Publisher[Any]) -> None:
@@ -181,20 +150,20 @@ class _ToggledDispatcher(Dispatcher):
 
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
         super().leave(part, discards)
-        self.close(part)
+        self._close_for(part)
 
-    def open_for(self, opening: Any) -> None:
+    def _open_for(self, opening: Any) -> None:
         """Open a window. Called serially by the opening stream."""
         try:
             publisher = checked_publisher(self.operator.closing(opening), "the result of closing")
         except BaseException as error:
             self.operator.blame(error)
-            self.fail_with(error)
+            self._fail_with(error)
             if hooks.is_exit(error):
                 raise
             return
         window = Part(self, "window")
-        closing = _Closing(self, window)
+        closing = TriggerInput(self, partial(self._close_for, window))
         with self.lock:
             if self.gone or self._closed:
                 return
@@ -203,8 +172,11 @@ class _ToggledDispatcher(Dispatcher):
         closing.subscribe_to(publisher)  # before the window is emitted: the Subscriber may wait for the window's end
         self._announce()
 
-    def close(self, window: Part) -> None:
-        """Close a window, unless it is closed already. May be called on any thread."""
+    def _close_for(self, window: Part, error: BaseException | None = None) -> None:
+        """Close a window, or fail. Does nothing if it is closed already. May be called on any thread."""
+        if error is not None:
+            self._fail_with(error)
+            return
         with self.lock:
             closing = self._windows.pop(window, None)
             if closing is not None:
@@ -217,10 +189,9 @@ class _ToggledDispatcher(Dispatcher):
         if last:
             self._finish(None)
 
-    def openings_ended(self, error: BaseException | None) -> None:
-        """Handle the terminal signal of the opening stream."""
+    def _openings_ended(self, error: BaseException | None) -> None:
         if error is not None:
-            self.fail_with(error)
+            self._fail_with(error)
             return
         with self.lock:
             self._opens = False
@@ -228,7 +199,7 @@ class _ToggledDispatcher(Dispatcher):
         if last:
             self._finish(None)
 
-    def fail_with(self, error: BaseException) -> None:
+    def _fail_with(self, error: BaseException) -> None:
         """Fail with an error of the opening stream or of a closing stream."""
         if not self._finish(error):
             self.outer_run._drop(error)

@@ -47,11 +47,13 @@ class _UntilRun(WithOtherRun):
         self._skips = operator.skips
         self.passes = not operator.skips  # otherwise elements are dropped, and one more is requested for each
         self._input = _Main(self)
-        self._other = _Other(self)
+        self._other = TriggerInput(self, self._other_signalled)
 
-    def signalled(self) -> None:
-        """Handle an element or the completion of the other stream, from any thread."""
-        if self._skips:
+    def _other_signalled(self, error: BaseException | None) -> None:
+        """Handle an element or the end of the other stream, from any thread."""
+        if error is not None:
+            self.post(self._fail, error)
+        elif self._skips:
             self.passes = True
         else:
             self.post(self._end_with)
@@ -71,14 +73,6 @@ class _Main(DirectInput[Any]):
             self.request(1)  # replaces the dropped element
         elif not self._owner.try_emit(element):
             self._owner.post_element(self._on_element, element)
-
-
-class _Other(TriggerInput):
-    def _end(self, error: BaseException | None) -> None:
-        if error is None:
-            self._owner.signalled()
-        else:
-            self._owner.post(self._owner._fail, error)
 
 
 class TakeUntil(WithOther):

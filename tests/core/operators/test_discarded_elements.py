@@ -14,6 +14,7 @@ from pyrs.operators.coroutines import AsyncMap, _Call
 from pyrs.operators.filtering import SkipLast
 from pyrs.operators.flattening import _AtEnd, _IfTrue
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import RecordingSubscription
 
 
 def test_on_backpressure_reduce_discards_the_element_for_which_the_function_raises(dropped: Any) -> None:
@@ -127,6 +128,24 @@ def test_window_when_discards_an_element_that_arrives_while_its_window_is_cancel
     source.next(1)
     inner.cancel()
     assert discarded == [1, 2]
+
+
+@pytest.mark.parametrize("operator", ["buffer_when", "window_when"])
+def test_opening_that_arrives_after_the_cancel_is_discarded(operator: str) -> None:
+    discarded: list[str] = []
+
+    class Openings(pyrs.Publisher[str]):
+        def subscribe(self, subscriber: pyrs.Subscriber[str], /) -> None:
+            subscriber.on_subscribe(RecordingSubscription())
+            late.append(subscriber)
+
+    late: list[pyrs.Subscriber[str]] = []
+    lists = TestSubscriber[Any](9)
+    opened = getattr(TestPublisher[int]().stream(), operator)(Openings(), lambda _: pyrs.never())
+    opened.do_on_discard(discarded.append).subscribe(lists)
+    lists.cancel()
+    late[0].on_next("late")
+    assert discarded == ["late"]
 
 
 def _replayed(limit: int | None = None) -> tuple[TestPublisher[int], pyrs.ConnectableStream[int], list[int]]:
