@@ -44,6 +44,7 @@ class Stage(ABC):
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         emits_if_empty: whether ``pull`` yields an element even if the source is empty.
+        call: the user's call, such as ``map(str)``. A stage with arguments overrides ``__repr__`` instead.
         site: the line of user code that assembled the stage.
         saved: the variables that contain the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of its run, which is created with the stage.
@@ -54,6 +55,7 @@ class Stage(ABC):
     fuses = True
     emits_if_empty = False
     saved: tuple[str, ...] | None = None
+    call: str
     site: Site | None = None
     run_type: ClassVar[type[Any]]
 
@@ -73,9 +75,8 @@ class Stage(ABC):
         run: StageRun = self.run_type(self)
         return run
 
-    @abstractmethod
     def __repr__(self) -> str:
-        """Return the user's call, such as ``map(str)``."""
+        return self.call
 
     def functions(self) -> tuple[object, ...]:
         """Return the functions that ``over`` passes to an iterator written in C."""

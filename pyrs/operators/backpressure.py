@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from threading import RLock
@@ -22,10 +21,6 @@ from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.scheduling import Crossing
 
 Action = Callable[[Any], object]
-
-
-def _checked_action(action: Action | None, parameter: str) -> Action | None:
-    return None if action is None else checked_callable(action, parameter)
 
 
 class LimitRate(Operator[Any]):
@@ -77,11 +72,11 @@ class Drops:
 
 
 class _UndemandedRun(StageRun):
-    def __init__(self, stage: _Undemanded) -> None:
+    def __init__(self, stage: BackpressureDrop) -> None:
         self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self._requested = 0  # under the lock
         self._emitted = 0  # changed by upstream, whose signals are serial
-        self._drops = stage.drops()
+        self._drops = Drops(stage.action, stage.call)
 
     def begin(self) -> None:
         self.request_upstream(UNBOUNDED)
@@ -115,43 +110,27 @@ class _UndemandedRun(StageRun):
         self._drops.flush()
 
 
-class _Undemanded(PushedStage):
-    """A stage that requests unbounded demand and buffers nothing."""
+class BackpressureDrop(PushedStage):
+    """``on_backpressure_drop()``: drops elements without demand. An exception of the action fails the stream."""
 
+    call = "on_backpressure_drop()"
     run_type = _UndemandedRun
 
-    @abstractmethod
-    def drops(self) -> Drops:
-        """Return the reporter of elements without demand.
-
-        An exception of its ``add`` fails the stream.
-        """
-
-
-class BackpressureDrop(_Undemanded):
-    """``on_backpressure_drop()``: drops elements without demand."""
-
     def __init__(self, on_dropped: Action | None) -> None:
-        self._action = _checked_action(on_dropped, "on_dropped")
-
-    def drops(self) -> Drops:
-        return Drops(self._action, repr(self))
-
-    def __repr__(self) -> str:
-        return "on_backpressure_drop()"
+        self.action = None if on_dropped is None else checked_callable(on_dropped, "on_dropped")
 
 
-class BackpressureError(_Undemanded):
+class BackpressureError(BackpressureDrop):
     """``on_backpressure_error()``: fails on an element without demand."""
 
-    def drops(self) -> Drops:
-        return Drops(self._refuse, repr(self))
+    call = "on_backpressure_error()"
 
-    def _refuse(self, element: Any) -> None:
-        raise BufferOverflow("an element exceeded the demand")
+    def __init__(self) -> None:
+        super().__init__(_refuse)
 
-    def __repr__(self) -> str:
-        return "on_backpressure_error()"
+
+def _refuse(_: object) -> None:
+    raise BufferOverflow("an element exceeded the demand")
 
 
 class _Buffer(Input[Any]):
@@ -261,7 +240,7 @@ class BackpressureBuffer(Operator[Any]):
     ) -> None:
         self.capacity = checked_natural(capacity, "capacity", 1)
         self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP_OLDEST, Overflow.DROP_LATEST)
-        self.on_overflow = _checked_action(on_overflow, "on_overflow")
+        self.on_overflow = None if on_overflow is None else checked_callable(on_overflow, "on_overflow")
         super().__init__(source, call or f"on_backpressure_buffer({capacity}, {self.overflow.value!r})")
 
 

@@ -306,9 +306,6 @@ class BufferBy(Stage):
         if error is not None:
             raise error
 
-    def __repr__(self) -> str:
-        return self.call
-
 
 class _BufferTimeRun(Coordinator[list[Any]]):
     """Moves elements from the input queue to the current list.

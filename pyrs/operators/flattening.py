@@ -139,7 +139,7 @@ class FilterWhen(ConcatMap):
     emits_elements = True
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
-        return PushedChainPublisher(inner, (First(False), _IfTrue(element)))
+        return PushedChainPublisher(inner, (First(False), _Holding(element, waits=False)))
 
 
 class DelayUntil(ConcatMap):
@@ -149,7 +149,7 @@ class DelayUntil(ConcatMap):
     emits_elements = True
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
-        return PushedChainPublisher(inner, (IgnoreElements(), _AtEnd(element)))
+        return PushedChainPublisher(inner, (IgnoreElements(), _Holding(element, waits=True)))
 
 
 class _HoldingRun(TailRun):
@@ -184,28 +184,19 @@ class _HoldingRun(TailRun):
 
 
 class _Holding(PushedStage):
-    """Holds an element until its inner stream decides whether it is emitted. Serves one subscription."""
+    """Holds an element until its inner stream emits a true element or, if it ``waits``, completes.
+
+    Serves one subscription.
+    """
 
     run_type = _HoldingRun
-    waits: bool
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: Any, waits: bool) -> None:
         self.element = element
+        self.waits = waits
 
     def __repr__(self) -> str:
         return f"emit({short(self.element)})"
-
-
-class _IfTrue(_Holding):
-    """Emits the element if the first element is true."""
-
-    waits = False
-
-
-class _AtEnd(_Holding):
-    """Emits the element on completion."""
-
-    waits = True
 
 
 class _SwitchMapRun(Coordinator[Any]):

@@ -18,6 +18,7 @@ from pyrs.errors import NoElement, TooManyElements
 class ToList(FoldStage):
     """``to_list()``: all elements in a list."""
 
+    call = "to_list()"
     calls_user_code = False
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
@@ -28,13 +29,11 @@ class ToList(FoldStage):
         elements: list[Any] = result
         return elements
 
-    def __repr__(self) -> str:
-        return "to_list()"
-
 
 class Count(FoldStage):
     """``count()``: the number of elements."""
 
+    call = "count()"
     calls_user_code = False
     keeps_none = True
 
@@ -42,12 +41,11 @@ class Count(FoldStage):
         numbers = count()
         return lambda _: next(numbers), lambda: next(numbers)
 
-    def __repr__(self) -> str:
-        return "count()"
-
 
 class ToSet(FoldStage):
     """``to_set()``: all elements in a set."""
+
+    call = "to_set()"
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         elements: set[Any] = set()
@@ -56,9 +54,6 @@ class ToSet(FoldStage):
     def elements_of(self, result: Any) -> set[Any]:
         elements: set[Any] = result
         return elements
-
-    def __repr__(self) -> str:
-        return "to_set()"
 
 
 class ToDict(FoldStage):
@@ -166,9 +161,6 @@ class Last(FoldStage):
 
         return step, result
 
-    def elements_of(self, result: Any) -> list[Any]:
-        return [] if result is self.default else [result]
-
     def run(self) -> StageRun:
         return _LastRun(self)
 
@@ -251,6 +243,7 @@ class First(ElementAt):
 class OnlyElement(FoldStage):
     """``single()``: the only element. Requests two, to detect a second element."""
 
+    call = "single()"
     calls_user_code = False
     needed = 2
     fails_if_empty = True
@@ -269,9 +262,6 @@ class OnlyElement(FoldStage):
 
     def elements_of(self, result: Any) -> list[Any]:
         return [result]
-
-    def __repr__(self) -> str:
-        return "single()"
 
 
 class _DefaultRun(TailRun):

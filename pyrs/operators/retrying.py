@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
@@ -181,12 +180,12 @@ class _OutcomesRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: _Outcomes) -> None:
         super().__init__(subscriber, operator)
         self.slot: deque[Any] = deque(maxlen=1)
-        self.ended = False
 
     def _begin(self) -> None:
-        self.ended = not self._operator.add(self)
+        self._operator.runs[self] = None
 
     def _advance(self) -> None:
+        ended = self._operator.ended  # read first: if it is true, no outcome is added
         if self._demand():
             try:
                 outcome = self.slot.popleft()
@@ -194,11 +193,11 @@ class _OutcomesRun(Coordinator[Any]):
                 pass
             else:
                 self._emit(outcome)
-        if self.ended and not self.slot:
+        if ended and not self.slot:
             self._complete()
 
     def _release(self) -> None:
-        self._operator.remove(self)
+        self._operator.runs.pop(self, None)
         self.slot.clear()
 
 
@@ -212,38 +211,20 @@ class _Outcomes(Operator[Any]):
 
     def __init__(self, call: str) -> None:
         super().__init__(None, call)
-        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
-        self._runs: list[_OutcomesRun] | None = []
-
-    def add(self, run: _OutcomesRun) -> bool:
-        """Add a Subscriber; return whether there will be more outcomes."""
-        with self._lock:
-            if self._runs is not None:
-                self._runs.append(run)
-            return self._runs is not None
-
-    def remove(self, run: _OutcomesRun) -> None:
-        with self._lock:
-            if self._runs is not None and run in self._runs:
-                self._runs.remove(run)
+        self.runs: dict[_OutcomesRun, None] = {}  # in the order of subscription; changed by any thread, so it is copied
+        self.ended = False
 
     def push(self, outcome: BaseException | int) -> None:
-        for run in self._current_runs():
+        for run in self.runs.copy():
             run.slot.append(outcome)
             run.wake()
 
     def forget(self) -> None:
         """Remove the outcome, because its signal has arrived."""
-        for run in self._current_runs():
+        for run in self.runs.copy():
             run.slot.clear()
 
     def end(self) -> None:
-        with self._lock:
-            runs, self._runs = self._runs, None
-        for run in runs or ():
-            run.ended = True
+        self.ended = True  # before the copy: a run that is added later reads it
+        for run in self.runs.copy():
             run.wake()
-
-    def _current_runs(self) -> tuple[_OutcomesRun, ...]:
-        with self._lock:
-            return tuple(self._runs or ())

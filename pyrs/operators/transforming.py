@@ -287,14 +287,14 @@ class _MaterializeRun(TailRun):
 class Materialize(PushedStage):
     """``materialize()``: each signal as a Notification."""
 
+    call = "materialize()"
     run_type = _MaterializeRun
-
-    def __repr__(self) -> str:
-        return "materialize()"
 
 
 class Dematerialize(ElementStage):
     """``dematerialize()``: the signal of each Notification."""
+
+    call = "dematerialize()"
 
     def begin(self) -> Callable[[Any], Any]:
         return self._signalled
@@ -305,6 +305,3 @@ class Dematerialize(ElementStage):
         if element.error is not None:
             raise_again(element.error)
         return END if element.kind == "complete" else element.element
-
-    def __repr__(self) -> str:
-        return "dematerialize()"

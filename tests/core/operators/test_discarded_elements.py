@@ -12,7 +12,7 @@ from pyrs._core import hooks
 from pyrs.operators.buffering import BufferCount
 from pyrs.operators.coroutines import AsyncMap, _Call
 from pyrs.operators.filtering import SkipLast
-from pyrs.operators.flattening import _AtEnd, _IfTrue
+from pyrs.operators.flattening import _Holding
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import RecordingSubscription
 
@@ -101,10 +101,10 @@ def test_result_of_a_coroutine_that_ends_during_the_cancel_is_discarded() -> Non
     assert discarded == ["result"]
 
 
-@pytest.mark.parametrize("stage", [_IfTrue, _AtEnd])
-def test_decision_that_arrives_during_the_cancel_is_ignored(stage: Any) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_decision_that_arrives_during_the_cancel_is_ignored(waits: bool) -> None:
     discarded: list[str] = []
-    run: Any = stage("a").run()
+    run: Any = _Holding("a", waits).run()
     run.discard_all = lambda elements: hooks.discard_all((discarded.append,), elements)
     run.complete = lambda: None
     run.release()
