@@ -45,11 +45,7 @@ def capture() -> Context | None:
 
 def bound(task: Task, context: Context | None) -> Task:
     """Return a task that runs in a copy of the context; the task itself for None."""
-    return task if context is None else partial(_run, context, task)
-
-
-def _run(context: Context, task: Task) -> object:
-    return context.copy().run(task)
+    return task if context is None else lambda: context.copy().run(task)
 
 
 def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[Task], None]:
@@ -71,7 +67,7 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
     if context is None:
         return subscriber
     if isinstance(subscriber, IteratorConsumer):
-        return _ConsumerInContext(subscriber, subscriber, context)
+        return _ConsumerInContext(subscriber, context)
     return _SubscriberInContext(subscriber, context)
 
 
@@ -120,10 +116,10 @@ class _SubscriberInContext(SubscriberWrapper[T]):
 
 
 class _ConsumerInContext(_SubscriberInContext[T], IteratorConsumer[T]):
-    def __init__(self, subscriber: Subscriber[T], consumer: IteratorConsumer[T], context: Context) -> None:
+    def __init__(self, subscriber: Any, context: Context) -> None:
         super().__init__(subscriber, context)
-        self._consumer = consumer
-        self.steady_only = consumer.steady_only
+        self.steady_only = subscriber.steady_only
+        self._consume: Callable[[Iterator[Any], int], int] = subscriber.consume
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        return self._context.copy().run(self._consumer.consume, iterator, limit)
+        return self._context.copy().run(self._consume, iterator, limit)

@@ -301,8 +301,8 @@ class TailRun(DrainLoop, StageRun):
             return
         for element in elements:
             self.drop(element)
-        if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
+        if error is not None:
+            reported(error)
 
     def request(self, n: int) -> None:
         with self._lock:
@@ -329,8 +329,8 @@ class TailRun(DrainLoop, StageRun):
             error, self._error = self._error, None
         while tail:  # not under the lock: it runs user code, and elements may have finalizers
             self.drop(tail.popleft())
-        if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
+        if error is not None:
+            reported(error)
 
     def _wake(self) -> None:
         self._again = True
@@ -409,9 +409,6 @@ class _FoldRun(GatherRun):
 
     def release(self) -> None:
         super().release()
-        self._forget()
-
-    def _forget(self) -> None:
         with self._lock:
             take = self._result
             self._step = self._result = dropped

@@ -274,9 +274,6 @@ class SkipLast(_Counted):
     run_type = _SkipLastRun
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._without_last(iterator)
-
-    def _without_last(self, iterator: Iterator[Any]) -> Iterator[Any]:
         last = deque(islice(iterator, min(self.count, maxsize)))
         for element in iterator:
             last.append(element)

@@ -9,13 +9,12 @@ from typing import Any
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import DirectInput, Input, PrefetchingInput
-from pyrs._core.validation import checked_callable, checked_element
+from pyrs._core.validation import MISSING, checked_callable, checked_element
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import Combining, as_tuple, call_text
 from pyrs.operators.until import WithOther, WithOtherRun
 
-_MISSING: Any = object()  # no element has arrived
 _ENDED: Any = object()  # marks the end of a source in the queue
 
 
@@ -32,7 +31,7 @@ class _CombineLatestRun(Coordinator[Any]):
         self._combine = operator.combine
         self.queue: deque[tuple[_SharedQueueInput, Any]] = deque()
         self._inputs = [_SharedQueueInput(self, place, operator.prefetch) for place in range(len(operator.sources))]
-        self._latest: list[Any] = [_MISSING] * len(self._inputs)
+        self._latest: list[Any] = [MISSING] * len(self._inputs)
         self._missing = len(self._inputs)  # the number of sources without an element
         self._active = len(self._inputs)  # the number of active sources
         self._beginning = True
@@ -55,12 +54,12 @@ class _CombineLatestRun(Coordinator[Any]):
                 queue.popleft()
                 self._ended(each)
                 continue
-            missing = self._missing - (latest[each.place] is _MISSING)
+            missing = self._missing - (latest[each.place] is MISSING)
             if not missing and not self._demand():
                 return
             queue.popleft()
             before, latest[each.place] = latest[each.place], element
-            if self._missing and before is not _MISSING:
+            if self._missing and before is not MISSING:
                 self._discard(before)  # it was never combined
             if not missing:
                 try:
@@ -80,7 +79,7 @@ class _CombineLatestRun(Coordinator[Any]):
         self._active -= 1
         if error is not None:
             self._fail(error)
-        elif not self._active or self._latest[each.place] is _MISSING:
+        elif not self._active or self._latest[each.place] is MISSING:
             self._complete()
 
     def _release(self) -> None:
@@ -90,7 +89,7 @@ class _CombineLatestRun(Coordinator[Any]):
         self.discard_queue()
         latest, self._latest = self._latest, []
         for element in latest:
-            if self._missing and element is not _MISSING:
+            if self._missing and element is not MISSING:
                 self._discard(element)  # it was never combined
 
     def discard_queue(self) -> None:
@@ -147,7 +146,7 @@ class _WithLatestFromRun(WithOtherRun):
 
     def _on_element(self, element: Any) -> None:
         latest = self._other.use()
-        if latest is _MISSING:
+        if latest is MISSING:
             self._discard(element)
             self._input.request(1)  # replaces the dropped element
             return
@@ -161,7 +160,7 @@ class _WithLatestFromRun(WithOtherRun):
 
     def _release(self) -> None:
         super()._release()
-        self._other.replace(_MISSING)
+        self._other.replace(MISSING)
 
 
 class WithLatestFrom(WithOther):
@@ -179,7 +178,7 @@ class _LatestInput(Input[Any]):
 
     def __init__(self, owner: _WithLatestFromRun) -> None:
         super().__init__(owner, UNBOUNDED)
-        self.latest = _MISSING
+        self.latest = MISSING
         self._used = True  # the latest element was combined
 
     def on_next(self, element: Any, /) -> None:
@@ -196,11 +195,11 @@ class _LatestInput(Input[Any]):
     def replace(self, element: Any) -> None:
         """Set the latest element, and discard the one before it if it was not combined."""
         with self._guard:
-            if self._closed and element is not _MISSING:
+            if self._closed and element is not MISSING:
                 before, unused = element, True  # it arrived after the cancel
             else:
                 before, self.latest = self.latest, element
-                unused, self._used = not self._used and before is not _MISSING, False
+                unused, self._used = not self._used and before is not MISSING, False
         if unused:
             self.discard(before)
 
@@ -208,5 +207,5 @@ class _LatestInput(Input[Any]):
         owner = self._owner
         if error is not None:
             owner.post(owner._fail, error)
-        elif self.latest is _MISSING:
+        elif self.latest is MISSING:
             owner.post(owner._end_with)  # no element can be emitted

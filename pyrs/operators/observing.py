@@ -53,9 +53,6 @@ class ObservingRun(StageRun):
     def __init__(self) -> None:
         self._handled = Lock()  # acquired by the first terminal signal or cancel, and never released
 
-    def on_next(self, element: Any) -> None:
-        self.emit(element)
-
     def on_complete(self) -> None:
         if self._handled.acquire(blocking=False):
             self.ended("on_complete", None)
@@ -231,9 +228,6 @@ class _CheckpointRun(StageRun):
 
     def __init__(self, stage: Checkpoint) -> None:
         self._stage = stage
-
-    def on_next(self, element: Any) -> None:
-        self.emit(element)
 
     def on_error(self, error: BaseException) -> None:
         self._stage.on_chain_error(error)

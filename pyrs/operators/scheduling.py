@@ -338,7 +338,6 @@ class _UpstreamCalls(DrainLoop):
         self._source: Publisher[Any] | None = None
         self._wanted = 0  # the demand to request; under the owner's lock
         self._subscribing = False
-        self._again = False
         self._refused = False
 
     def subscribe(self, source: Publisher[Any]) -> None:
@@ -364,9 +363,6 @@ class _UpstreamCalls(DrainLoop):
                 first, self._refused = not self._refused, True
             if first:
                 self._owner.post(self._owner._fail, error)
-
-    def _has_work(self) -> bool:
-        return self._again
 
     def _work(self) -> None:
         self._again = False

@@ -58,10 +58,6 @@ class _FirstInput(Input[Any]):
         self.first: Any = MISSING
         self.consumer: _WholeRun | None = None
 
-    def has_terminated(self) -> bool:
-        """Return whether the operator has terminated, so that nothing is emitted any more."""
-        return not self._run._live
-
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
@@ -107,7 +103,7 @@ class _Whole(Operator[Any]):
         self.input = source
 
     def run(self, subscriber: Subscriber[Any]) -> _WholeRun:
-        if self.input.has_terminated():
+        if not self.input._run._live:
             raise RuntimeError(f"{self.call} was cancelled when the Publisher of the function terminated")
         if self.input.consumer is not None:
             raise RuntimeError(f"{self.call} accepts one Subscriber; use share()")

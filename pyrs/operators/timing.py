@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Seconds = float | timedelta
 
-_NOTHING = MISSING
-
 
 class _Timed(Operator[Any]):
     """An operator with one duration and a clock."""
@@ -126,7 +124,7 @@ class _LatestInput(Input[Any]):
         super().__init__(owner, UNBOUNDED)
         self._timer = timer
         self._seconds = seconds
-        self._latest: Any = _NOTHING
+        self._latest: Any = MISSING
         self._due = -inf
 
     def on_next(self, element: Any, /) -> None:
@@ -139,7 +137,7 @@ class _LatestInput(Input[Any]):
                 dropped = element
             else:
                 dropped, self._latest, self._due = self._latest, element, due
-        if dropped is not _NOTHING:
+        if dropped is not MISSING:
             self.discard(dropped)
         if self._seconds is None or late:
             return
@@ -152,7 +150,7 @@ class _LatestInput(Input[Any]):
         """Set the timer again if an element is not due yet, because a timer may fire early."""
         if self._seconds is not None:
             with self._guard:
-                waits, due = self._latest is not _NOTHING, self._due
+                waits, due = self._latest is not MISSING, self._due
             if waits:
                 self._timer.set(due)
 
@@ -160,8 +158,8 @@ class _LatestInput(Input[Any]):
         """Remove and return the latest element if it is due."""
         with self._guard:
             if now < self._due:
-                return _NOTHING
-            latest, self._latest = self._latest, _NOTHING
+                return MISSING
+            latest, self._latest = self._latest, MISSING
             return latest
 
 
@@ -173,7 +171,7 @@ class _LatestRun(Coordinator[Any]):
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
         self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
-        self._due_element: Any = _NOTHING  # is due, and waits for demand
+        self._due_element: Any = MISSING  # is due, and waits for demand
 
     def restored(self) -> None:
         self._input.rearm()
@@ -184,10 +182,10 @@ class _LatestRun(Coordinator[Any]):
     def _take(self) -> Any:
         """Remove and return the latest element if it is due. Called in the drain loop."""
         if not self._timer.claim():
-            return _NOTHING
+            return MISSING
         self._timer_fired()
         found = self._input.take(self._timer.now())
-        if found is _NOTHING:
+        if found is MISSING:
             self._input.rearm()
         return found
 
@@ -195,28 +193,28 @@ class _LatestRun(Coordinator[Any]):
         source = self._input
         ended = source.ended  # read first: if it is true, the latest element is the last one
         found = self._take()
-        if ended and source.error is None and found is _NOTHING:
+        if ended and source.error is None and found is MISSING:
             found = source.take(inf)
-        if found is not _NOTHING:
+        if found is not MISSING:
             self._replace_due(found)
-        if self._due_element is not _NOTHING and self._demand() > 0:
-            element, self._due_element = self._due_element, _NOTHING
+        if self._due_element is not MISSING and self._demand() > 0:
+            element, self._due_element = self._due_element, MISSING
             self._emit(element)
         if ended and source.error is not None:
             self._fail(source.error)  # without demand; _release discards the due element
-        elif ended and self._due_element is _NOTHING:
+        elif ended and self._due_element is MISSING:
             self._complete()
 
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
-        self._replace_due(_NOTHING)
+        self._replace_due(MISSING)
         self._due_element = self._input.take(inf)
-        self._replace_due(_NOTHING)
+        self._replace_due(MISSING)
 
     def _replace_due(self, element: Any) -> None:
         before, self._due_element = self._due_element, element
-        if before is not _NOTHING:
+        if before is not MISSING:
             self._discard(before)
 
 
@@ -263,8 +261,8 @@ class _ThrottleLatestRun(_LatestRun):
 
     def _take(self) -> Any:
         self._blocked = self._blocked and not self._timer.claim()
-        found = _NOTHING if self._blocked else self._input.take(inf)
-        if found is not _NOTHING and not self._input.ended:
+        found = MISSING if self._blocked else self._input.take(inf)
+        if found is not MISSING and not self._input.ended:
             self._blocked = True
             self._timer.set_after(self._seconds)
         return found
