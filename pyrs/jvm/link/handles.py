@@ -45,12 +45,14 @@ class Handles:
     Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and it is
     removed at zero; every handle that was given back is in one RELEASE.
 
-    ``give_back`` is safe in a finalizer: it only appends to a deque. Every other method holds a lock for a short time
-    and runs no user code.
+    ``give_back`` only appends to a deque. Every other method holds a lock for a short time and calls no user code. The
+    garbage collector may run while the lock is held, and with it finalizers, which are user code. The lock is therefore
+    reentrant, and between the look-up of an entry and its change there is no call, because the collector runs after
+    calls.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._by_handle: dict[int, Owned] = {}
         # The key is the id() and not the object, whose __eq__ and __hash__ are user code. The entry references the
         # object, so its id is not reused.
@@ -65,18 +67,19 @@ class Handles:
         Raises:
             ConversionError: The peer refers to as many objects as a link allows.
         """
+        identity = id(target)
         with self._lock:
-            owned = self._by_identity.get(id(target))
-            if owned is None:
+            if identity not in self._by_identity:
                 if len(self._by_handle) >= MAX_HANDLES:
                     raise ConversionError(
                         f"the JVM refers to {MAX_HANDLES:,} objects of Python, the limit of a link (link.handles): "
                         "release some of them in Java, or send values instead of references"
                     )
                 self._last += 1
-                owned = Owned(self._last, target, kind)
-                self._by_identity[id(target)] = owned
-                self._by_handle[owned.handle] = owned
+                new = Owned(self._last, target, kind)
+                if identity not in self._by_identity:  # a finalizer may have exported it during the call
+                    self._by_identity[identity] = self._by_handle[new.handle] = new
+            owned = self._by_identity[identity]
             owned.count += 1
             return owned.handle
 
@@ -115,8 +118,8 @@ class Handles:
         """
         with self._lock:
             for handle in handles:
-                owned = self._by_handle.get(handle)
-                if owned is not None:
+                if handle in self._by_handle:
+                    owned = self._by_handle[handle]
                     owned.count += 1
                     owned.pins += 1
 
@@ -124,9 +127,8 @@ class Handles:
         """End a ``pin``. Return the objects that the peer no longer references, as ``released`` does."""
         with self._lock:
             for handle in handles:
-                owned = self._by_handle.get(handle)
-                if owned is not None:
-                    owned.pins -= 1
+                if handle in self._by_handle:
+                    self._by_handle[handle].pins -= 1
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
@@ -152,11 +154,14 @@ class Handles:
             owned = self._by_handle.get(handle)
             if owned is None:
                 return None
+            identity = id(owned.target)
+            if handle not in self._by_handle:  # a finalizer may have released it during the calls
+                return None
             owned.count -= count
             if owned.count > 0:
                 return None
             del self._by_handle[handle]
-            del self._by_identity[id(owned.target)]
+            del self._by_identity[identity]
         return owned.target
 
     def release_frames(self) -> bytes:
@@ -193,14 +198,18 @@ class Handles:
         Returns:
             The removed objects, to be dropped where user code may run.
         """
+        removed: list[object] = []
         with self._lock:
-            before = self._by_handle.values()
-            pinned = [owned for owned in before if owned.pins > 0]
-            removed = [owned.target for owned in before if owned.pins <= 0]
-            for owned in pinned:
-                owned.count = owned.pins
-            self._by_handle = {owned.handle: owned for owned in pinned}
-            self._by_identity = {id(owned.target): owned for owned in pinned}
+            for handle, owned in list(self._by_handle.items()):
+                identity = id(owned.target)
+                if handle not in self._by_handle:  # a finalizer may have released it during the calls
+                    continue
+                if owned.pins > 0:
+                    owned.count = owned.pins
+                else:
+                    del self._by_handle[handle]
+                    del self._by_identity[identity]
+                    removed.append(owned.target)
         self._given_back.clear()
         return removed
 

@@ -49,24 +49,25 @@ class Originals:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant: a finalizer may run while it is held, and send an error
         self._by_number: OrderedDict[int, BaseException] = OrderedDict()
         self._numbers: dict[int, int] = {}  # by id(); ``_by_number`` keeps the exceptions alive
         self._last = 0
 
     def keep(self, error: BaseException) -> int:
         """Return the exception's number; the same for the same exception."""
+        identity = id(error)
         with self._lock:
-            number = self._numbers.get(id(error))
-            if number is None:
+            if identity not in self._numbers:
                 self._last += 1
-                number = self._numbers[id(error)] = self._last
-                self._by_number[number] = error
-                if len(self._by_number) > self._capacity:
-                    _, eldest = self._by_number.popitem(last=False)
-                    del self._numbers[id(eldest)]
-            else:
+                self._numbers[identity] = self._last
+                self._by_number[self._last] = error
+            number = self._numbers[identity]
+            if number in self._by_number:  # a finalizer may have removed it, if it kept many errors
                 self._by_number.move_to_end(number)
+            if len(self._by_number) > self._capacity:
+                _, eldest = self._by_number.popitem(last=False)
+                self._numbers.pop(id(eldest), None)
             return number
 
     def find(self, number: int) -> BaseException | None:
