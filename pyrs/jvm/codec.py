@@ -155,6 +155,7 @@ class LinkReferences(Exports, Imports):
         encoder = StreamEncoder(Arguments(self))
         try:
             body = encoder.encode(words)
+            encoder.check(body)
         except Exception as error:  # no interrupt: this thread is shielded
             raise encoder.explain(words, error) from error
         try:
@@ -274,7 +275,8 @@ class LinkCodec(Codec):
         encoder = self.encoder()
         try:
             body = encoder.encode(value)
-            if contains_type(value, _MSGPACK_TYPES):
+            encoder.check(body)
+            if contains_type(value, _MSGPACK_TYPES, subclasses=True):
                 raise ConversionError(
                     "a msgpack.Timestamp or msgpack.ExtType cannot be converted to Java: make a datetime or bytes of it"
                 )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import msgpack
 
 from pyrs.jvm.buffers import Buffers
+from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType
 from pyrs.jvm.link.session import Session
+from pyrs.testing import TestSubscriber
 
 
 class PlainEncoder:
@@ -18,8 +21,12 @@ class PlainEncoder:
 
     def __init__(self) -> None:
         self.carried: list[object] = []
+        self.converted: list[object] = [None]
         self.encode: Callable[[Any], bytes] = msgpack.Packer().pack
         self.encode_element: Callable[[Any], bytes | Buffers] = self.encode
+
+    def check(self, encoded: bytes) -> None:
+        pass
 
     def explain(self, value: object, error: BaseException) -> Exception:
         return error
@@ -127,3 +134,22 @@ class PlainSession(Session):
         if kind == FrameType.ERROR:
             return Frame(kind, stream, self.codec.encode([0, 0, "Error", step[1]]))
         return Frame(kind, stream, b"")
+
+
+class LinkSession(PlainSession):
+    """A session that runs inline, with the codec of the bridge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        gateway: Any = SimpleNamespace(is_java_object=lambda value: False)
+        control: Any = None
+        self.codec = LinkCodec(LinkReferences(self, gateway, control))
+
+    def read(self, message: Frame) -> Any:
+        return msgpack.unpackb(message.body, ext_hook=lambda code, data: code, strict_map_key=False)
+
+
+def assert_lives(session: LinkSession, other: TestSubscriber[Any]) -> None:
+    session.receive(Frame(FrameType.NEXT, 1, b"\x91\xa5flows"))
+    assert other.elements[-1] == "flows"
+    assert session.open

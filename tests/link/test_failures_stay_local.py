@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import struct
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 import pytest
 from interleaving import signals
-from plain_session import PlainSession
+from plain_session import LinkSession, assert_lives
 
 import pyrs
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ConversionError, LinkClosed, NullSignal, ProtocolError
-from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.java_objects import Kind
 from pyrs.jvm.link import batches, outbound
 from pyrs.jvm.link import session as session_module
@@ -41,19 +40,6 @@ UNCONVERTIBLE = {
 values = pytest.mark.parametrize("value", UNCONVERTIBLE.values(), ids=UNCONVERTIBLE.keys())
 
 
-class LinkSession(PlainSession):
-    """A session that runs inline, with the codec of the bridge."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        gateway: Any = SimpleNamespace(is_java_object=lambda value: False)
-        control: Any = None
-        self.codec = LinkCodec(LinkReferences(self, gateway, control))
-
-    def read(self, message: Frame) -> Any:
-        return msgpack.unpackb(message.body, ext_hook=lambda code, data: code, strict_map_key=False)
-
-
 @pytest.fixture
 def session() -> LinkSession:
     return LinkSession()
@@ -66,12 +52,6 @@ def other(session: LinkSession) -> TestSubscriber[Any]:
     session.subscribe(7, recorder)
     session.sent.clear()
     return recorder
-
-
-def assert_lives(session: LinkSession, other: TestSubscriber[Any]) -> None:
-    session.receive(Frame(FrameType.NEXT, 1, b"\x91\xa5flows"))
-    assert other.elements[-1] == "flows"
-    assert session.open
 
 
 @values
@@ -100,7 +80,24 @@ def test_an_unreadable_result_fails_its_call(session: LinkSession, other: TestSu
     assert_lives(session, other)
 
 
-@pytest.mark.parametrize("result", [msgpack.Timestamp(1), [{"at": msgpack.ExtType(99, b"")}]], ids=repr)
+class Row(NamedTuple):
+    at: object
+
+
+class Page(list[Any]):
+    pass
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        msgpack.Timestamp(1),
+        [{"at": msgpack.ExtType(99, b"")}],
+        Row(msgpack.Timestamp(1)),
+        Page([OrderedDict(at=(msgpack.ExtType(99, b""),))]),
+    ],
+    ids=repr,
+)
 def test_a_result_of_a_msgpack_type_fails_its_call(
     session: LinkSession, other: TestSubscriber[Any], result: object
 ) -> None:

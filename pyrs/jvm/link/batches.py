@@ -69,6 +69,11 @@ class Batches:
         encoder = self._encoder
         try:
             encoded = encoder.encode_element(element)
+            converted = encoder.converted
+            if converted[0] is not None:
+                if converted[0] is not element:
+                    encoder.check(encoded)  # type: ignore[arg-type]  # Buffers were not converted
+                converted[0] = None
         except BaseException as error:
             explained = encoder.explain(element, error)
             if not isinstance(error, Exception):  # an interrupt
@@ -84,6 +89,7 @@ class Batches:
             the error of the iterator.
         """
         append, encode, carried = self._encoded.append, self._encoder.encode_element, self._encoder.carried
+        converted = self._encoder.converted
         count = 0
         try:
             for element in islice(iterator, wanted):
@@ -91,6 +97,10 @@ class Batches:
                     return count, null_element()
                 try:
                     encoded = encode(element)
+                    if converted[0] is not None:
+                        if converted[0] is not element:
+                            self._encoder.check(encoded)  # type: ignore[arg-type]  # Buffers were not converted
+                        converted[0] = None
                 except BaseException as error:
                     explained = self._encoder.explain(element, error)
                     return count, explained if isinstance(error, Exception) else error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ _MAX_ROWS = 4096
 _EXTENSION32 = struct.Struct(">BIB")
 _MIN_BUFFERS = 2 * LIMITS["frame.body"]
 _MAX_EXTENSION = LIMITS["message.bytes"]
+_CHECKED_AT_ONCE = LIMITS["frame.body"]
 
 
 class ValueEncoder:
@@ -32,13 +34,25 @@ class ValueEncoder:
             It may raise any exception, which ``explain`` converts to a ConversionError.
         encode_element: Encodes an element of a stream. It is ``encode`` until the first Arrow batch; after that it
             does not copy large Arrow batches.
+        converted: Its only item is the value that the packer passed to Python code last, until ``check`` or
+            ``explain`` sets it to None. The packer encodes any other value without running Python code.
 
     Examples:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
         b'\x93\x01\xa1a\xc0'
     """
 
-    __slots__ = ("_own", "_rows", "_sets", "encode", "encode_element", "references")
+    __slots__ = (
+        "_checker",
+        "_convert",
+        "_own",
+        "_rows",
+        "_sets",
+        "converted",
+        "encode",
+        "encode_element",
+        "references",
+    )
 
     encode: Callable[[object], bytes]
     encode_element: Callable[[object], bytes | Buffers]
@@ -47,12 +61,63 @@ class ValueEncoder:
         self.references = references
         self._own: Callable[[object, int], int] = references.own
         self._sets = 0
+        self.converted: list[object] = [None]
+        self._checker: Any = None
         self._rows: dict[type, Callable[[Any], Any]] = dict(table.PLAIN)
         self._rows[set] = self._rows[frozenset] = self._from_set
+        self._convert = self._conversion()
         self.encode = self.encode_element = self._packer().pack
 
     def _packer(self) -> msgpack.Packer:
         return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
+
+    def _conversion(self) -> Callable[[Any], Any]:
+        """Return the function that converts a value that the packer does not know. The packer calls it."""
+        # Not a method, because it runs for each tuple and each date, and local variables are faster than attributes.
+        row_of, row_for, converted = self._rows.get, self._row_for, self.converted
+
+        def convert(value: Any) -> Any:
+            converted[0] = value
+            row = row_of(type(value))
+            if row is None:
+                row = row_for(type(value))
+            return row(value)
+
+        return convert
+
+    def check(self, encoded: bytes) -> None:
+        """Check that a value, which the packer passed to Python code in parts, was encoded completely.
+
+        The packer writes the size of a list or dict before the members. While it converts a member in Python, another
+        thread may change that list or dict. The bytes would then contain too few or too many members, and the reader
+        would take the next value for a member.
+
+        Raises:
+            ConversionError: The bytes are not exactly one value.
+        """
+        self.converted[0] = None
+        if self._checker is None or len(encoded) > _CHECKED_AT_ONCE:
+            # A small value is fed to the same Unpacker. A large one is read from its bytes, without a copy.
+            large = io.BytesIO(encoded) if len(encoded) > _CHECKED_AT_ONCE else None
+            unpacker = msgpack.Unpacker(large, max_buffer_size=0, read_size=_CHECKED_AT_ONCE)
+            skip, rest = unpacker.skip, unpacker.read_bytes
+            if large is None:
+                self._checker = unpacker.feed, skip, rest
+                unpacker.feed(encoded)
+        else:
+            feed, skip, rest = self._checker
+            feed(encoded)
+        try:
+            skip()
+            if not rest(1):
+                return
+        except msgpack.OutOfData:
+            pass
+        self._checker = None
+        raise ConversionError(
+            "a list or dict changed while it was converted to Java: another thread, or a method of a value inside it, "
+            "added or removed members. Emit a copy"
+        )
 
     def explain(self, value: object, error: BaseException) -> ConversionError:
         """Return the error of a value that ``encode`` rejected; take back its handles.
@@ -63,6 +128,7 @@ class ValueEncoder:
             The error for the stream; it names the type.
         """
         self._take_back(value)
+        self.converted[0] = None
         if isinstance(error, ConversionError):
             return error
         name = table.type_name(value)
@@ -95,13 +161,6 @@ class ValueEncoder:
         for handle in handles:  # once for each of the two encodings
             self.references.disown(handle)
             self.references.disown(handle)
-
-    def _convert(self, value: Any) -> Any:
-        """Convert a value that the packer does not know. The packer calls this."""
-        row = self._rows.get(type(value))
-        if row is None:
-            row = self._row_for(type(value))
-        return row(value)
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
         """Select the row of a class, once per stream. The stream keeps the class alive."""

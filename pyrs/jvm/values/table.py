@@ -14,6 +14,7 @@ import struct
 import uuid
 import zoneinfo
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import msgpack
@@ -26,7 +27,7 @@ _EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _MAX_OFFSET = 18 * 3600
 _SECOND = dt.timedelta(seconds=1)
-_CONTAINERS = {list, tuple, dict, set, frozenset}
+_CONTAINERS = (list, tuple, dict, set, frozenset)
 _LEAST, _BEYOND = -(2**63), 2**64
 
 _pack_long = struct.Struct(">q").pack
@@ -43,26 +44,28 @@ def type_name(value: object) -> str:
         return "object"
 
 
-def contains_type(value: object, kinds: frozenset[type]) -> bool:
-    """Return True if a value is, or contains in plain containers, an object of one of these classes.
+def contains_type(value: object, kinds: frozenset[type], *, subclasses: bool = False) -> bool:
+    """Return True if a value is, or contains in lists, tuples, dicts and sets, an object of one of these classes.
 
-    The inner loops run in C.
+    The inner loops run in C. With ``subclasses`` the containers include those of subclasses, whose methods are user
+    code; their members are those that the encoder reads.
     """
     level: list[Any] = [value]
     while level:
         found = set(map(type, level))
         if not kinds.isdisjoint(found):
             return True
-        containers = found & _CONTAINERS
+        containers = {kind for kind in found if kind in _CONTAINERS or (subclasses and issubclass(kind, _CONTAINERS))}
         if not containers:
             return False
         inner: list[Any] = []
         for each in level:
-            if type(each) is dict:
-                inner.extend(each)
-                inner.extend(each.values())
-            elif type(each) in containers:
-                inner.extend(each)
+            if type(each) not in containers:
+                continue
+            if isinstance(each, dict):
+                inner.extend(chain.from_iterable(each.items()))
+            else:
+                inner.extend(list.__iter__(each) if isinstance(each, list) else each)
         level = inner
     return False
 

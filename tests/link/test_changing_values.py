@@ -1,0 +1,107 @@
+"""A list or dict that changes while it is encoded fails only its own stream or call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgpack
+import pytest
+from plain_session import LinkSession, assert_lives
+
+import pyrs
+from pyrs.jvm.java_objects import Kind
+from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
+from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import recording
+
+
+@pytest.fixture
+def session() -> LinkSession:
+    return LinkSession()
+
+
+@pytest.fixture
+def other(session: LinkSession) -> TestSubscriber[Any]:
+    """Open another stream, with id 1, which must not be affected."""
+    recorder = recording(1_000)
+    session.subscribe(7, recorder)
+    session.sent.clear()
+    return recorder
+
+
+class Shrinking(tuple[Any, ...]):
+    """A tuple that removes a member of a list while it is converted, as another thread might."""
+
+    members: list[Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        self.members.pop()
+        return iter(())
+
+
+class Growing(Shrinking):
+    def __iter__(self) -> Iterator[Any]:
+        self.members.append("new")
+        return iter(())
+
+
+class Replacing(Shrinking):
+    """A tuple that replaces a key of a dict, whose size is then unchanged."""
+
+    def __iter__(self) -> Iterator[Any]:
+        members: Any = self.members
+        del members["b"]
+        members["d"] = 3
+        return iter(())
+
+
+def changing(kind: type[Shrinking]) -> Any:
+    """Return a list or dict that changes while it is encoded."""
+    member = kind()
+    value: Any = {"a": 1, "b": member, "c": 2} if kind is Replacing else [1, member, 2, 3]
+    member.members = value
+    return value
+
+
+changes = pytest.mark.parametrize("kind", [Shrinking, Growing, Replacing])
+
+
+@changes
+@pytest.mark.parametrize("pulled", [True, False], ids=["pulled", "pushed"])
+@pytest.mark.parametrize("filler", ["", "x" * 100_000], ids=["small", "large"])
+def test_an_element_that_changes_while_it_is_encoded_fails_its_stream(
+    session: LinkSession, other: TestSubscriber[Any], kind: type[Shrinking], pulled: bool, filler: str
+) -> None:
+    """The peer would take the next element for a member of the list."""
+    changed = {"thing": object(), "changed": changing(kind), "filler": filler}
+    elements = [[object()], (1, 2), changed, "after"]
+    pushed: TestPublisher[Any] = TestPublisher()
+    handle = session.handles.own(pyrs.from_iterable(elements) if pulled else pushed, Kind.PUBLISHER)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+    session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(10)))
+    if not pulled:
+        for element in elements:
+            pushed.next(element)
+    session.outbox.flush()
+    *batches, error = session.sent
+    assert [element for each in batches for element in session.read(each)] == [[16], [1, 2]]
+    assert error.type == FrameType.ERROR
+    assert "a list or dict changed while it was converted to Java" in str(session.read(error)[3])
+    assert len(session.handles) == 2, "the object in the refused element is not released"
+    assert_lives(session, other)
+
+
+@changes
+def test_a_result_that_changes_while_it_is_encoded_fails_its_call(
+    session: LinkSession, other: TestSubscriber[Any], kind: type[Shrinking]
+) -> None:
+    """The peer ends the link for a RETURN that is not a value."""
+    result = [object(), changing(kind)]
+    handle = session.handles.own(lambda: result, 0)
+    session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x90"))
+    (reply,) = session.sent
+    succeeded, error = session.read(reply)
+    assert (succeeded, error[2]) == (False, "pyrs.errors.ConversionError")
+    assert len(session.handles) == 1
+    assert_lives(session, other)
