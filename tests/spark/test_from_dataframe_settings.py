@@ -141,6 +141,47 @@ def test_a_new_session_uses_its_own_settings(spark: Any) -> None:
         ps.from_dataframe(spark.sql("select map(id, 1, id, 2) as v from range(2)")).collect(timeout=JOB_DEADLINE)
 
 
+LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
+
+
+@pytest.mark.parametrize("large", ["true", "false"])
+def test_large_types_may_change_before_the_query_is_planned(spark: Any, large: str) -> None:
+    """Spark's batches have no schema, so a schema of the former setting would read wrong offsets."""
+    other = spark.newSession()
+    df = (
+        other.range(0, 100, 1, 3).selectExpr("id", "'row ' || id as s").selectExpr("*", "array(cast(s as binary)) as a")
+    )
+    expected = df.collect()
+    other.conf.set(LARGE, "false" if large == "true" else "true")
+    stream = ps.from_dataframe(df)
+    other.conf.set(LARGE, large)
+    assert stream.collect(timeout=JOB_DEADLINE) == expected
+
+
+def test_large_types_may_change_while_the_query_is_planned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = spark.newSession()
+    df = other.range(0, 100, 1, 3).selectExpr("'row ' || id as s")
+    expected = df.collect()
+    answers = iter([False, False])  # at the call, and before the query is planned; afterwards the present setting
+
+    def asked(session: Any) -> bool:
+        return next(answers, True)
+
+    other.conf.set(LARGE, "true")
+    monkeypatch.setattr("pyrs.spark.schema.arrow.prefers_large", asked)
+    monkeypatch.setattr(partitions, "prefers_large", asked)
+    assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == expected
+
+
+def test_pandas_frames_have_the_zone_at_the_time_of_the_plan(spark: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    other = spark.newSession()
+    stream = ps.from_dataframe(other.sql("select timestamp_seconds(0) as at from range(1)"), "pandas")
+    other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    (frame,) = stream.collect(timeout=JOB_DEADLINE)
+    assert frame["at"][0] == pandas.Timestamp(1970, 1, 1, 9)
+
+
 @pytest.mark.parametrize("fast", [True, False])
 def test_an_observation_gets_its_values(spark: Any, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
     from pyspark.sql import Observation

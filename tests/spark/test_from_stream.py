@@ -210,6 +210,27 @@ def test_as_selects_the_type_of_the_data_of_a_batch(spark: Any, numbers: Numbers
         assert [row["n"] for row in data] == [1, 2]
 
 
+@pytest.mark.parametrize("as_", ["arrow", "pandas"])
+def test_an_empty_batch_has_the_types_of_other_batches(spark: Any, numbers: Numbers, as_: str) -> None:
+    if as_ == "pandas":
+        pytest.importorskip("pandas")
+    numbers.add(0)
+    numbers.add(1)
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    sdf = session.readStream.schema("n long").option("maxFilesPerTrigger", 1).json(str(numbers.source))
+    columns = ["cast(n as string) as s", "timestamp_seconds(n) as t", "array(timestamp_seconds(n)) as a"]
+    stream = ps.from_stream(
+        sdf.where("n > 0").selectExpr(*columns), as_, trigger={"availableNow": True}, acknowledge="request"
+    )
+    (_, empty), (_, other) = stream.collect(timeout=JOB_DEADLINE)
+    assert (len(empty), len(other)) == (0, 1)
+    if as_ == "arrow":
+        assert empty.schema == other.schema
+    else:
+        assert list(empty.dtypes) == list(other.dtypes)
+
+
 def test_an_aggregate_is_read_in_update_mode(spark: Any, numbers: Numbers) -> None:
     numbers.add(1, 2, 1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).groupBy("n").count()

@@ -15,7 +15,7 @@ from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
-from pyrs.spark.schema.arrow import Shape, distinct_fields, opened
+from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, opened, session_zone
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
 from pyrs.stream.stream import Stream
 
@@ -55,8 +55,9 @@ def from_dataframe(
     ``memory`` and one partition, as Arrow. A partition larger than ``memory`` is read alone: the driver's JVM holds all
     of it, and Python at most ``memory``.
 
-    The rows are those of ``df.collect()``, under the same session settings. The Subscriber is signalled on threads of
-    pyrs, never on the thread that subscribes or requests, so an asyncio loop is not blocked.
+    The rows are those of ``df.collect()``, under the settings that the session has when the first request plans the
+    query. The Subscriber is signalled on threads of pyrs, never on the thread that subscribes or requests, so an
+    asyncio loop is not blocked.
 
     A cancel, or the end of an iteration, cancels the jobs of this stream by their tag; other jobs of the session
     continue. The jobs have the local properties, such as the scheduler pool, of the thread that subscribed.
@@ -104,9 +105,9 @@ def from_dataframe(
         Row(id=2)
     """
     checked_dataframe(df, streaming=False)
-    shape, schema = opened(df, as_)
+    shape, encoding = opened(df, as_)
     most = window if window is None else checked_natural(window, "window", 1)
-    arguments = _Arguments(df, shape, schema, most, bool(ordered), checked_natural(memory, "memory", 1))
+    arguments = _Arguments(df, shape, encoding, most, bool(ordered), checked_natural(memory, "memory", 1))
     return FrameStream(arguments.operator())
 
 
@@ -167,7 +168,7 @@ class _Arguments(NamedTuple):
 
     df: Any
     shape: Shape
-    schema: Any
+    encoding: Encoding
     window: int | None
     ordered: bool
     memory: int
@@ -206,6 +207,7 @@ class _DataFrameRun(JobRun[Any]):
         arguments: _Arguments = operator.arguments
         super().__init__(subscriber, operator, arguments.df.sparkSession)
         self._arguments = arguments
+        self._shape = arguments.shape
         self._reader: PartitionReader | None = None
         self._planned = False
         self._count = 0  # the number of partitions
@@ -315,7 +317,7 @@ class _DataFrameRun(JobRun[Any]):
                 self._buffered_bytes -= size
             self._batch_taken.set()
             self._bytes += size
-            self._elements, self._remaining = self._arguments.shape.of_batch(batch)
+            self._elements, self._remaining = self._shape.of_batch(batch)
             self._rows_per_element = batch.num_rows // self._remaining
             return True
         if not done:
@@ -335,8 +337,11 @@ class _DataFrameRun(JobRun[Any]):
         """Plan the query, and keep its SQL execution open until the stream ends."""
         site = self._operator.site
         title = "from_dataframe" if site is None else f"from_dataframe at {site}"  # as Spark names its own actions
+        df, encoding = self._arguments.df, self._arguments.encoding
         try:
-            reader = reader_for(distinct_fields(self._arguments.df), self._arguments.schema)
+            if self._shape.name == "pandas":  # its times are in the session's zone, which may have changed
+                self._shape = checked_shape("pandas", df.schema, session_zone(df.sparkSession))
+            reader = reader_for(distinct_fields(df), encoding)
             if is_connect(reader.df):
                 self._plan(reader)
                 return

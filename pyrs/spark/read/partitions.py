@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import pyarrow
 
 from pyrs.errors import PyrsError
+from pyrs.spark.schema.arrow import Encoding, arrow_schema, prefers_large
 from pyrs.spark.sessions import is_connect, loopback
 
 _CONNECT_SECONDS = 15
@@ -121,11 +122,11 @@ class PartitionReader(ABC):
         """
 
 
-def reader_for(df: Any, schema: Any) -> PartitionReader:
+def reader_for(df: Any, encoding: Encoding) -> PartitionReader:
     """Return the fastest reader that works with this session."""
     if is_connect(df):
-        return ConnectReader(df, schema)
-    return JvmReader(df, schema) if has_fast_path(df) else PublicReader(df)
+        return ConnectReader(df, encoding)
+    return JvmReader(df, encoding) if has_fast_path(df) else PublicReader(df)
 
 
 def has_fast_path(df: Any) -> bool:
@@ -179,9 +180,10 @@ class JvmReader(_RddReader):
     The two methods are not public, but have had the same names and signatures since Spark 3.5.
     """
 
-    def __init__(self, df: Any, schema: Any) -> None:
+    def __init__(self, df: Any, encoding: Encoding) -> None:
         super().__init__(df.alias("pyrs"))  # a separate plan, because the stages of a shared one would stay cancelled
-        self._schema = schema
+        self._kinds = df.schema
+        self._encoding = encoding
         self._idle: deque[Any] = deque()
 
     def _plan(self) -> Any:
@@ -189,7 +191,15 @@ class JvmReader(_RddReader):
         self._spark_context = self._context._jsc.sc()
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
-        return self.df._jdf.toArrowBatchRdd().toJavaRDD()
+        while True:
+            # The JVM reads this setting here, and its batches have no schema. With a wrong one Arrow would crash.
+            large = prefers_large(self.df.sparkSession)
+            encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
+            if large is prefers_large(self.df.sparkSession):
+                break
+        if large is not self._encoding.large:
+            self._encoding = Encoding(arrow_schema(self._kinds, large), large)
+        return encoded
 
     def expected_bytes(self) -> float | None:
         try:
@@ -226,7 +236,7 @@ class JvmReader(_RddReader):
                 for data in _frames(connection):
                     if ended():
                         return
-                    batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), self._schema)
+                    batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), self._encoding.schema)
                     if batch.num_rows:
                         deliver(batch)
             server.getResult()  # raises if the JVM stopped before it had sent everything
@@ -275,9 +285,9 @@ class ConnectReader(PartitionReader):
 
     streams = True
 
-    def __init__(self, df: Any, schema: Any) -> None:
+    def __init__(self, df: Any, encoding: Encoding) -> None:
         super().__init__(df)
-        self._schema = schema
+        self._encoding = encoding
 
     def open(self) -> int:
         return 1
@@ -290,7 +300,7 @@ class ConnectReader(PartitionReader):
                 if ended():
                     return
                 if isinstance(answer, pyarrow.Table):  # the other answers are schemas
-                    for batch in answer.cast(self._schema).to_batches():
+                    for batch in answer.cast(self._encoding.schema).to_batches():
                         deliver(batch)
 
 

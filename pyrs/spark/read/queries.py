@@ -195,8 +195,8 @@ def from_stream(
         raise ValueError(f"acknowledge must be one of {', '.join(map(repr, _ACKNOWLEDGE))}, not {acknowledge!r}")
 
     def data(df: Any) -> Any:
-        shape, _ = opened(df, as_)
-        return shape.whole(from_dataframe(df, as_).collect())
+        shape, encoding = opened(df, as_)
+        return shape.whole(from_dataframe(df, as_).collect(), encoding.schema)
 
     call = f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})"
     return batches(sdf, data, call, checkpoint, trigger, output_mode, acknowledge == "explicit")

@@ -33,12 +33,24 @@ class Shape(NamedTuple):
     Attributes:
         name: one of ``SHAPES``.
         of_batch: returns an iterator over the elements of a batch, and their number.
-        whole: joins the elements of many batches in one value.
+        whole: joins the elements of many batches, which have a schema, in one value.
     """
 
     name: str
     of_batch: Callable[[Any], tuple[Iterator[Any], int]]
-    whole: Callable[[list[Any]], Any]
+    whole: Callable[[list[Any], pyarrow.Schema], Any]
+
+
+class Encoding(NamedTuple):
+    """The Arrow encoding of a DataFrame.
+
+    Attributes:
+        schema: the schema of the batches.
+        large: whether strings and binaries have Arrow's large types.
+    """
+
+    schema: pyarrow.Schema
+    large: bool
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
@@ -53,15 +65,15 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
     names = tuple(schema.names)
     if as_ == "arrow":
-        return Shape(as_, _one, partial(_table, schema=schema))
+        return Shape(as_, _one, _table)
     if as_ == "pandas":
         require_minimum_pandas_version()
-        return Shape(as_, partial(_frame, zone=zone), partial(_joined, schema=schema))
+        return Shape(as_, partial(_frame, zone=zone), partial(_joined, zone=zone))
     if as_ in ("rows", "tuples", "dicts"):
         if as_ == "dicts" and len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"as_='dicts' needs distinct names: df has more than one column {twice!r}")
-        return Shape(as_, partial(_elements, schema=schema, as_=as_), list)
+        return Shape(as_, partial(_elements, schema=schema, as_=as_), _listed)
     raise ValueError(f"as_ must be one of {', '.join(map(repr, SHAPES))}, not {as_!r}")
 
 
@@ -113,8 +125,8 @@ def distinct_fields(df: Any) -> Any:
     return numbered.select([numbered[f"_{i}"].cast(kind).alias(f"_{i}") for i, kind in enumerate(kinds)])
 
 
-def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
-    """Return the shape, and the schema of Spark's batches, for a DataFrame of a live session.
+def opened(df: Any, as_: str) -> tuple[Shape, Encoding]:
+    """Return the shape and the encoding of a DataFrame of a live session, under its present settings.
 
     Raises:
         TypeError, ValueError, ImportError: see ``checked_shape`` and ``arrow_schema``.
@@ -123,7 +135,8 @@ def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
     shape = checked_shape(as_, df.schema, session_zone(spark))
     if distinct is not df and as_ not in ("rows", "tuples"):
         raise ValueError(f"as_ must be 'rows' or 'tuples', not {as_!r}: a struct of df has two fields of one name")
-    return shape, arrow_schema(distinct.schema, prefers_large(spark))
+    large = prefers_large(spark)
+    return shape, Encoding(arrow_schema(distinct.schema, large), large)
 
 
 def session_zone(spark: Any) -> str:
@@ -234,13 +247,19 @@ def _fits_double(column: Any) -> bool:
     return True
 
 
-def _table(batches: list[Any], schema: Any) -> Any:
-    return pyarrow.Table.from_batches(batches, None if batches else arrow_schema(schema, False))
+def _listed(elements: list[Any], schema: pyarrow.Schema) -> list[Any]:
+    return elements
 
 
-def _joined(frames: list[Any], schema: Any) -> Any:
+def _table(batches: list[Any], schema: pyarrow.Schema) -> Any:
+    return pyarrow.Table.from_batches(batches, None if batches else schema)
+
+
+def _joined(frames: list[Any], schema: pyarrow.Schema, zone: str) -> Any:
     import pandas
 
     if frames:
         return pandas.concat(frames, ignore_index=True)
-    return arrow_schema(schema, False).empty_table().to_pandas()
+    none = pyarrow.RecordBatch.from_arrays([pyarrow.array([], field.type) for field in schema], schema=schema)
+    (frame,), _ = _frame(none, zone)
+    return frame
