@@ -19,7 +19,7 @@ import pyrs
 from pyrs import spark as ps
 from pyrs._core import hooks
 from pyrs.errors import JvmUnavailable
-from pyrs.spark.read import partitions
+from pyrs.spark.read import dataframes, partitions
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
@@ -476,6 +476,22 @@ def test_a_failed_partition_of_a_shared_job_is_named(spark: Any) -> None:
     error = subscriber.await_error(ps.PartitionFailed, JOB_DEADLINE)
     assert error.partition == 250 and "planned failure" in str(error)
     assert subscriber.elements == [(n,) for n in range(250)]
+
+
+def test_a_cancelled_job_of_several_partitions_is_not_run_again(
+    spark: Any, gates: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        dataframes, "_MAX_JOB_SECONDS", 1e6
+    )  # the second job has many partitions on a slow machine, too
+    for number in range(20):
+        gates.open(number)
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.from_dataframe(gates.guard(spark.range(0, 64, 1, 64)), "tuples").subscribe(subscriber)
+    eventually(lambda: len(gates.began()) > 20, seconds=JOB_DEADLINE)
+    spark.sparkContext.cancelAllJobs()
+    error = subscriber.await_error(ps.PartitionFailed, JOB_DEADLINE)
+    assert "cancelled" in str(error) and len(subscriber.elements) <= 20
 
 
 def test_structs_with_two_fields_of_one_name_can_be_read_as_rows_and_tuples(spark: Any, reader: str) -> None:

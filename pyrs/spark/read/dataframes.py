@@ -13,7 +13,7 @@ from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
 from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
-from pyrs.spark.read.partitions import PartitionReader, partition_failed, reader_for
+from pyrs.spark.read.partitions import PartitionReader, is_cancelled, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, opened, session_zone
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
@@ -385,8 +385,8 @@ class _DataFrameRun(JobRun[Any]):
         try:
             try:
                 reader.read(job.partitions, deliver, self._has_ended)
-            except Exception:
-                if len(job.partitions) == 1 or delivered or self._has_ended():
+            except Exception as error:
+                if len(job.partitions) == 1 or delivered or self._has_ended() or is_cancelled(error):
                     raise
                 # Read one by one, to emit the partitions before the failed one and to name it in the error.
                 for failed in job.partitions:

@@ -25,6 +25,7 @@ _TOO_LARGE = "spark.driver.maxResultSize"
 _TRACEBACK = "Traceback (most recent call last):"
 _LENGTH = struct.Struct("!i")
 _PARTITION_FAILED = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
+_JOB_CANCELLED = re.compile(r"\bJob \d+ cancelled\b")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # available on Linux only
 _probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # the results of has_fast_path by gateway
@@ -91,6 +92,11 @@ def reason_of(error: BaseException) -> str:
     starts = [i for i, line in enumerate(lines) if _TRACEBACK in line]
     after = lines[starts[-1] + 1 :] if starts else []
     return next((line for line in after if line[:1].isalpha()), lines[0])
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether the error is that of a job that was cancelled, by the user or by the Spark UI."""
+    return _JOB_CANCELLED.search(reason_of(error)) is not None
 
 
 class PartitionReader(ABC):
