@@ -43,6 +43,29 @@ def test_the_same_stage_runs_in_the_driver(spark: Any) -> None:
     assert [row.asDict() for row in ps.apply(df, doubled, "twice long").collect()] == here
 
 
+ODD_NAMES = ["named_struct('b', -1L) as a", "id as `a.b`", "id + 1 as x", "id + 2 as X", "id + 3 as x", "id + 4 as `*`"]
+
+
+@pytest.mark.parametrize("as_", ["rows", "arrow", "pandas"])
+def test_a_column_is_not_found_by_its_name(spark: Any, as_: str) -> None:
+    """Spark's mapInArrow takes a name as an expression."""
+    df = spark.range(3).selectExpr(*ODD_NAMES)
+
+    def values(elements: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        if as_ == "rows":
+            return elements.map(lambda row: (row["a.b"], row["*"], len(row), sum(row[2:5])))
+        if as_ == "arrow":
+            elements = elements.map(lambda batch: batch.to_pandas())
+        rows = elements.map(
+            lambda frame: frame[["a.b", "*"]].assign(n=frame.shape[1], sum=frame.iloc[:, 2:5].sum(axis=1))
+        )
+        return rows.map(lambda frame: frame.set_axis(["id", "four", "n", "sum"], axis=1))
+
+    result = ps.apply(df, values, "id long, four long, n long, sum long")
+    result = ps.apply(df, values, "id long, four long, n long, sum long", as_)
+    assert [tuple(row) for row in result.collect()] == [(n, n + 4, 6, 3 * n + 6) for n in range(3)]
+
+
 def test_each_partition_is_a_separate_stream(spark: Any) -> None:
     df = spark.range(0, 9, 1, 3)
     counted = ps.apply(df, lambda rows: rows.count().map(lambda n: (n,)), "n long")

@@ -147,6 +147,13 @@ def test_columns_of_one_name_are_allowed_except_in_dicts(spark: Any) -> None:
         ps.from_dataframe(df, as_="dicts")
 
 
+def test_columns_whose_names_are_expressions_have_their_values(spark: Any, reader: str) -> None:
+    df = spark.sql("select named_struct('b', -1) as a, 2 as `a.b`, 3 as `*`, 4 as ```` from range(2)")
+    assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()
+    (batch, *_) = ps.from_dataframe(df, "arrow").collect(timeout=JOB_DEADLINE)
+    assert batch.schema.names == ["a", "a.b", "*", "`"] and batch.column(1)[0].as_py() == 2
+
+
 def test_empty_dataframes_complete(spark: Any, reader: str) -> None:
     assert ps.from_dataframe(spark.range(0)).collect(timeout=JOB_DEADLINE) == []
     assert ps.from_dataframe(spark.range(5).where("id > 9").repartition(3)).collect(timeout=JOB_DEADLINE) == []

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import pyarrow
 
 from pyrs.errors import PyrsError
-from pyrs.spark.schema.arrow import Encoding, arrow_schema, prefers_large
+from pyrs.spark.schema.arrow import Encoding, arrow_schema, numbered, prefers_large, renamed
 from pyrs.spark.sessions import is_connect, loopback
 
 _CONNECT_SECONDS = 15
@@ -258,7 +258,8 @@ class PublicReader(_RddReader):
     """
 
     def __init__(self, df: Any) -> None:
-        super().__init__(df.mapInArrow(_encoder(), "batch binary"))
+        self._names = df.columns
+        super().__init__(numbered(df).mapInArrow(_encoder(), "batch binary"))  # it takes names as expressions
 
     def _plan(self) -> Any:
         rdd = self.df.rdd
@@ -280,7 +281,7 @@ class PublicReader(_RddReader):
                 return
             with pyarrow.ipc.open_stream(data) as batches:
                 for batch in batches:
-                    deliver(batch)
+                    deliver(renamed(batch, self._names))
 
 
 class ConnectReader(PartitionReader):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from inspect import signature
 from itertools import islice, pairwise, repeat
@@ -23,6 +24,9 @@ _SPATIAL: dict[Any, Any] = {
     for name in ("Geometry", "Geography")
     if hasattr(spark_types, f"{name}Type") and hasattr(spark_types, name)
 }
+
+_EXPRESSION = re.compile(r"[.`*]")
+"""The characters of a name that Spark parses as an expression and not as the name of a column."""
 
 SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
 
@@ -121,8 +125,35 @@ def distinct_fields(df: Any) -> Any:
     kinds = [_distinct(field.dataType) for field in df.schema]
     if all(kind == field.dataType for kind, field in zip(kinds, df.schema, strict=True)):
         return df
-    numbered = df.toDF(*(f"_{i}" for i in range(len(kinds))))  # columns may have the same name, too
-    return numbered.select([numbered[f"_{i}"].cast(kind).alias(f"_{i}") for i, kind in enumerate(kinds)])
+    plain = numbered(df)  # columns may have the same name, too
+    return plain.select([plain[f"_{i}"].cast(kind).alias(f"_{i}") for i, kind in enumerate(kinds)])
+
+
+def with_found_names(df: Any, shape: Shape) -> tuple[Any, Shape]:
+    """Return a DataFrame for ``mapInArrow``, and the shape of its batches.
+
+    ``mapInArrow`` takes the name of each column as an expression: it fails for two columns of one name, and for a
+    column ``a.b`` it takes the field ``b`` of a column ``a``. Such a DataFrame has numbers as names.
+    """
+    names = tuple(df.columns)
+    if len({name.lower() for name in names}) == len(names) and not any(map(_EXPRESSION.search, names)):
+        return df, shape
+    return numbered(df), shape._replace(of_batch=partial(_of_renamed, of_batch=shape.of_batch, names=names))
+
+
+def numbered(df: Any) -> Any:
+    """Return the DataFrame with numbers as the names of its columns."""
+    return df.toDF(*(f"_{i}" for i in range(len(df.columns))))
+
+
+def renamed(batch: Any, names: Sequence[str]) -> Any:
+    """Return a batch with other names of its columns."""
+    fields = [field.with_name(name) for field, name in zip(batch.schema, names, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(batch.columns, schema=pyarrow.schema(fields))
+
+
+def _of_renamed(batch: Any, of_batch: Callable[[Any], tuple[Iterator[Any], int]], names: Sequence[str]) -> Any:
+    return of_batch(renamed(batch, names))
 
 
 def opened(df: Any, as_: str) -> tuple[Shape, Encoding]:
