@@ -70,7 +70,7 @@ class Bridge:
         self._limits = {"max_prefetch": max_prefetch, "max_threads": max_threads}
         self._call_timeout_ms = int(call_timeout_seconds * 1000)
         self._reconnects = reconnect
-        self._reconnecting = threading.Lock()
+        self._reconnecting, self._reopener = threading.Lock(), 0
         self._pid = os.getpid()
         self._abandoned = False
         self._rates = Rates()
@@ -132,12 +132,16 @@ class Bridge:
             self._gateway.shield(self._reopen)
 
     def _reopen(self) -> None:
+        if self._reopener == threading.get_ident():  # in a finalizer or a log handler on the thread that opens the link
+            raise self._session.new_end_error()
         with self._reconnecting:
             if not self._session.open:
-                why = self._session.end_error
-                self._open()
-                # Logged after ``_open``: a log handler may use the bridge, and without a link would wait for this lock.
-                _log.info("%s has opened a new link: %s", self.name, why)
+                why, self._reopener = self._session.end_error, threading.get_ident()
+                try:
+                    self._open()
+                    _log.info("%s has opened a new link: %s", self.name, why)
+                finally:
+                    self._reopener = 0
 
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 
@@ -575,10 +579,8 @@ _A_CLASS = "call a static method or a constructor of the class, and pass the res
 # The advice of an error, by the name of the given class.
 _ADVICE = {
     "DataFrame": "pyrs.spark.from_dataframe streams its rows",
-    "JavaPackage": _NO_CLASS,
-    "_JPackage": _NO_CLASS,
-    "JavaClass": _A_CLASS,
-    "_JClass": _A_CLASS,
+    **dict.fromkeys(("JavaPackage", "_JPackage"), _NO_CLASS),
+    **dict.fromkeys(("JavaClass", "_JClass"), _A_CLASS),
     "str": "bridge.java_class(name) finds a class by its name",
 }
 

@@ -151,6 +151,33 @@ def test_a_link_that_does_not_open_leaves_the_bridge_usable(gateway: Any, monkey
         assert bridge.java_class("java.lang.Integer").parseInt("7") == 7
 
 
+def test_a_finalizer_that_uses_the_bridge_while_a_link_is_opened_fails_alone(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector runs a finalizer on the thread that opens the link."""
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        errors: list[BaseException] = []
+        unpatched = bridge._gateway.open
+
+        def open_and_collect(token: bytes, options: Any) -> Any:
+            try:
+                bridge.java_class("java.lang.String")
+            except LinkBroken as error:
+                errors.append(error)
+            return unpatched(token, options)
+
+        monkeypatch.setattr(bridge._gateway, "open", open_and_collect)
+        for expected in (1, 2):
+            cut(bridge)
+            used: list[Any] = []
+            thread = threading.Thread(target=lambda: used.append(bridge.java_class("java.lang.Integer")), daemon=True)  # noqa: B023
+            thread.start()
+            thread.join(DEADLINE)
+            assert not thread.is_alive(), "the finalizer waits for the lock of its own thread"
+            assert len(errors) == expected
+            assert used[0].parseInt("7") == 7
+
+
 def test_threads_share_one_new_link(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
         cut(bridge)

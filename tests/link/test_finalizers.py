@@ -95,7 +95,7 @@ class TestFinalizerThatUsesTheHandles:
         run_after_each_call(Handles, finalizer, use)
         assert len(handles) == 0
 
-    def test_that_releases_the_same_handle(self, handles: Handles) -> None:
+    def test_of_two_nested_releases_one_returns_the_object(self, handles: Handles) -> None:
         handle = handles.own(self, 0)
         found: list[object] = []
 
