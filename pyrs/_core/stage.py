@@ -429,12 +429,11 @@ class FoldStage(Stage):
 
     Attributes:
         needed: the number of elements to request.
-        fails_if_empty: whether there is no result without an element.
         keeps_none: whether the result contains no elements of the source, so that each is discarded at once.
     """
 
+    emits_if_empty = True
     needed = UNBOUNDED
-    fails_if_empty = False
     keeps_none = False
     run_type = _FoldRun
 
@@ -446,17 +445,8 @@ class FoldStage(Stage):
         """Return the elements of the source in a result, to discard them; by default, none."""
         return []
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._folded(iterator, whole, whole.hold_back(not self.fails_if_empty), *self.begin())
-
-    def _folded(
-        self,
-        iterator: Iterator[Any],
-        whole: Chain[Any],
-        gauge: Gauge,
-        step: Callable[[Any], object],
-        result: Callable[[], Any],
-    ) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        step, result = self.begin()
         gauge.holding = True
         for element in iterator:
             try:

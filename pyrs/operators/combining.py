@@ -20,20 +20,12 @@ _NAMED = 8  # the number of sources or elements that a repr shows
 
 
 def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources; reject one that is not a Publisher.
-
-    Raises:
-        TypeError: a source is not a Publisher.
-    """
+    """Return the sources; reject one that is not a Publisher."""
     return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
 def as_publishers(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources; each iterable becomes a Publisher of its elements.
-
-    Raises:
-        TypeError: a source is neither a Publisher nor an iterable, or it is a str or bytes.
-    """
+    """Return the sources; each iterable, except str and bytes, becomes a Publisher of its elements."""
     return tuple(_as_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
@@ -69,7 +61,7 @@ def as_tuple(*elements: Any) -> tuple[Any, ...]:
 
 
 class _ConcatRun(SubscriptionArbiter[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith | Then) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith | SwitchIfEmpty | Then) -> None:
         super().__init__(subscriber, operator)
         self._sources = iter(operator.sources)
 
@@ -109,17 +101,12 @@ class StartWith(Operator[Any]):
         self.sources: tuple[Publisher[Any], ...] = (IterablePublisher(elements, (), self.call), source)
 
 
-class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: SwitchIfEmpty) -> None:
-        super().__init__(subscriber, operator)
-        self._other: Publisher[Any] | None = operator.other
-
+class _SwitchIfEmptyRun(_ConcatRun):
     def _source_completed(self) -> None:
-        other, self._other = self._other, None
-        if other is None or self._emitted:
+        if self._emitted:
             self._complete()
         else:
-            self._switch_to(other)
+            super()._source_completed()
 
 
 class Then(Operator[Any]):
@@ -139,7 +126,7 @@ class SwitchIfEmpty(Operator[Any]):
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
         super().__init__(source, f"switch_if_empty({other!r})")
-        self.other = checked_publisher(other, "other")
+        self.sources = (source, checked_publisher(other, "other"))
 
 
 class _ZipRun(Coordinator[Any]):

@@ -85,7 +85,7 @@ class Reduce(FoldStage):
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
         self.initial = checked_given(initial, "initial")
-        self.fails_if_empty = initial is MISSING
+        self.emits_if_empty = initial is not MISSING
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         function, value = self.function, self.initial
@@ -147,7 +147,7 @@ class Last(FoldStage):
 
     def __init__(self, default: Any) -> None:
         self.default = checked_given(default, "default")
-        self.fails_if_empty = default is MISSING
+        self.emits_if_empty = default is not MISSING
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         last = self.default
@@ -245,8 +245,8 @@ class OnlyElement(FoldStage):
 
     call = "single()"
     calls_user_code = False
+    emits_if_empty = False
     needed = 2
-    fails_if_empty = True
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         only: list[Any] = []
@@ -329,12 +329,7 @@ class _MatchRun(GatherRun):
 
 
 class Match(Stage):
-    """``any(predicate)`` and ``all(predicate)``.
-
-    Args:
-        predicate: called with each element.
-        decisive: the predicate's result that ends the search: True for ``any``, False for ``all``.
-    """
+    """``any(predicate)``, whose ``decisive`` result of the predicate is True, and ``all(predicate)``."""
 
     emits_if_empty = True
     run_type = _MatchRun
