@@ -18,7 +18,6 @@ from pyrs._core.operator import Operator
 from pyrs._core.prefetch import Prefetch
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal
 from pyrs.schedulers.threads import default
 
 
@@ -218,34 +217,26 @@ class Dispatcher(Input[Any]):
 
     # From upstream
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-            return
+    def _receive(self, element: Any) -> None:
         self._dispatching = True
         try:
-            self._dispatch_all(element)
+            try:
+                parts = self._dispatch(element)
+            except BaseException as error:
+                self.operator.blame(error)
+                if not self._finish(error):
+                    self.outer_run._drop(error)
+                self.discard(element)
+                if hooks.is_exit(error):
+                    raise
+            else:
+                if self.outer_run.ready:
+                    self._announce()
+                for part in parts:
+                    part.wake()
         finally:
             self._dispatching = False  # before _settle, which also requests for abandoned parts
         self._settle()
-
-    def _dispatch_all(self, element: Any) -> None:
-        try:
-            parts = self._dispatch(element)
-        except BaseException as error:
-            self.operator.blame(error)
-            if not self._finish(error):
-                self.outer_run._drop(error)
-            self.discard(element)
-            if hooks.is_exit(error):
-                raise
-            return
-        if self.outer_run.ready:
-            self._announce()
-        for part in parts:
-            part.wake()
 
     def _announce(self) -> None:
         """Emit the new parts. Called without the lock."""

@@ -80,7 +80,23 @@ class WindowCount(Operator[Any]):
         super().__init__(source, extent("window", count, skip, None))
 
 
-class _TimeDispatcher(Dispatcher):
+class _SingleWindowDispatcher(Dispatcher):
+    """Dispatches each element to the open window, if there is one."""
+
+    _window: Part | None = None
+
+    def _open_parts(self) -> Iterable[Part]:
+        return () if self._window is None else (self._window,)
+
+    def _close_window(self) -> Part | None:
+        """Close the open window and return it. Called under the lock; wake the window afterwards."""
+        window, self._window = self._window, None
+        if window is not None:
+            self._close_part(window)
+        return window
+
+
+class _TimeDispatcher(_SingleWindowDispatcher):
     """Requests the free capacity of the open or next window.
 
     The first elements of a window are requested when it is demanded. With a count, the capacity is the number of
@@ -92,20 +108,12 @@ class _TimeDispatcher(Dispatcher):
         self._count = operator.count
         self._size = operator.count or operator.prefetch
         self._seconds = operator.seconds
-        self._window: Part | None = None
         self._timer = Timer(operator.scheduler, self._time_up, self._refused)  # closes the window
         self._due = False
         self._wanted = 0  # the number of demanded windows that are not open yet
         self._outstanding = 0  # the number of requested elements that have not arrived
 
-    def _open_parts(self) -> Iterable[Part]:
-        return () if self._window is None else (self._window,)
-
     def _more(self) -> int:
-        """Return the number of elements to request now, and count them.
-
-        Called under the lock.
-        """
         window = self._window
         if window is None:
             capacity = self._size if self._wanted else 0
@@ -120,16 +128,9 @@ class _TimeDispatcher(Dispatcher):
         return more
 
     def _close_window(self) -> Part | None:
-        """Close the open window and return it.
-
-        Called under the lock; wake the window afterwards.
-        """
-        window, self._window = self._window, None
         self._due = False
         self._timer.clear()
-        if window is not None:
-            self._close_part(window)
-        return window
+        return super()._close_window()
 
     def _on_demand(self, n: int) -> Part | None:
         self._wanted += n
@@ -197,24 +198,12 @@ class WindowTime(BufferTime):
         self.wrap = wrap
 
 
-class _CutDispatcher(PrefetchingDispatcher):
+class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
     """Dispatches each element to the open window; the elements determine where windows begin and end."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowBy) -> None:
         super().__init__(subscriber, operator)
         self._cut = operator.cut()
-        self._window: Part | None = None
-
-    def _open_parts(self) -> Iterable[Part]:
-        return () if self._window is None else (self._window,)
-
-    def _close_window(self) -> list[Part]:
-        """Close the open window. Called under the lock; wake the returned windows afterwards."""
-        window, self._window = self._window, None
-        if window is None:
-            return []
-        self._close_part(window)
-        return [window]
 
     def _stop(self) -> None:
         self._cut = uncut
@@ -223,7 +212,7 @@ class _CutDispatcher(PrefetchingDispatcher):
         place = self._cut(element)
         with self.lock:
             self._outstanding -= 1
-            touched = self._close_window() if place is BEFORE or place is INSTEAD else []
+            closed = self._close_window() if place is BEFORE or place is INSTEAD else None
             window = self._window
             if window is None and place is not INSTEAD and not self.gone:
                 window = self._window = Part(self, "window")
@@ -231,13 +220,12 @@ class _CutDispatcher(PrefetchingDispatcher):
             kept = window is not None and window.dispatch(element)
             if not kept:
                 self._prefetch.consumed += 1
-            if window is not None:
-                touched.append(window)
             if place is AFTER:
                 self._close_window()
         if not kept:
             self.discard(element)
-        return touched
+        touched = () if window is None else (window,)
+        return touched if closed is None else (closed, *touched)
 
 
 class WindowBy(Operator[Any]):
@@ -246,7 +234,6 @@ class WindowBy(Operator[Any]):
     Args:
         cut: the call without ``window_``, and a factory of the function that separates two windows: see ``BufferBy``.
         prefetch: the maximum number of requested and buffered elements in all windows together.
-        wrap: converts the handle of a window to an element.
     """
 
     run_type = _CutDispatcher
