@@ -276,14 +276,13 @@ class DirectInput(Input[T], Generic[T]):
         passes: whether an element may go straight to the Subscriber, when the drain loop is idle and it is demanded.
     """
 
-    passes = False
-
     def __init__(
         self, owner: Coordinator[Any], on_element: Callable[[T], object], on_end: Callable[[None], object]
     ) -> None:
         super().__init__(owner)
         self._on_element = on_element
         self._on_end = on_end
+        self.passes = False  # not in the class: it is read for each element
 
     def on_next(self, element: T, /) -> None:
         if element is None:

@@ -229,10 +229,7 @@ class _CrossingInput(QueuedInput[Any]):
 
 
 def _pushes(source: Publisher[Any] | None) -> bool:
-    """Return whether the source may push inside ``subscribe``.
-
-    In that case demand must not wait for the end of ``subscribe``.
-    """
+    """Return whether the source may push inside ``subscribe``, for whose end demand must then not wait."""
     while isinstance(source, (PublisherWrapper, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
             return True
@@ -248,10 +245,7 @@ def _is_pulled(source: Publisher[Any] | None) -> bool:
 
 
 class _SubscribeOnRun(Coordinator[Any]):
-    """Emits each signal on the thread that delivers it.
-
-    The drain loop serializes the signals with an error of the scheduler.
-    """
+    """Emits each signal on the thread that delivers it, serially with an error of the scheduler."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)
@@ -313,11 +307,10 @@ class SubscribeOn(Operator[Any]):
 class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     """The upstream side of ``subscribe_on``."""
 
-    passes = True
-
     def __init__(self, owner: _SubscribeOnRun) -> None:
         super().__init__(owner, owner._emit, owner._end_with)
         self._run = owner
+        self.passes = True
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         count = self._run.pass_all(iterator, limit)
