@@ -65,7 +65,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
                 self._report(error, "on_next")
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        action = self._next or _ignore
+        action = self._next or (lambda element: None)
         taken = 0
         for element in iterator:
             if element is None:
@@ -132,7 +132,3 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         if hooks.is_exit(error):
             raise error
         hooks.on_error_dropped(error, f"raised by the {name} callback")
-
-
-def _ignore(element: object) -> None:
-    pass

@@ -155,11 +155,7 @@ class Chain(Generic[T]):
         self.ended = True
 
     def is_used_up(self) -> bool:
-        """Return whether it is known, without pulling an element, that none is left.
-
-        Raises:
-            BaseException: the error that follows the last element.
-        """
+        """Return whether it is known, without pulling an element, that none is left; raise an error that follows."""
         if all(map(length_hint, self._gauges)):
             return False
         for _ in self.iterator:
@@ -168,11 +164,7 @@ class Chain(Generic[T]):
         return True
 
     def check_end(self) -> None:
-        """Check, after the iterator ended, that the source ended.
-
-        Raises:
-            RuntimeError: a function raised StopIteration.
-        """
+        """Check, after the iterator ended, that the source ended and no function raised StopIteration."""
         if not self.ended:
             self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
             raise RuntimeError("a function of this stream raised StopIteration")
@@ -235,10 +227,7 @@ class Chain(Generic[T]):
         return wrong or [n for n, _ in named]
 
     def release(self) -> None:
-        """Release the source, and close an iterator that the chain created.
-
-        Never raises an Exception.
-        """
+        """Release the source, and close an iterator that the chain created; never raise an Exception."""
         close, self._close = self._close, None
         self._gauges = []
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
@@ -270,10 +259,7 @@ def pull(
 
 
 def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
-    """Return up to ``limit`` elements before a None, and whether there was one.
-
-    Only for iterators that cannot block.
-    """
+    """Return up to ``limit`` elements of an iterator that cannot block before a None, and whether there was one."""
     batch = list(islice(iterator, limit))
     for element in batch:  # not "None in batch", which is slower and calls each element's __eq__
         if element is None:

@@ -15,11 +15,7 @@ from pyrs.errors import BufferOverflow
 
 
 def checked_chunk(chunk: Any) -> bytes:
-    """Return a chunk as bytes.
-
-    Raises:
-        TypeError: the chunk is not a bytes-like object.
-    """
+    """Return a chunk as bytes; reject one that is not a bytes-like object."""
     if not isinstance(chunk, (bytes, bytearray, memoryview)):
         raise TypeError(f"decode takes a stream of bytes, not of {type(chunk).__name__}")
     return bytes(chunk)
@@ -87,6 +83,7 @@ class _Splitter:
     """Splits the chunks of one subscription, and stores the incomplete line.
 
     Attributes:
+        pieces: the incomplete line.
         failure: the error to signal after the returned lines; None if there is none.
     """
 
@@ -94,14 +91,10 @@ class _Splitter:
         self._max_length = UNBOUNDED if max_length is None else max_length
         self._kind: type[Any] | None = None
         self._ends: tuple[Any, Any, Any] = ("\n", "\r", "\r\n")
-        self._pieces: list[Any] = []
+        self.pieces: list[Any] = []
         self._length = 0
         self._after_return = False  # a line feed at the start of the next chunk belongs to the last line
         self.failure: Exception | None = None
-
-    def is_holding(self) -> bool:
-        """Return whether there is an incomplete line."""
-        return bool(self._pieces)
 
     def add(self, chunk: Any) -> list[Any]:
         """Add a chunk and return the lines that it completes, before ``failure`` if that is set.
@@ -132,7 +125,7 @@ class _Splitter:
             lines[0] = self._join(lines[0])
             self.release()
         if last:
-            self._pieces.append(last)
+            self.pieces.append(last)
             self._length += len(last)
         longest = max(map(len, lines), default=0)
         return lines if max(longest, self._length) <= self._max_length else self._before_overflow(lines)
@@ -147,16 +140,16 @@ class _Splitter:
 
     def rest(self) -> list[Any]:
         """Remove the incomplete line, and return it if there is one."""
-        rest = [self._join(None)] if self._pieces else []
+        rest = [self._join(None)] if self.pieces else []
         self.release()
         return rest
 
     def release(self) -> None:
         """Drop the incomplete line."""
-        self._pieces, self._length = [], 0
+        self.pieces, self._length = [], 0
 
     def _join(self, end: Any) -> Any:
-        pieces = self._pieces if end is None else [*self._pieces, end]
+        pieces = self.pieces if end is None else [*self.pieces, end]
         return pieces[0][:0].join(pieces)
 
 
@@ -255,7 +248,7 @@ class SplitLines(Stage):
             left = len(lines)
             for line in lines:
                 left -= 1
-                gauge.holding = left > 0 or splitter.is_holding()
+                gauge.holding = left > 0 or bool(splitter.pieces)
                 gauge.used_up = not left and failure is not None
                 yield line
             if failure is not None:

@@ -30,9 +30,6 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
         result: the result of the function.
         operator: the operator of the function, which an error of an awaitable is attributed to.
         loop: the asyncio loop that awaits; None for the running loop, else the background loop.
-
-    Raises:
-        TypeError: ``result`` is none of these.
     """
     if callable(getattr(result, "subscribe", None)) and not isinstance(result, type):
         return cast("Publisher[Any]", result)
@@ -57,10 +54,7 @@ def discard_inner(inner: Publisher[Any]) -> None:
 
 
 def running_loop() -> Any:
-    """Return this thread's running asyncio loop, or None.
-
-    Also returns None for a loop that this stream blocks.
-    """
+    """Return this thread's running asyncio loop; None without one, or if this stream blocks it."""
     asyncio = sys.modules.get("asyncio")  # no loop runs if it is not imported
     return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 

@@ -15,7 +15,7 @@ from pyrs._core.display import name_of, short
 from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer
 from pyrs._core.operator import Operator
-from pyrs._core.sites import add_note, blame
+from pyrs._core.sites import Site, add_note, blame
 from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber
@@ -166,7 +166,7 @@ class DoOnDiscard(Operator[Any]):
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object]) -> None:
         checked_callable(function, "function")
         super().__init__(source, f"do_on_discard({name_of(function)})")
-        self.receive = _Receiver(self, function)
+        self.receive = _receiver(function, self.call, self.site)
         self.carries_context = getattr(source, "carries_context", False)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
@@ -175,22 +175,20 @@ class DoOnDiscard(Operator[Any]):
         attach(self.source, wrapper(subscriber, self))
 
 
-class _Receiver:
-    """Calls the function with a discarded element.
+def _receiver(function: Callable[[Any], object], call: str, site: Site | None) -> Callable[[Any], None]:
+    """Return the function with notes on its errors.
 
     It has no reference to the operator and its source, because a bridge stores it until the elements in flight arrive.
     """
 
-    def __init__(self, operator: DoOnDiscard, function: Callable[[Any], object]) -> None:
-        self._function = function
-        self._place = operator.call, operator.site
-
-    def __call__(self, element: Any) -> None:
+    def receive(element: Any) -> None:
         try:
-            self._function(element)
+            function(element)
         except Exception as error:
-            blame(error, *self._place)
+            blame(error, call, site)
             raise
+
+    return receive
 
 
 class Action(PushedStage):

@@ -163,11 +163,7 @@ class _RailDispatcher(Dispatcher):
 
 
 class Rails(Operator[Any]):
-    """``parallel(rails)``: emits the rails. An element goes to the next rail with demand.
-
-    Args:
-        wrap: converts the handle of a rail to the stream that the functions of the rails receive.
-    """
+    """``parallel(rails)``: emits the rails. An element goes to the next rail with demand."""
 
     run_type = _RailDispatcher
 

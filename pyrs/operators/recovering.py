@@ -21,11 +21,7 @@ Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], o
 
 
 class Selection:
-    """The errors that an operator handles; never those for which ``is_exit`` is true.
-
-    Raises:
-        TypeError: ``kind`` has the wrong type.
-    """
+    """The errors that an operator handles; never those for which ``is_exit`` is true."""
 
     def __init__(self, kind: Kind, parameter: str) -> None:
         types = kind if isinstance(kind, tuple) else (kind,)
@@ -87,12 +83,7 @@ class _ResumeRun(SubscriptionArbiter[Any]):
 
 
 class OnErrorResume(Operator[Any]):
-    """``on_error_resume(fallback, kind)``: another Publisher instead of the error.
-
-    Args:
-        choose: returns the fallback for an error.
-        selection: the errors to handle.
-    """
+    """``on_error_resume(fallback, kind)``: the Publisher that ``choose`` returns instead of a selected error."""
 
     run_type = _ResumeRun
 

@@ -41,10 +41,7 @@ def _call_text(source: object, call: str) -> str:
 
 
 class Shared(_Assembled):
-    """The base class of Publish and Replay.
-
-    It has at most one connection to the source at a time.
-    """
+    """The base class of Publish and Replay, with at most one connection to the source at a time."""
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
         super().__init__(source, call)
@@ -147,10 +144,7 @@ class Connection:
 
 
 class _Feed(Input[Any]):
-    """The Subscriber of the source.
-
-    It requests at most ``prefetch`` elements ahead of the slowest Subscriber.
-    """
+    """Requests at most ``prefetch`` elements of the source ahead of the slowest Subscriber."""
 
     def __init__(self, hub: _PublishHub | _ReplayHub, prefetch: int) -> None:
         super().__init__(demand=prefetch)
@@ -286,7 +280,9 @@ class RefCount(Operator[Any]):
                 period = self._period = _Period(connection)
                 if self._seconds:
                     period.timer = Timer(
-                        self._scheduler, partial(self._expired, period), partial(self._refused, period)
+                        self._scheduler,
+                        partial(self._expired, period),
+                        lambda _: self._disconnect(period),  # the scheduler was closed before the deadline
                     )
                     if isinstance(connection.hub, _PublishHub):  # a history outlives the terminal signal
                         connection.hub.on_finished.append(period.timer.cancel)
@@ -326,10 +322,6 @@ class RefCount(Operator[Any]):
     def _expired(self, period: _Period) -> None:
         if period.timer is not None and period.timer.claim():
             self._disconnect(period)
-
-    def _refused(self, period: _Period, error: BaseException) -> None:
-        """Disconnect at the deadline, although the scheduler was closed before it."""
-        self._disconnect(period)
 
     def _disconnect(self, period: _Period) -> None:
         with self._lock:
