@@ -420,7 +420,7 @@ class Bridge:
         try:
             return make(references.control, handle)
         except BaseException:
-            references.disown(handle)
+            references.disown([handle])
             raise
 
     # Inspection and shutdown.

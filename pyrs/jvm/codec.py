@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -66,12 +66,14 @@ class LinkReferences(Exports, Imports):
     def own(self, value: object, kind: int) -> int:
         return self.session.handles.own(value, kind)
 
-    def disown(self, handle: int) -> None:
-        self.session.handles.released(handle, 1)
+    def disown(self, carried: Iterable[object]) -> None:
+        for each in carried:
+            if type(each) is int:
+                self.session.handles.released(each, 1)
 
-    def home(self, value: object) -> tuple[int, int] | None:
+    def home(self, value: object) -> tuple[int, int, object] | None:
         found = self.java_handle(value)
-        return None if found is None else (found._kind, found._handle)
+        return None if found is None else (found._kind, found._handle, found)
 
     def java_handle(self, value: object) -> JavaObject | None:
         """Return the reference of a stand-in for a Java object; None for other values.
@@ -148,11 +150,15 @@ class LinkReferences(Exports, Imports):
         """
         if not self.session.open:
             raise self.session.new_end_error()
-        results = self if operation == Operation.VALUE else Results(self)
-        return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], results))
+        remote = self.remote if operation == Operation.VALUE else self._reference
+        return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], remote))
 
-    def _command(self, words: list[object], results: Imports) -> Any:
-        encoder = StreamEncoder(Arguments(self))
+    def _reference(self, kind: int, handle: int) -> object:
+        """Return the stand-in for an object in a result: a ``JavaObject``, even if the object is a Publisher."""
+        return self.classes[kind](handle)
+
+    def _command(self, words: list[object], remote: Callable[[int, int], object]) -> Any:
+        encoder = _CommandEncoder(self)
         try:
             body = encoder.encode(words)
             encoder.check(body)
@@ -161,11 +167,9 @@ class LinkReferences(Exports, Imports):
         try:
             answer = self.control.command(body)
         except BaseException:
-            for carried in encoder.carried:
-                if isinstance(carried, int):
-                    self.disown(carried)
+            self.disown(encoder.carried)
             raise
-        done, result = ValueDecoder(results).decode(answer)
+        done, result = ValueDecoder(self, remote).decode(answer)
         if not done:
             raise wire_to_exception(result, self.originals)
         return result
@@ -176,72 +180,17 @@ def isinstance_of(value: object, interface: type) -> bool:
     return interface in type(value).__mro__
 
 
-class Tracking(Exports):
-    """The references that one stream sends; ``carried`` has those of the last element."""
+class _CommandEncoder(ValueEncoder):
+    """Encodes a command. Unlike in elements, a JavaError is sent as its Throwable."""
+
+    __slots__ = ("_throwable",)
 
     def __init__(self, references: LinkReferences) -> None:
-        self._references = references
-        self.carried: list[object] = []
+        super().__init__(references)
+        self._throwable = references.throwable
 
-    def kind_of(self, value: object) -> int:
-        return self._references.kind_of(value)
-
-    def own(self, value: object, kind: int) -> int:
-        handle = self._references.own(value, kind)
-        self.carried.append(handle)
-        return handle
-
-    def disown(self, handle: int) -> None:
-        self._references.disown(handle)
-
-    def home(self, value: object) -> tuple[int, int] | None:
-        found = self._references.java_handle(value)
-        if found is None:
-            return None
-        self.carried.append(found)  # keeps the reference alive until the element is written
-        return found._kind, found._handle
-
-
-class Arguments(Tracking):
-    """The references in a command. Unlike in elements, a JavaError is sent as its Throwable."""
-
-    def home(self, value: object) -> tuple[int, int] | None:
-        return super().home(self._references.throwable(value))
-
-
-class Results(Imports):
-    """The references in a result: each becomes a ``JavaObject``, even if it refers to a Publisher."""
-
-    def __init__(self, references: LinkReferences) -> None:
-        self._references = references
-
-    @property
-    def remote_object(self) -> Callable[[int], object]:
-        return self._references.remote_object
-
-    def remote(self, kind: int, handle: int) -> object:
-        return self._references.classes[kind](handle)
-
-    def local(self, handle: int) -> object:
-        return self._references.local(handle)
-
-
-class StreamEncoder(ValueEncoder):
-    """The encoder of one stream."""
-
-    __slots__ = ("carried",)
-
-    def __init__(self, tracking: Tracking) -> None:
-        super().__init__(tracking)
-        self.carried = tracking.carried
-
-    def _take_back(self, value: object) -> None:
-        # Uses the recorded handles: a second encoding, as in the base class, would find other handles if the methods of
-        # the value return other objects.
-        carried, self.carried[:] = self.carried[:], []
-        for handle in carried:
-            if type(handle) is int:
-                self.references.disown(handle)
+    def _from_reference(self, value: object) -> Any:
+        return super()._from_reference(self._throwable(value))
 
 
 class LinkCodec(Codec):
@@ -255,14 +204,14 @@ class LinkCodec(Codec):
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         return self._decoder.decode_entries(body)
 
-    def encoder(self) -> StreamEncoder:
-        return StreamEncoder(Tracking(self.references))
+    def encoder(self) -> ValueEncoder:
+        return ValueEncoder(self.references)
 
     def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
         return ValueDecoder(self.references).decode_batch
 
-    def disown(self, handle: int) -> None:
-        self.references.disown(handle)
+    def disown(self, carried: Iterable[object]) -> None:
+        self.references.disown(carried)
 
     def discard(self, body: Body) -> None:
         for handle in owned_handles(body):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,7 +41,7 @@ class PlainCodec:
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
         return lambda body: (self.decode(body), None)
 
-    def disown(self, handle: int) -> None:
+    def disown(self, carried: Iterable[object]) -> None:
         pass
 
     def discard(self, body: bytes) -> None:

@@ -9,7 +9,7 @@ import enum
 import json
 import uuid  # noqa: F401
 import zoneinfo  # noqa: F401
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +64,14 @@ class Recorder:
         self.owned.append(value)
         return 6 + len(self.owned)
 
-    def disown(self, handle: int) -> None:
-        self.disowned.append(handle)
+    def disown(self, carried: Iterable[object]) -> None:
+        self.disowned += [each for each in carried if isinstance(each, int)]
 
     def kind_of(self, value: object) -> int:
         return 0
 
-    def home(self, value: object) -> tuple[int, int] | None:
-        return (0, 9) if isinstance(value, OfPeer) else None
+    def home(self, value: object) -> tuple[int, int, object] | None:
+        return (0, 9, value) if isinstance(value, OfPeer) else None
 
     @property
     def remote_object(self) -> Callable[[int], object]:

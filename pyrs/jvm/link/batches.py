@@ -159,13 +159,11 @@ class Batches:
         del self._encoded[: len(parts)]
         return OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
 
-    def discard(self, disown: Callable[[int], None]) -> None:
+    def discard(self, disown: Callable[[list[object]], None]) -> None:
         """Take back the handles of the elements that will not be written."""
         parts = self._encoded[:]
         del self._encoded[: len(parts)]
-        for handle in _carried(parts):
-            if type(handle) is int:
-                disown(handle)
+        disown(_carried(parts))
 
 
 def _carried(parts: Sequence[bytes | Buffers]) -> list[object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from pyrs.jvm.buffers import Buffers
@@ -47,8 +47,8 @@ class Codec(Protocol):
         It returns the elements before the first one that cannot be converted, and the error of that one.
         """
 
-    def disown(self, handle: int) -> None:
-        """Take back a handle of this side that was counted as sent."""
+    def disown(self, carried: Iterable[object]) -> None:
+        """Take back the handles of this side, which are ints, among the references of a value that is not sent."""
 
     def discard(self, body: Body) -> None:
         """Give back the handles of a NEXT that is dropped."""

@@ -395,9 +395,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         codec = self._session.codec
         error = ConversionError(f"an element of {size} bytes is too large: the limit of a message is 1 GiB")
         terminal = codec.encode_error(error)
-        for handle in batch.carried:
-            if type(handle) is int:
-                codec.disown(handle)
+        codec.disown(batch.carried)
         self._batches.discard(codec.disown)
         if self._terminal is None:
             self._terminal = terminal

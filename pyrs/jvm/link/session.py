@@ -410,9 +410,7 @@ class Session(StreamHost):
         """
         body, carried = self.codec.encode_carrying(value)
         if len(body) > MAX_MESSAGE:
-            for handle in carried:
-                if type(handle) is int:
-                    self.codec.disown(handle)
+            self.codec.disown(carried)
             raise ConversionError(f"a value of {len(body)} bytes is too large: the limit of a message is 1 GiB")
         return body, carried
 

@@ -56,10 +56,11 @@ class ValueDecoder:
         [1, 'a', None]
     """
 
-    __slots__ = ("_failed", "_received", "_references", "_sets", "_unpack", "_unpack_hashable")
+    __slots__ = ("_failed", "_received", "_references", "_remote", "_sets", "_unpack", "_unpack_hashable")
 
-    def __init__(self, references: Imports) -> None:
+    def __init__(self, references: Imports, remote: Callable[[int, int], object] | None = None) -> None:
         self._references = references
+        self._remote = remote or references.remote
         self._failed: list[ConversionError] = []
         self._received: list[int] = []
         self._sets = 0
@@ -184,7 +185,7 @@ class ValueDecoder:
         if code == types.SENDER_OWNS:
             kind, handle = _reference(payload)
             self._received.append(handle)
-            return self._references.remote(kind, handle)
+            return self._remote(kind, handle)
         if code == types.RECEIVER_OWNS:
             try:
                 return self._references.local(_reference(payload)[1])

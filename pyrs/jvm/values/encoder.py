@@ -34,6 +34,8 @@ class ValueEncoder:
             It may raise any exception, which ``explain`` converts to a ConversionError.
         encode_element: Encodes an element of a stream. It is ``encode`` until the first Arrow batch; after that it
             does not copy large Arrow batches.
+        carried: The references in the encoded values, until the user of the encoder empties it: the handles of local
+            objects, which are ints, and the stand-ins of the peer's objects, which keep their handles valid.
         converted: Its only item is the value that the packer passed to Python code last, until ``check`` or
             ``explain`` sets it to None. The packer encodes any other value without running Python code.
 
@@ -45,9 +47,9 @@ class ValueEncoder:
     __slots__ = (
         "_checker",
         "_convert",
-        "_own",
         "_rows",
         "_sets",
+        "carried",
         "converted",
         "encode",
         "encode_element",
@@ -59,7 +61,7 @@ class ValueEncoder:
 
     def __init__(self, references: Exports) -> None:
         self.references = references
-        self._own: Callable[[object, int], int] = references.own
+        self.carried: list[object] = []
         self._sets = 0
         self.converted: list[object] = [None]
         self._checker: Any = None
@@ -127,7 +129,8 @@ class ValueEncoder:
         Returns:
             The error for the stream; it names the type.
         """
-        self._take_back(value)
+        carried, self.carried[:] = self.carried[:], []
+        self.references.disown(carried)
         self.converted[0] = None
         if isinstance(error, ConversionError):
             return error
@@ -141,26 +144,6 @@ class ValueEncoder:
         explained = ConversionError(f"a {name} cannot be converted to Java: {text}")
         explained.__cause__ = error
         return explained
-
-    def _take_back(self, value: object) -> None:
-        """Take back the exported handles, which a second encoding of the value finds."""
-        handles: list[int] = []
-
-        def own(exported: object, kind: int) -> int:
-            handle = self.references.own(exported, kind)
-            handles.append(handle)
-            return handle
-
-        self._own = own
-        try:
-            self._packer().pack(value)
-        except BaseException:
-            pass  # the first attempt failed too, and ``explain`` says why
-        finally:
-            self._own = self.references.own
-        for handle in handles:  # once for each of the two encodings
-            self.references.disown(handle)
-            self.references.disown(handle)
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
         """Select the row of a class, once per stream. The stream keeps the class alive."""
@@ -184,9 +167,13 @@ class ValueEncoder:
     def _from_reference(self, value: object) -> Any:
         home = self.references.home(value)
         if home is not None:
-            return msgpack.ExtType(types.RECEIVER_OWNS, _pack_reference(*home))
+            kind, handle, stand_in = home
+            self.carried.append(stand_in)
+            return msgpack.ExtType(types.RECEIVER_OWNS, _pack_reference(kind, handle))
         kind = self.references.kind_of(value)
-        return msgpack.ExtType(types.SENDER_OWNS, _pack_reference(kind, self._own(value, kind)))
+        handle = self.references.own(value, kind)
+        self.carried.append(handle)
+        return msgpack.ExtType(types.SENDER_OWNS, _pack_reference(kind, handle))
 
     def _from_set(self, value: set[Any] | frozenset[Any]) -> Any:
         # The packer is busy while it calls this, so the content needs another one.

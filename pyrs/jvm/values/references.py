@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from pyrs.jvm.limits import LIMITS
@@ -30,14 +30,14 @@ class Exports(Protocol):
     def own(self, value: object, kind: int) -> int:
         """Return the handle of a local object, counted as sent once more."""
 
-    def disown(self, handle: int) -> None:
-        """Undo one ``own``, because the element with the handle was not sent."""
+    def disown(self, carried: Iterable[object]) -> None:
+        """Undo one ``own`` for each int among the references of a value that is not sent."""
 
     def kind_of(self, value: object) -> int:
         """Return the kind under which a local object is exported."""
 
-    def home(self, value: object) -> tuple[int, int] | None:
-        """Return the kind and handle of an object of the peer, or None for a local object."""
+    def home(self, value: object) -> tuple[int, int, object] | None:
+        """Return the kind, the handle and the stand-in of an object of the peer, or None for a local object."""
 
 
 class Imports(Protocol):
