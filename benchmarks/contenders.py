@@ -14,7 +14,7 @@ from benchmarks import limits
 from benchmarks.consumer import DEADLINE_SECONDS, FOREVER, Consumer, Stalled
 from benchmarks.drivers import DEMAND, Driver
 from benchmarks.measure import Contender
-from pyrs.jvm.values.arrow import to_ipc
+from pyrs.jvm.values.arrow import ipc_buffers
 
 _BATCHES = 8
 """The demand for Arrow batches."""
@@ -166,7 +166,7 @@ class Contenders:
 
     def arrow_to_python(self, elements: int) -> Sequence[Contender]:
         """Subscribe to a Java Publisher of Arrow batches; the limit reads the same bytes from a bare socket."""
-        content = to_ipc(limits.arrow_batch())
+        content = b"".join(ipc_buffers(limits.arrow_batch()))
 
         def ours(count: int) -> float:
             batch = self._driver.bridge.java_class("io.pyrs.value.ArrowBatch")(content)
@@ -186,7 +186,7 @@ class Contenders:
     def arrow_to_jvm(self, elements: int) -> Sequence[Contender]:
         """Subscribe a Java Subscriber to a Publisher of Arrow batches; the limit sends the same bytes."""
         batch = limits.arrow_batch()
-        content = to_ipc(batch)
+        content = b"".join(ipc_buffers(batch))
 
         def ours(count: int) -> float:
             publisher = self._driver.bridge.to_jvm(pyrs.from_iterable(repeat(batch, count)))

@@ -25,10 +25,10 @@ from pyrs.jvm.java_objects import (
 from pyrs.jvm.link.frames import Body
 from pyrs.jvm.link.handles import MissingHandle
 from pyrs.jvm.link.interfaces import Codec
-from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
+from pyrs.jvm.values.decoder import ValueDecoder, handles_in
 from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
-from pyrs.jvm.values.references import Exports, Imports
+from pyrs.jvm.values.references import RECEIVER_OWNS, SENDER_OWNS, Exports, Imports
 from pyrs.jvm.values.shared_batches import SHARED_BATCH, received
 from pyrs.jvm.values.table import contains_type
 from pyrs.stream.stream import Maybe, Single, Stream
@@ -214,7 +214,7 @@ class LinkCodec(Codec):
         self.references.disown(carried)
 
     def discard(self, body: Body) -> None:
-        for handle in owned_handles(body):
+        for handle in handles_in(body, SENDER_OWNS):
             self.references.session.handles.give_back(handle)
 
     def encode(self, value: object) -> bytes:
@@ -249,4 +249,4 @@ class LinkCodec(Codec):
         return wire_to_exception(wire, self.originals)
 
     def home_handles(self, body: Body) -> list[int]:
-        return home_handles(body)
+        return handles_in(body, RECEIVER_OWNS)

@@ -12,7 +12,7 @@ import pytest
 
 from pyrs.errors import ConversionError, NullSignal, ProtocolError
 from pyrs.jvm.values import references as types
-from pyrs.jvm.values.decoder import ValueDecoder, owned_handles
+from pyrs.jvm.values.decoder import ValueDecoder, handles_in
 from pyrs.jvm.values.encoder import ValueEncoder
 from tests.values.value_cases import OfPeer, Plain, Recorder
 
@@ -40,15 +40,15 @@ def test_a_batch_that_is_not_an_array_is_refused() -> None:
         ValueDecoder(Recorder()).decode_batch(b"\x01")
 
 
-def test_owned_handles_lists_a_handle_once_for_each_receipt() -> None:
+def test_handles_in_lists_a_handle_once_for_each_receipt() -> None:
     references = Recorder()
     one, other = Plain(), Plain()
     body = ValueEncoder(references).encode([one, [other, one], {other: 1, "k": {one}}, OfPeer(), b"x", {(1,)}])
-    assert sorted(owned_handles(body)) == [7, 7, 7, 8, 8]
+    assert sorted(handles_in(body, types.SENDER_OWNS)) == [7, 7, 7, 8, 8]
     received = Recorder()
     ValueDecoder(received).decode(body)
-    assert sorted(received.received) == sorted(owned_handles(body))
-    assert owned_handles(b"\xc1") == []
+    assert sorted(received.received) == sorted(handles_in(body, types.SENDER_OWNS))
+    assert handles_in(b"\xc1", types.SENDER_OWNS) == []
 
 
 def test_arrow_batch_survives_a_round_trip() -> None:
@@ -99,7 +99,7 @@ def test_deep_nesting_never_crashes() -> None:
         nested = b"\x91" + msgpack.packb(msgpack.ExtType(9, nested))
     with pytest.raises(ConversionError, match="within 32 others"):
         ValueDecoder(Recorder()).decode(nested)
-    assert owned_handles(nested) == []
+    assert handles_in(nested, types.SENDER_OWNS) == []
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 1_024, 70_000])

@@ -8,16 +8,6 @@ from pyrs.errors import ConversionError
 from pyrs.jvm.buffers import Buffer
 
 
-def to_ipc(batch: Any) -> bytes:
-    """Return the bytes of an IPC stream that holds a RecordBatch."""
-    import pyarrow
-
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
 class _Sink:
     """A file that keeps the buffers that pyarrow writes to it. Those of the columns are not copied."""
 

@@ -176,7 +176,9 @@ class ValueDecoder:
             for handle in (handles - Counter(self._received)).elements():
                 self._references.remote_object(handle)  # created and dropped at once, which releases the handle
             raise ConversionError(f"a value cannot be converted to Python: {describe(error)}") from error
-        if _may_hold_timestamp(body) and table.contains_type(value, _TIMESTAMP):
+        # The header of a Timestamp is searched for first. Other values may contain its bytes, too. A large body is not
+        # searched: it usually holds a few large values, and the search for the bytes would take longer than the other.
+        if (len(body) > _LARGE or _find_timestamp(body)) and table.contains_type(value, _TIMESTAMP):
             self._failed.clear()
             raise ProtocolError("unknown extension type -1")
         return value
@@ -256,17 +258,6 @@ def _reference(payload: bytes) -> tuple[int, int]:
     return kind, handle
 
 
-def _may_hold_timestamp(body: bytes | bytearray) -> bool:
-    """Return whether the values must be searched for a Timestamp, because the body contains the bytes of its header.
-
-    Other values may contain these bytes, too. A large body is not searched: it usually holds a few large values, and
-    the search for the bytes would take longer than the search of the values.
-    """
-    if len(body) > _LARGE:
-        return True
-    return _find_timestamp(body) is not None
-
-
 def _references(body: _Body) -> list[tuple[int, int, int]]:
     """Return the extension type, kind and handle of each reference in a body.
 
@@ -303,21 +294,14 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
     return found
 
 
-def owned_handles(body: _Body) -> list[int]:
-    """Return the handles in a body that its sender owns, once for each receipt.
+def handles_in(body: _Body, owner: int) -> list[int]:
+    """Return the handles in a body with this owner, once for each occurrence; none for malformed bytes.
 
-    Called for a NEXT that is dropped before it is decoded, to release its handles. Empty for malformed bytes.
+    Args:
+        body: the bytes of a value.
+        owner: ``SENDER_OWNS`` or ``RECEIVER_OWNS``.
     """
-    return _handles(body, types.SENDER_OWNS)
-
-
-def home_handles(body: _Body) -> list[int]:
-    """Return the handles in a body that its receiver owns, once for each occurrence."""
-    return _handles(body, types.RECEIVER_OWNS)
-
-
-def _handles(body: _Body, wanted: int) -> list[int]:
     try:
-        return [handle for code, _, handle in _references(body) if code == wanted]
+        return [handle for code, _, handle in _references(body) if code == owner]
     except ProtocolError:
         return []

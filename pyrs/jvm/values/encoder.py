@@ -161,7 +161,7 @@ class ValueEncoder:
         buffers = arrow.ipc_buffers(value)
         size = sum(map(len, buffers))
         if not _MIN_BUFFERS < size <= _MAX_EXTENSION:
-            return self.encode(value)
+            return self.encode(msgpack.ExtType(types.ARROW, b"".join(buffers)))
         return Buffers([_EXTENSION32.pack(0xC9, size, types.ARROW), *buffers])
 
     def _from_reference(self, value: object) -> Any:

@@ -39,7 +39,7 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
 
 def arrow_extension(batch: Any) -> Any:
     """Convert a RecordBatch to an extension with its IPC stream."""
-    return msgpack.ExtType(types.ARROW, arrow.to_ipc(batch))
+    return msgpack.ExtType(types.ARROW, b"".join(arrow.ipc_buffers(batch)))
 
 
 def _datetime(value: dt.datetime) -> Any:
