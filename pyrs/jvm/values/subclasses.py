@@ -8,13 +8,15 @@ import enum
 import sys
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgpack
 
 from pyrs.errors import ConversionError
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
+
+_Rows: TypeAlias = "tuple[tuple[type, Callable[[Any], Any]], ...]"
 
 
 def converter_for(kind: type) -> Callable[[Any], Any] | None:
@@ -27,14 +29,15 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
         return table.from_enum
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.generic):
-        return _numpy_scalar(kind, numpy)
+        return _row(kind, _numpy_rows(numpy))
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and issubclass(kind, pyarrow.RecordBatch):
         return arrow_extension
-    for base, convert in _BASES:
-        if issubclass(kind, base):
-            return convert
-    return None
+    return _row(kind, _BASES)
+
+
+def _row(kind: type, rows: _Rows) -> Callable[[Any], Any] | None:
+    return next((convert for base, convert in rows if issubclass(kind, base)), None)
 
 
 def arrow_extension(batch: Any) -> Any:
@@ -50,7 +53,7 @@ def _datetime(value: dt.datetime) -> Any:
 
 # The methods of the base class are called, because a subclass may override them: __str__ of an amount may print two
 # digits.
-_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+_BASES: _Rows = (
     (int, lambda value: table.from_int(int.__int__(value))),
     (float, float.__float__),
     (str, lambda value: str.__str__(value)),
@@ -71,22 +74,16 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 _FINER_THAN_MICROSECONDS = ("ns", "ps", "fs", "as")
 
 
-def _numpy_scalar(kind: type, numpy: Any) -> Callable[[Any], Any] | None:
-    if issubclass(kind, numpy.bool_):
-        return bool
-    if issubclass(kind, numpy.datetime64):
-        return lambda value: _numpy_time(value, "datetime64", numpy)
-    if issubclass(kind, numpy.timedelta64):
-        return lambda value: _numpy_time(value, "timedelta64", numpy)
-    if issubclass(kind, numpy.integer):
-        return int
-    if issubclass(kind, numpy.floating):
-        return float
-    if issubclass(kind, numpy.str_):
-        return str
-    if issubclass(kind, numpy.bytes_):
-        return bytes
-    return None
+def _numpy_rows(numpy: Any) -> _Rows:
+    return (
+        (numpy.bool_, bool),
+        (numpy.datetime64, lambda value: _numpy_time(value, "datetime64", numpy)),
+        (numpy.timedelta64, lambda value: _numpy_time(value, "timedelta64", numpy)),  # also a numpy.integer
+        (numpy.integer, int),
+        (numpy.floating, float),
+        (numpy.str_, str),
+        (numpy.bytes_, bytes),
+    )
 
 
 def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
