@@ -181,7 +181,7 @@ class Consumer:
         """Check the signals, the demand, the window and the table at the end of the link."""
         stream = self.stream
         self.session.work()
-        assert stream.window.outstanding <= stream.window.limit or stream._cancelled, (
+        assert stream.window.granted - stream.window.delivered <= stream.window.limit or stream._cancelled, (
             "the granted credit exceeds the window"
         )
         self.lost()
@@ -190,7 +190,7 @@ class Consumer:
         assert self.recorder.elements == list(range(len(self.recorder.elements))), "an element is missing or repeated"
         assert self.recorder.ended or self.cancelled, "no terminal signal"
         assert not self.session.streams, "the stream is left in the table"
-        assert stream._subscriber is None, "the Subscriber is retained (rule 3.13)"
+        assert stream.subscriber is None, "the Subscriber is retained (rule 3.13)"
         assert not stream._batches and stream._turn == [True]
 
 

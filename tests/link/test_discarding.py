@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from pyrs.errors import LinkClosed
 from pyrs.jvm.link.frames import Frame, FrameType
 from pyrs.testing import TestSubscriber
 from tests.link.plain_session import PlainSession
+
+_USER = ContextVar("tests.discarding", default="nobody")
 
 
 class _Source(pyrs.Publisher[Any]):
@@ -186,3 +189,19 @@ def test_no_cancelled_stream_is_kept_after_the_end_of_the_link(cancels_first: bo
         session.streams[1] = stream  # as if its drain loop had ended it at the same time
         session.ended_inbound(stream, 0, cancelled=True)
     assert session.late == {}
+
+
+def test_late_elements_are_discarded_in_the_context_of_the_subscription() -> None:
+    session = PlainSession()
+    discarded: list[tuple[int, str]] = []
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    stream = pyrs.Stream(_Source(session)).do_on_discard(lambda element: discarded.append((element, _USER.get())))
+    token = _USER.set("ada")
+    stream.subscribe(subscriber)
+    _USER.reset(token)
+    subscriber.request(1)
+    batch(session, 1, 2)
+    batch(session, 3)
+    subscriber.cancel()
+    batch(session, 4)
+    assert sorted(discarded) == [(2, "ada"), (3, "ada"), (4, "ada")]

@@ -192,7 +192,7 @@ class Releasing(Stepped):
         super().__init__(HomeCodec())
         assert isinstance(self.codec, HomeCodec)
         self.codec.session = self
-        send, wake = self.outbox._send, self.outbox._wake
+        send, wake = self.outbox._send, self.outbox.wake
 
         def sends(data: bytes) -> None:
             send(data)
@@ -203,7 +203,7 @@ class Releasing(Stepped):
             self._inline(self.outbox.write_released)
             wake()
 
-        self.outbox._send, self.outbox._wake = sends, wakes
+        self.outbox._send, self.outbox.wake = sends, wakes
 
     def order(self) -> list[str]:
         self.run()

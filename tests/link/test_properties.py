@@ -59,12 +59,12 @@ def test_the_window_never_exceeds_its_limits(exact: bool, max_prefetch: int, ste
         if what == "request":
             window.request(n)
         elif what == "deliver":
-            window.delivered += min(n, window.outstanding, max(0, window.requested - window.delivered))
+            window.delivered += min(n, window.granted - window.delivered, max(0, window.requested - window.delivered))
             window.ran_empty()
         else:
             window.observe(n, n * 50)
         granted = window.refill()
         assert granted == 0 or window.requested > 0
-        assert window.outstanding <= max_prefetch
+        assert window.granted - window.delivered <= max_prefetch
         if exact:
             assert window.granted <= window.requested

@@ -112,7 +112,7 @@ def test_repr_and_stats_follow_live_streams(bridge: jvm.Bridge, java: Any) -> No
     assert sink.awaitEnd(MILLIS)
     streams = bridge._session.streams
     eventually(
-        lambda: any(getattr(each, "_received", 0) > 3 for each in tuple(streams.values())), "nothing was prefetched"
+        lambda: any(getattr(each, "received", 0) > 3 for each in tuple(streams.values())), "nothing was prefetched"
     )
     recorder.cancel(), waiting.cancel()
     eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))

@@ -102,7 +102,7 @@ class LinkConnection:
 
     # Writing.
 
-    def _execute(self, task: Callable[[], None]) -> None:
+    def _execute(self, task: Callable[[], object]) -> None:
         try:
             self.executor.execute(task)
             return
@@ -137,7 +137,7 @@ class LinkConnection:
             if outbox.waiting or outbox.frames_out != seen:
                 pause = _POLL_SECONDS
             else:
-                pause = min(pause * 2, _HOUSEKEEPING_SECONDS) if outbox.has_polled else _HOUSEKEEPING_SECONDS
+                pause = min(pause * 2, _HOUSEKEEPING_SECONDS) if outbox.polled else _HOUSEKEEPING_SECONDS
             outbox.polling, seen = pause < _HOUSEKEEPING_SECONDS, outbox.frames_out
             try:
                 task = self._posted.get(timeout=pause)

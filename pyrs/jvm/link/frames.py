@@ -145,11 +145,6 @@ class GatheredFragments(Iterator[FrameBytes]):
         return [HEADER.pack(_ID_AND_TYPE + size, kind, self._identifier), *take(self._parts, size)]
 
 
-def request(identifier: int, credit: int) -> bytes:
-    """Return the bytes of a REQUEST."""
-    return frame(FrameType.REQUEST, identifier, CREDIT.pack(credit))
-
-
 def batch_size(body: Body) -> int:
     """Return the number of elements in a NEXT body, from its msgpack header alone.
 

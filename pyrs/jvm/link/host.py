@@ -8,7 +8,6 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.drain import DrainLoop
-from pyrs.jvm.link.frames import FrameType, frame
 from pyrs.jvm.link.handles import Handles
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import Outbox
@@ -32,7 +31,7 @@ class StreamHost:
 
     def __init__(
         self,
-        execute: Callable[[Callable[[], None]], object],
+        execute: Callable[[Callable[[], object]], object],
         post: Callable[[Callable[[], None]], object],
         send: Callable[[bytes], object],
         wake: Callable[[], object],
@@ -74,13 +73,8 @@ class StreamHost:
             self._cancel_now(stream)
 
     def _cancel_now(self, stream: Any) -> None:
-        self.send_cancel(stream)
+        stream.send_cancel()
         self.schedule(stream)
-
-    def send_cancel(self, stream: Any) -> None:
-        """Send CANCEL, once."""
-        if stream.cancel_once() and self.open:
-            self.send(frame(FrameType.CANCEL, stream.id))
 
     def ended_inbound(self, stream: Any, dropped: int, *, cancelled: bool) -> None:
         """Remove a consumer end from the table."""
@@ -99,15 +93,7 @@ class StreamHost:
             self.dropped += dropped
             hooks.on_next_dropped(dropped, f"prefetched by stream {stream.id}", cancelled=cancelled)
 
-    def ended_outbound(self, stream: Any) -> None:
-        """Remove a publisher end from the table."""
-        self.streams.pop(stream.id, None)
-
     def release(self, objects: list[object]) -> None:
         """Drop references to user objects on a worker: their finalizers are user code."""
         if objects:
             self.execute(objects.clear)
-
-    def count_out(self, elements: int) -> None:
-        """Count elements that the writer took."""
-        self.elements_out += elements

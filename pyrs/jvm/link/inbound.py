@@ -19,8 +19,8 @@ from pyrs._core.observation import CountingSubscription
 from pyrs._core.sites import Site
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber
-from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed, SpecViolation
-from pyrs.jvm.link.frames import Body, batch_size, request
+from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed
+from pyrs.jvm.link.frames import CREDIT, Body, FrameType, batch_size, frame
 from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.window import Window
 
@@ -61,19 +61,19 @@ class InboundStream(DrainLoop, CountingSubscription):
         "_left",
         "_lost",
         "_nonpositive_request",
-        "_received",
         "_requests",
         "_session",
         "_size",
         "_started",
-        "_subscriber",
         "_terminal",
         "_unreadable",
         "discards",
         "handle",
         "id",
         "opened",
+        "received",
         "site",
+        "subscriber",
         "window",
     )
 
@@ -96,7 +96,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self.site: Site | None = None
         self.window = Window(max_prefetch, exact=exact)
         self._session = session
-        self._subscriber: Subscriber[Any] | None = subscriber
+        self.subscriber: Subscriber[Any] | None = subscriber  # None after the end
         self._decode: Callable[[Body], tuple[list[Any], Exception | None]] = session.codec.batch_decoder()
         self._batches: deque[Body] = deque()
         self._requests: deque[int] = deque()
@@ -105,7 +105,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self._left: Iterator[Any] | None = None  # the rest of the chunk that is being delivered
         self._size = 0  # the size of that chunk
         self._demand = 0
-        self._received = 0
+        self.received = 0
         self._terminal: object | None = None
         self._lost: BaseException | None = None
         self._nonpositive_request: int | None = None
@@ -120,7 +120,7 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     def start(self) -> None:
         """Call on_subscribe. No other signal is sent before it returns (§1.3, §1.9)."""
-        subscriber = self._subscriber
+        subscriber = self.subscriber
         assert subscriber is not None
         try:
             self._in_context(partial(subscriber.on_subscribe, self))
@@ -185,61 +185,38 @@ class InboundStream(DrainLoop, CountingSubscription):
     def arrived(self, body: Body, *, home: bool = False) -> None:
         """Process NEXT, or NEXT_HOME, which returns objects of this side."""
         elements = batch_size(body)
+        self.received += elements
+        excess = self.received > self.window.granted
         if self._terminal is not None or self._cancelled:
-            self._received += elements
-            self._drop_later(body, home)
+            # Elements beyond the credit are only released: a peer could fill the queue of the workers with them.
+            if excess or not hooks.is_discarding(self.discards):
+                self._session.codec.discard(body)
+            else:
+                self._session.execute(partial(self._drop_batch, self._pinned(body) if home else body))
             return
-        self._received += elements
-        if self._received > self.window.granted:
-            self._violated(
+        if excess:
+            self.send_cancel()
+            self.terminated(
                 DemandExceeded(
-                    f"the Publisher in the JVM sent {self._received} elements where {self.window.granted} were granted"
+                    f"the Publisher in the JVM sent {self.received} elements where {self.window.granted} were granted"
                 )
             )
             return
-        if home:
-            body = Returning(body)
-            body.pins = self._session.codec.home_handles(body)
-            self._session.handles.pin(body.pins)
-        self._batches.append(body)
+        self._batches.append(self._pinned(body) if home else body)
         if self._ended or self._unreadable:
             # The drain loop ended the stream after the check above, and will not empty the queue again.
-            self._execute(self._drop_batches)
+            self._session.execute(self._drop_batches)
         self.schedule()
+
+    def _pinned(self, body: Body) -> Returning:
+        returning = Returning(body)
+        returning.pins = self._session.codec.home_handles(body)
+        self._session.handles.pin(returning.pins)
+        return returning
 
     def discards_late(self) -> bool:
         """Return whether elements for a ``do_on_discard`` function or the discard hook may still arrive."""
-        return hooks.is_discarding(self.discards) and self._received < self.window.granted
-
-    def _drop_later(self, body: Body, home: bool) -> None:
-        """Drop a batch that arrived after the end of the stream."""
-        # Elements beyond the credit are only released: a peer could fill the queue of the workers with them.
-        if self._received > self.window.granted or not hooks.is_discarding(self.discards):
-            self._session.codec.discard(body)
-            return
-        if home:
-            body = Returning(body)
-            body.pins = self._session.codec.home_handles(body)
-            self._session.handles.pin(body.pins)
-        self._execute(partial(self._drop_batch, body))
-
-    def _execute(self, task: Callable[[], object]) -> None:
-        """Run a task: on a worker if it calls functions for discarded elements, else on this thread."""
-        if hooks.is_discarding(self.discards):
-
-            def run() -> None:
-                self._in_context(task)
-
-            try:
-                self._session.execute(run)
-                return
-            except RuntimeError:  # the workers have ended with the link
-                pass
-        task()
-
-    def _violated(self, violation: SpecViolation) -> None:
-        self._session.send_cancel(self)
-        self.terminated(violation)
+        return hooks.is_discarding(self.discards) and self.received < self.window.granted
 
     def terminated(self, error: BaseException | None) -> None:
         """Process COMPLETE (None) or ERROR."""
@@ -301,11 +278,11 @@ class InboundStream(DrainLoop, CountingSubscription):
         if self._cancelled:
             self._end()
         elif self._nonpositive_request is not None:
-            self._session.send_cancel(self)
+            self.send_cancel()
             self._finish(non_positive(self._nonpositive_request))
         elif not self._current and (self._unreadable or not self._batches):
             if terminal is not None:
-                self._finish(None if terminal is _COMPLETE else terminal)
+                self._finish(terminal)
             elif lost is not None:
                 self._finish(lost)
             elif delivered:
@@ -316,7 +293,7 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     def _deliver(self) -> int:
         """Deliver elements up to the demand, refill the window, and return their number."""
-        subscriber, window, batches, requests = self._subscriber, self.window, self._batches, self._requests
+        subscriber, window, batches, requests = self.subscriber, self.window, self._batches, self._requests
         if subscriber is None:
             return 0
         on_next = subscriber.on_next
@@ -398,7 +375,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             self.window.observe(len(self._current), len(body))
         else:
             # A value that cannot be converted to Python ends the stream, after the elements before it.
-            self._session.send_cancel(self)
+            self.send_cancel()
             self._unreadable = True
             self._terminal = error
             self._drop_batches()
@@ -407,37 +384,34 @@ class InboundStream(DrainLoop, CountingSubscription):
         if self._session.open:
             credit = self.window.refill()
             if credit:
-                self._session.send(request(self.id, credit))
+                self._session.send(frame(FrameType.REQUEST, self.id, CREDIT.pack(credit)))
 
-    def _finish(self, error: object | None) -> None:
-        subscriber = self._subscriber
+    def _finish(self, terminal: object) -> None:
+        """End the stream; signal the error, or ``on_complete`` for ``_COMPLETE``."""
+        subscriber = self.subscriber
         try:
             self._end()
         finally:  # a hook for dropped elements may raise a SystemExit
             if subscriber is not None:
-                self._signal_terminal(subscriber, error)
-
-    def _signal_terminal(self, subscriber: Subscriber[Any], error: object | None) -> None:
-        try:
-            if error is None:
-                self._in_context(subscriber.on_complete)
-            else:
-                assert isinstance(error, BaseException)
-                self._in_context(partial(subscriber.on_error, error))
-        except BaseException as raised:
-            hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
+                try:
+                    if isinstance(terminal, BaseException):
+                        self._in_context(partial(subscriber.on_error, terminal))
+                    else:
+                        self._in_context(subscriber.on_complete)
+                except BaseException as raised:
+                    hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
 
     def _end(self) -> None:
         """Drop every reference (§3.13); count the undelivered elements."""
         self._ended = True
         self._confirmed.put(None)
-        self._subscriber = None
+        self.subscriber = None
         current, self._current = self._current, []
         dropped = len(current)
         try:
             dropped += self._drop_batches()
             if current:
-                self._in_context(partial(hooks.discard_all, self.discards, deque(current)))
+                self._discard(current)
         finally:  # a function for discarded elements may raise a SystemExit
             self._session.ended_inbound(self, dropped, cancelled=self._cancelled)
 
@@ -457,8 +431,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         try:
             if hooks.is_discarding(self.discards):
                 # The drain loop may be using its own decoder.
-                elements, _ = self._session.codec.batch_decoder()(body)
-                hooks.discard_all(self.discards, deque(elements))
+                self._discard(self._session.codec.batch_decoder()(body)[0])
             else:
                 self._session.codec.discard(body)
         except Exception as unreadable:
@@ -467,14 +440,18 @@ class InboundStream(DrainLoop, CountingSubscription):
             if type(body) is Returning:
                 self._session.release(self._session.handles.unpin(body.pins))
 
-    def cancel_once(self) -> bool:
-        """Return True for the first call: CANCEL is sent once."""
-        return self._cancel_sent.acquire(blocking=False)
+    def _discard(self, elements: list[Any]) -> None:
+        self._in_context(partial(hooks.discard_all, self.discards, deque(elements)))
+
+    def send_cancel(self) -> None:
+        """Send CANCEL, once."""
+        if self._cancel_sent.acquire(blocking=False) and self._session.open:
+            self._session.send(frame(FrameType.CANCEL, self.id))
 
     @property
     def in_flight(self) -> int:
         """The number of granted elements that are not delivered yet."""
-        return 0 if self._ended else self.window.outstanding
+        return 0 if self._ended else self.window.granted - self.window.delivered
 
     @property
     def demand(self) -> int:
@@ -488,19 +465,9 @@ class InboundStream(DrainLoop, CountingSubscription):
         return self.window.delivered + (0 if left is None else self._size - length_hint(left))
 
     @property
-    def received(self) -> int:
-        """The number of elements that arrived."""
-        return self._received
-
-    @property
     def state(self) -> str:
         """``cancelled``, ``ended``, ``live`` or ``starting``."""
         return "cancelled" if self._cancelled else "ended" if self._ended else "live" if self._started else "starting"
-
-    @property
-    def subscriber(self) -> Subscriber[Any] | None:
-        """The Subscriber, or None after the end."""
-        return self._subscriber
 
     def __repr__(self) -> str:
         return f"<InboundStream {self.id} {self.state}, demand {self.demand}, in flight {self.in_flight}>"

@@ -26,11 +26,6 @@ _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
 
 
-def _unknown() -> object:
-    """Return None, like a weak reference whose Publisher was collected."""
-    return None
-
-
 class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     """The Subscriber that feeds the elements of a Python Publisher to the link.
 
@@ -47,7 +42,6 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "_chunk",
         "_context",
         "_credits",
-        "_emitted",
         "_gate",
         "_granted",
         "_illegal_credit",
@@ -59,6 +53,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "_subscription",
         "_terminal",
         "_upstream",
+        "emitted",
         "handle",
         "id",
         "opened",
@@ -73,7 +68,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self.id = identifier
         self.opened = 0.0
         self.handle = 0  # the handle of the peer's Subscriber; 0 for a stream that the peer opened
-        self.publisher: Callable[[], object] = _unknown  # a weak reference, to show its name
+        self.publisher: Callable[[], object] = lambda: None  # a weak reference, to show its name
         self.site: Site | None = None
         self.queued = False
         self._session = session
@@ -83,7 +78,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._large: Fragments | GatheredFragments | None = None
         self._large_references: list[object] = []  # kept alive until the elements in ``_large`` are written
         self._granted = 0
-        self._emitted = 0
+        self.emitted = 0
         self._chunk = 1  # the number of elements to pull from an iterator before a write
         self._subscription: Subscription | None = None
         self._upstream: Subscription | None = None  # the same Subscription, kept until its cancel has returned
@@ -115,7 +110,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             NullSignal: The element is None (§2.13). The stream ends with that error too.
         """
         if not self._gate.acquire(blocking=False):
-            self._concurrent("on_next")
+            self._concurrent()
             return
         taken = False
         try:
@@ -124,17 +119,17 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 return
             if element is None:
                 raise NullSignal("on_next(None): None is not an element")
-            if self._emitted >= self._granted:
-                self._fail(self._exceeded())
+            if self.emitted >= self._granted:
+                self.fail(self._exceeded())
                 return
-            self._emitted += 1
+            self.emitted += 1
             self._batches.add(element)
             taken = True
         except ConversionError as error:
-            self._fail(error)
+            self.fail(error)
             return
         except BaseException as error:  # a NullSignal, an interrupt or an exit
-            self._fail(error)
+            self.fail(error)
             raise
         finally:
             self._gate.release()
@@ -142,28 +137,28 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 hooks.discard((), element)
             if self._cancelled:
                 self._forward_pending()
-        if self._emitted == self._granted or self._emitted % MAX_ELEMENTS == 0:
+        if self.emitted == self._granted or self.emitted % MAX_ELEMENTS == 0:
             self._session.outbox.ready(self)
             self._session.outbox.flush()
             self._forward_pending()
         elif not self.queued:
             self._session.outbox.ready(self)
-            self._session.outbox.wake_writer()
+            self._session.outbox.wake()
             self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         """Take up to ``limit`` elements from an iterator, each like one on_next."""
         if not self._gate.acquire(blocking=False):
-            self._concurrent("on_next")
+            self._concurrent()
             return self._consumed(0, limit)
         outbox, batches = self._session.outbox, self._batches
         taken = 0
         outbox.poll(self)
         try:
             while taken < limit and not self._cancelled and self._terminal is None:
-                credit = self._granted - self._emitted
+                credit = self._granted - self.emitted
                 if credit <= 0:
-                    self._fail(self._exceeded())
+                    self.fail(self._exceeded())
                     break
                 # The elements of a slow iterator are sent one by one. A fast iterator fills batches; if it stalls
                 # inside a batch, the polling writer thread sends the elements so far.
@@ -171,21 +166,21 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 started = perf_counter()
                 count, failure = batches.fill(iterator, wanted)
                 slow = perf_counter() - started > _SLOW_SECONDS
-                self._emitted += count
+                self.emitted += count
                 taken += count
                 outbox.ready(self)
                 outbox.flush()
                 if self._credits or self._cancelled:
                     self._forward_pending()
                 if isinstance(failure, ConversionError):
-                    self._fail(failure)
+                    self.fail(failure)
                 elif failure is not None:
                     raise failure
                 if count < wanted:
                     break
                 self._chunk = 1 if slow else min(self._chunk * 4, MAX_ELEMENTS)
         finally:
-            outbox.stop_polling(self)
+            outbox.polled.discard(self)
             self._gate.release()
         return self._consumed(taken, limit)
 
@@ -219,10 +214,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _not_an_error(self, given: object) -> None:
         if given is None:
             violation = NullSignal("on_error(None): an error is needed")
-            self._fail(violation)
+            self.fail(violation)
             raise violation
         what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
-        self._fail(TypeError(f"on_error takes an exception, but the Publisher passed {what}"))
+        self.fail(TypeError(f"on_error takes an exception, but the Publisher passed {what}"))
 
     def on_complete(self) -> None:
         """End the stream."""
@@ -233,19 +228,22 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._terminate(b"")
 
     def _exceeded(self) -> DemandExceeded:
-        return DemandExceeded(f"on_next number {self._emitted + 1} where {self._granted} elements were requested")
+        return DemandExceeded(f"on_next number {self.emitted + 1} where {self._granted} elements were requested")
 
-    def _concurrent(self, signal: str) -> None:
-        self._fail(ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled"))
+    def _concurrent(self) -> None:
+        self.fail(ConcurrentSignals("on_next was called while another signal of the same stream was being handled"))
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """End the stream with an error of this side, and cancel upstream."""
         if self._terminal is not None:
             if isinstance(error, SpecViolation):
                 hooks.on_error_dropped(error)
             return
         self._terminate(self._session.codec.encode_error(error))
-        self._cancel_upstream_soon()
+        if self._requesting == threading.get_ident():
+            self._cancel_upstream()
+        else:
+            self._session.schedule(self)
 
     def _terminate(self, terminal: bytes) -> None:
         # Set first, because the writer of a stream that is ready reads the terminal signal before it empties the queue.
@@ -292,10 +290,6 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._batches.stop()
         self.schedule()
 
-    def refused(self, error: BaseException) -> None:
-        """End the stream: the Publisher could not be subscribed to (§1.9)."""
-        self._fail(error)
-
     # The drain loop, which calls the upstream Subscription.
 
     def _has_work(self) -> bool:
@@ -313,7 +307,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 return
             if self._illegal_credit is not None:
                 n, self._illegal_credit = self._illegal_credit, None
-                self._fail(non_positive(n))
+                self.fail(non_positive(n))
                 self._cancel_upstream()
                 return
             subscription = self._subscription
@@ -323,18 +317,12 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     subscription.request(n)
         except BaseException as error:
             # The Subscription violates §3.16: request must return normally.
-            self._fail(error)
+            self.fail(error)
         finally:
             self._requesting = None
             if self._batches:
                 self._session.outbox.ready(self)
                 self._session.outbox.flush()
-
-    def _cancel_upstream_soon(self) -> None:
-        if self._requesting == threading.get_ident():
-            self._cancel_upstream()
-        else:
-            self._session.schedule(self)
 
     def _cancel_upstream(self) -> None:
         subscription, self._subscription = self._subscription, None
@@ -342,7 +330,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             # Makes the writer release the handles of the elements that will not be written.
             self._session.outbox.ready(self)
             self._session.outbox.flush()
-        self._session.ended_outbound(self)
+        self._session.streams.pop(self.id, None)
         if subscription is not None:
             try:
                 subscription.cancel()
@@ -362,7 +350,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._large_references = []
         if self._cancelled or self._sent_terminal:
             self._batches.discard(self._session.codec.disown)
-            self._session.ended_outbound(self)
+            self._session.streams.pop(self.id, None)
             return b"", False
         terminal = self._terminal
         batch = self._batches.take()
@@ -372,7 +360,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             size = len(header) + len(elements)
             if size > MAX_MESSAGE:
                 return self._refuse(batch, size)
-            self._session.count_out(batch.size)
+            self._session.elements_out += batch.size
             more = bool(self._batches) or terminal is not None
             if isinstance(elements, Buffers):
                 self._large = GatheredFragments(kind, self.id, elements, header)
@@ -405,7 +393,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _last(self, terminal: bytes) -> tuple[bytes, bool]:
         """Return the first frame of the terminal signal, and whether more follow."""
         self._sent_terminal = True
-        self._session.ended_outbound(self)
+        self._session.streams.pop(self.id, None)
         if not terminal:
             return frame(FrameType.COMPLETE, self.id), False
         self._large = Fragments(FrameType.ERROR, self.id, terminal)
@@ -414,12 +402,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     @property
     def unused_credit(self) -> int:
         """The number of elements that the Publisher may still emit."""
-        return max(0, self._granted - self._emitted)
-
-    @property
-    def emitted(self) -> int:
-        """The number of elements that the Publisher emitted."""
-        return self._emitted
+        return max(0, self._granted - self.emitted)
 
     @property
     def buffered(self) -> int:
@@ -432,7 +415,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
 
     def __repr__(self) -> str:
-        emitted = f"{self._emitted} of {self._granted} granted elements"
+        emitted = f"{self.emitted} of {self._granted} granted elements"
         return f"<OutboundStream {self.id} {self.state}, {emitted}, {len(self._batches)} to write>"
 
 

@@ -35,11 +35,6 @@ class FrameSource(Protocol):
         """
 
 
-def may_write() -> bool:
-    """Return True if this thread may block on the socket."""
-    return threading.get_ident() != _MAIN and not on_event_loop()
-
-
 def on_event_loop() -> bool:
     """Return True if an asyncio loop runs on this thread."""
     asyncio = sys.modules.get("asyncio")
@@ -57,11 +52,12 @@ class Outbox:
         self, send: Callable[[bytes], object], wake: Callable[[], object], released: Callable[[], bytes]
     ) -> None:
         self._send = send
-        self._wake = wake
+        self.wake = wake
         self._released = released
         self._control: deque[bytes] = deque()
         self._ready: deque[FrameSource] = deque()
-        self._polled: set[FrameSource] = set()
+        self.polled: set[FrameSource] = set()
+        """The sources that the writer thread polls. ``poll`` adds one."""
         self._writing = threading.Lock()
         self.closed = False
         self.overflowed: Callable[[], object] = lambda: None
@@ -78,29 +74,20 @@ class Outbox:
                 self.overflowed()
 
     def ready(self, source: FrameSource) -> None:
-        """Queue a source for its turn; ``flush`` or ``wake_writer`` sends it."""
+        """Queue a source for its turn; ``flush`` or ``wake`` sends it."""
         if not source.queued and not self.closed:
             source.queued = True
             self._ready.append(source)
 
     def poll(self, source: FrameSource) -> None:
         """Make the writer thread poll a source, whose iterator may stall."""
-        self._polled.add(source)
+        self.polled.add(source)
         if not self.polling:
-            self._wake()
-
-    def stop_polling(self, source: FrameSource) -> None:
-        """Stop polling a source."""
-        self._polled.discard(source)
-
-    @property
-    def has_polled(self) -> bool:
-        """True if a source is polled."""
-        return bool(self._polled)
+            self.wake()
 
     def write_polled(self) -> None:
         """Write the elements of the polled sources. Called by the writer thread."""
-        for source in self._polled.copy():  # atomic: another thread may add one
+        for source in self.polled.copy():  # atomic: another thread may add one
             self.ready(source)
         self.write()
 
@@ -109,16 +96,12 @@ class Outbox:
         """True if frames are queued."""
         return bool(self._control or self._ready)
 
-    def wake_writer(self) -> None:
-        """Wake the writer thread."""
-        self._wake()
-
     def flush(self) -> None:
         """Write the queued frames; a thread that must not block wakes the writer."""
-        if may_write():
-            self.write()
+        if threading.get_ident() == _MAIN or on_event_loop():
+            self.wake()
         else:
-            self._wake()
+            self.write()
 
     def write(self) -> None:
         """Write until the queues are empty. The calling thread must be allowed to block."""
@@ -189,7 +172,7 @@ class Outbox:
         self.closed = True
         self._control.clear()
         self._ready.clear()
-        self._polled.clear()
+        self.polled.clear()
 
 
 class Message:

@@ -62,7 +62,7 @@ class Session(StreamHost):
     def __init__(
         self,
         *,
-        execute: Callable[[Callable[[], None]], object],
+        execute: Callable[[Callable[[], object]], object],
         post: Callable[[Callable[[], None]], object],
         send: Callable[[bytes], object],
         wake: Callable[[], object],
@@ -316,7 +316,7 @@ class Session(StreamHost):
     def _answer_now(self, data: bytes) -> None:
         """Queue a control frame from the reader, which must not write, because the peer might not read."""
         self.outbox.control(data)
-        self.outbox.wake_writer()
+        self.outbox.wake()
 
     def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]) -> None:
         if len(self.streams) >= MAX_STREAMS:
@@ -345,7 +345,7 @@ class Session(StreamHost):
                 else:
                     context.run(peer_publisher.subscribe, stream)
             except BaseException as error:
-                stream.refused(error)
+                stream.fail(error)
             if options.get("confirm") is True:
                 self.send(frame(FrameType.SUBSCRIBED, identifier))
 
@@ -365,7 +365,7 @@ class Session(StreamHost):
         self._register(stream)
         if unreadable is not None:
             stream.terminated(unreadable)
-            self.execute(lambda: self.send_cancel(stream))
+            self.execute(stream.send_cancel)
         self.execute(stream.start)
 
     # Calls.

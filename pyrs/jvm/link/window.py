@@ -52,11 +52,6 @@ class Window:
         self._bytes_seen = 0
         self._elements_seen = 0
 
-    @property
-    def outstanding(self) -> int:
-        """The number of granted elements that are not delivered yet."""
-        return self.granted - self.delivered
-
     def request(self, n: int) -> None:
         """Add ``n`` to the demand (§3.8), up to the maximum (§3.17)."""
         self.requested = min(self.requested + n, UNBOUNDED)
