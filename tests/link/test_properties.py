@@ -24,7 +24,7 @@ MESSAGES = st.lists(
 def test_messages_are_independent_of_the_sizes_of_reads(
     messages: list[tuple[int, int, bytes]], cuts: list[int]
 ) -> None:
-    data = b"".join(part for message in messages for part in Fragments(*message))
+    data = b"".join(buffer for message in messages for buffers in Fragments(*message) for buffer in buffers)
     decoder = FrameDecoder()
     arrived = []
     start = turn = 0

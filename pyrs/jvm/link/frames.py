@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from pyrs.errors import ProtocolError
-from pyrs.jvm.buffers import Buffer, Buffers, FrameBytes, take
+from pyrs.jvm.buffers import Buffer, Buffers, take
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.announced import AnnouncedMessage, announced_size
 
@@ -88,61 +88,40 @@ def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
-class Fragments(Iterator[FrameBytes]):
+class Fragments(Iterator[list[Buffer]]):
     """The frames of one message: fragments if its body is too large for one frame.
 
-    Each frame is created when it is taken. All frames at once would be another copy of a large body.
+    Each frame is created when it is taken, as a list of buffers, which the writer joins. All frames at once would be
+    another copy of a large body.
 
     Args:
-        prefix: bytes in front of ``body``, at most ``MAX_BODY``.
+        prefix: bytes in front of ``body``.
     """
 
-    __slots__ = ("_body", "_identifier", "_kind", "_position", "_prefix")
+    __slots__ = ("_identifier", "_kind", "_left", "_most", "_parts")
 
-    def __init__(self, kind: int, identifier: int, body: bytes, prefix: bytes = b"") -> None:
+    def __init__(self, kind: int, identifier: int, body: bytes | Buffers, prefix: bytes = b"") -> None:
         self._kind = kind
         self._identifier = identifier
-        self._prefix = prefix
-        self._body = memoryview(body)
-        self._position: int | None = 0
-
-    def __bool__(self) -> bool:
-        """Return True if frames are left."""
-        return self._position is not None
-
-    def __next__(self) -> bytes:
-        start = self._position
-        if start is None:
-            raise StopIteration
-        prefix, self._prefix = self._prefix, b""
-        end = start + MAX_BODY - len(prefix)
-        kind, self._position = (self._kind | MORE, end) if end < len(self._body) else (self._kind, None)
-        part = self._body[start:end]
-        return b"".join((HEADER.pack(_ID_AND_TYPE + len(prefix) + len(part), kind, self._identifier), prefix, part))
-
-
-class GatheredFragments(Iterator[FrameBytes]):
-    """The frames of one message in several buffers. Each frame is a list of buffers, which the writer joins."""
-
-    __slots__ = ("_identifier", "_kind", "_left", "_parts")
-
-    def __init__(self, kind: int, identifier: int, body: Buffers, prefix: bytes) -> None:
-        self._kind = kind
-        self._identifier = identifier
-        self._parts: deque[Buffer] = deque([prefix, *body.parts])
+        self._most = MAX_FRAGMENT if isinstance(body, Buffers) else MAX_BODY
+        self._parts: deque[Buffer] = deque(body.parts if isinstance(body, Buffers) else [memoryview(body)])
+        self._parts.appendleft(prefix)
         self._left = len(prefix) + len(body)
 
     def __bool__(self) -> bool:
         """Return True if frames are left."""
-        return self._left > 0
+        return bool(self._parts)
 
     def __next__(self) -> list[Buffer]:
-        if not self._left:
+        if not self._parts:
             raise StopIteration
-        size = min(self._left, MAX_FRAGMENT)
+        size = min(self._left, self._most)
         self._left -= size
+        buffers = take(self._parts, size)
+        if not self._left:
+            self._parts.clear()  # only an empty body is left
         kind = self._kind | MORE if self._left else self._kind
-        return [HEADER.pack(_ID_AND_TYPE + size, kind, self._identifier), *take(self._parts, size)]
+        return [HEADER.pack(_ID_AND_TYPE + size, kind, self._identifier), *buffers]
 
 
 def batch_size(body: Body) -> int:

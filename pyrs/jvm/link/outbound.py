@@ -17,9 +17,9 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.sites import Site
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
-from pyrs.jvm.buffers import Buffers, FrameBytes
+from pyrs.jvm.buffers import FrameBytes
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches, OutboundBatch
-from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, GatheredFragments, array_header, frame
+from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
 from pyrs.jvm.link.host import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
@@ -75,7 +75,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._batches = Batches(session.codec.encoder())
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
-        self._large: Fragments | GatheredFragments | None = None
+        self._large: Fragments | None = None
         self._large_references: list[object] = []  # kept alive until the elements in ``_large`` are written
         self._granted = 0
         self.emitted = 0
@@ -343,8 +343,9 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def take(self) -> tuple[FrameBytes, bool]:
         """Return the next frame of this stream, and whether more follow."""
         if self._large:
-            part: FrameBytes = self._large.__next__()
-            return part, bool(self._large or self._large_references or self._batches or self._terminal is not None)
+            return next(self._large), bool(
+                self._large or self._large_references or self._batches or self._terminal is not None
+            )
         # The references are held for one turn more than there are fragments: before the last fragment is written, no
         # RELEASE may be sent for them.
         self._large_references = []
@@ -362,10 +363,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 return self._refuse(batch, size)
             self._session.elements_out += batch.size
             more = bool(self._batches) or terminal is not None
-            if isinstance(elements, Buffers):
-                self._large = GatheredFragments(kind, self.id, elements, header)
-                return next(self._large), True
-            if size <= MAX_BODY:
+            if isinstance(elements, bytes) and size <= MAX_BODY:
                 return frame(kind, self.id, header + elements), more
             self._large = Fragments(kind, self.id, elements, header)
             self._large_references = batch.carried
@@ -374,7 +372,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             return b"", False
         return self._last(terminal)
 
-    def _refuse(self, batch: OutboundBatch, size: int) -> tuple[bytes, bool]:
+    def _refuse(self, batch: OutboundBatch, size: int) -> tuple[FrameBytes, bool]:
         """Send an error instead of an element that is too large.
 
         The elements after it are dropped. An ``on_complete`` that the Publisher has already signalled is not forwarded,
@@ -390,7 +388,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._session.schedule(self)  # the drain loop cancels upstream
         return self._last(terminal)
 
-    def _last(self, terminal: bytes) -> tuple[bytes, bool]:
+    def _last(self, terminal: bytes) -> tuple[FrameBytes, bool]:
         """Return the first frame of the terminal signal, and whether more follow."""
         self._sent_terminal = True
         self._session.streams.pop(self.id, None)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
 from pyrs.jvm.buffers import Buffer, FrameBytes
 from pyrs.jvm.limits import LIMITS
-from pyrs.jvm.link.frames import MAX_BODY
+from pyrs.jvm.link.frames import MAX_BODY, Fragments
 
 _MAIN = threading.main_thread().ident
 _WRITE_AT_ONCE = 4 * MAX_BODY
@@ -184,7 +184,7 @@ class Message:
     __slots__ = ("_carried", "_fragments", "_written", "queued")
 
     def __init__(
-        self, fragments: Iterator[FrameBytes], carried: list[object], written: Callable[[], object] = lambda: None
+        self, fragments: Fragments, carried: list[object], written: Callable[[], object] = lambda: None
     ) -> None:
         self._fragments = fragments
         self._carried = carried
