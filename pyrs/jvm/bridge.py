@@ -415,8 +415,7 @@ class Bridge:
         self, target: object, kind: int, make: Callable[[Control, int], object], site: Site | None = None
     ) -> Any:
         references = self._references  # read once, because another thread may replace the link
-        handle = references.own(target, kind)
-        references.session.handles.note_site(handle, site)
+        handle = references.session.handles.own(target, kind, site)
         try:
             return make(references.control, handle)
         except BaseException:

@@ -209,7 +209,6 @@ class JavaPublisher(Publisher[Any]):
         reference._link.session.subscribe(
             reference._handle,
             subscriber,
-            exact=self.exact,
             options=options,
             confirm=self.hot,
             site=self.site,

@@ -137,7 +137,7 @@ class Conversation:
             session.handles.own(len, 0),
         ]
         for subscriber in self.subscribers[2:]:
-            session.subscribe(3, subscriber, exact=self.random.random() < 0.3)
+            session.subscribe(3, subscriber, options={"exact": self.random.random() < 0.3})
         self.calls: list[SimpleQueue[Any]] = [SimpleQueue() for _ in range(2)]
         session._calls.update(enumerate(self.calls, 1))
         hostility = self.random.choice((0.0, 0.02, 0.05, 0.3))

@@ -62,8 +62,7 @@ def test_cancelled_stream_counts_its_elements_as_dropped() -> None:
 
 
 def outbound(session: PlainSession, publisher: object, site: Site | None = None) -> StreamStatus:
-    handle = session.handles.own(publisher, 1)
-    session.handles.note_site(handle, site)
+    handle = session.handles.own(publisher, 1, site)
     session.receive(session.step_as_frame(["SUBSCRIBE", handle], 2))
     session.receive(session.step_as_frame(["REQUEST", 3], 2))
     return only(session)

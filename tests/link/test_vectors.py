@@ -144,7 +144,7 @@ class Replay(Subscriber[Any], Publisher[Any], Subscription):
             context = copy_context()
             for value in more.get("context", {}).values():
                 context.run(USER.set, value)
-            context.run(self.session.subscribe, HANDLE, self, exact=self.vector.get("exact", False))
+            context.run(self.session.subscribe, HANDLE, self, options={"exact": self.vector.get("exact", False)})
             self.stream = 1
         elif what == "request":
             assert self.subscription is not None

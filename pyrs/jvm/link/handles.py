@@ -61,8 +61,13 @@ class Handles:
         self._given_back: deque[int] = deque()
         self.give_back: Callable[[int], None] = self._given_back.append
 
-    def own(self, target: object, kind: int) -> int:
+    def own(self, target: object, kind: int, site: Site | None = None) -> int:
         """Return the handle of ``target``, counted as sent once more.
+
+        Args:
+            target: The object.
+            kind: See ``pyrs.jvm.java_objects.Kind``.
+            site: The line of user code that exports it.
 
         Raises:
             ConversionError: The peer refers to as many objects as a link allows.
@@ -81,6 +86,8 @@ class Handles:
                     self._by_identity[identity] = self._by_handle[new.handle] = new
             owned = self._by_identity[identity]
             owned.count += 1
+            if site is not None:
+                owned.site = site
             return owned.handle
 
     def local(self, handle: int) -> object:
@@ -99,14 +106,8 @@ class Handles:
         owned = self._by_handle.get(handle)
         return None if owned is None else owned.target
 
-    def note_site(self, handle: int, site: Site | None) -> None:
-        """Record the line of user code that exported an object."""
-        owned = self._by_handle.get(handle)
-        if owned is not None:
-            owned.site = site
-
     def site(self, handle: int) -> Site | None:
-        """Return the line that ``note_site`` recorded."""
+        """Return the line of user code that exported an object, if ``own`` received it."""
         owned = self._by_handle.get(handle)
         return None if owned is None else owned.site
 

@@ -94,7 +94,6 @@ class Session(StreamHost):
         handle: int,
         subscriber: Subscriber[Any],
         *,
-        exact: bool = False,
         confirm: bool = False,
         options: dict[str, Any] | None = None,
         site: Site | None = None,
@@ -112,7 +111,7 @@ class Session(StreamHost):
             next(self._stream_ids),
             subscriber,
             max_prefetch=prefetch(self.max_prefetch, options),
-            exact=exact,
+            exact=bool(options and options.get("exact")),
             context=capture(),
         )
         stream.handle, stream.site = handle, site
