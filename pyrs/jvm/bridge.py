@@ -11,14 +11,14 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyrs._core.display import kind_of
 from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import LinkClosed
 from pyrs.jvm.classes import JavaClass
-from pyrs.jvm.codec import LinkCodec, LinkReferences
+from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.gateways.control import Control, Gateway
 from pyrs.jvm.java_objects import STREAM_KINDS, JavaFuture, JavaPublisher, JavaSubscriber, Kind, Operation, stand_in
 from pyrs.jvm.kinds import check_convertible, convert_to
@@ -26,10 +26,9 @@ from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.session import Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.jvm.stage_function import StageFunction
+from pyrs.jvm.stage_function import stage_function
 from pyrs.jvm.streams import Rates, Streams, as_json, display, snapshot, title
 from pyrs.stream.advice import missing_attribute
 from pyrs.stream.stream import Maybe, Stream
@@ -89,15 +88,13 @@ class Bridge:
         token = secrets.token_bytes(TOKEN_BYTES)
         options = {**self._limits, "call_timeout_ms": self._call_timeout_ms, "name": self.name}
         control = self._gateway.open(token, options)
-        created: list[LinkReferences] = []
 
-        def codec(session: Session) -> Codec:
+        def codec(session: Session) -> LinkReferences:
             if self._reconnects:
                 session.recovery = (
                     "; its streams, calls and Java objects have ended, and the next use of the bridge opens a new link"
                 )
-            created.append(LinkReferences(session, self._gateway, control))
-            return LinkCodec(created[0])
+            return LinkReferences(session, self._gateway, control)
 
         try:
             connection = LinkConnection(
@@ -112,7 +109,7 @@ class Bridge:
             control.close()
             raise
         # Assigned after the link is open: if it fails to open, no other thread may use its references.
-        self._references = created[0]
+        self._references = cast(LinkReferences, connection.session.codec)
         self._control: Control = control
         self._session = connection.session
         self._connection = connection
@@ -353,7 +350,7 @@ class Bridge:
             raise TypeError(f"to_jvm_stage takes a function from Stream to Publisher, not {type(function).__name__}")
         self._check_open()
         _check_options(exact=exact, element_type=element_type, interface=interface)
-        stage = StageFunction(function, exact=exact, convert=convert)
+        stage = stage_function(function, exact=exact, convert=convert)
         options = {"element_type": element_type, "exact": exact or None}
         return self._gateway.shield(
             lambda: self._exported(

@@ -28,7 +28,7 @@ from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.values.decoder import ValueDecoder, handles_in
 from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
-from pyrs.jvm.values.references import RECEIVER_OWNS, SENDER_OWNS, Exports, Imports
+from pyrs.jvm.values.references import RECEIVER_OWNS, SENDER_OWNS, References
 from pyrs.jvm.values.shared_batches import SHARED_BATCH, received
 from pyrs.jvm.values.table import contains_type
 from pyrs.stream.stream import Maybe, Single, Stream
@@ -41,8 +41,11 @@ _MSGPACK_TYPES = frozenset({msgpack.Timestamp, msgpack.ExtType})
 """Types that the packer encodes itself. In a CALL or RETURN, their extension types would make the peer end the link."""
 
 
-class LinkReferences(Exports, Imports):
-    """The references in values that cross one link."""
+class LinkReferences(References, Codec):
+    """The codec of one link, and the references in the values that cross it.
+
+    Only the reader of the link decodes entries and errors.
+    """
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
         self.session = session
@@ -50,6 +53,7 @@ class LinkReferences(Exports, Imports):
         self.control = control
         self.give_back = session.handles.give_back
         self.originals = Originals()
+        self._decoder = ValueDecoder(self)
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
         for kind in (Kind.PUBLISHER, Kind.PROCESSOR, Kind.MAYBE, Kind.SINGLE):
             self.classes[kind + HOT] = java_object_class(self, kind, hot=True)
@@ -174,48 +178,20 @@ class LinkReferences(Exports, Imports):
             raise wire_to_exception(result, self.originals)
         return result
 
-
-def isinstance_of(value: object, interface: type) -> bool:
-    """Return True if the class of the value derives from the interface explicitly."""
-    return interface in type(value).__mro__
-
-
-class _CommandEncoder(ValueEncoder):
-    """Encodes a command. Unlike in elements, a JavaError is sent as its Throwable."""
-
-    __slots__ = ("_throwable",)
-
-    def __init__(self, references: LinkReferences) -> None:
-        super().__init__(references)
-        self._throwable = references.throwable
-
-    def _from_reference(self, value: object) -> Any:
-        return super()._from_reference(self._throwable(value))
-
-
-class LinkCodec(Codec):
-    """The codec of one link. Only the reader decodes entries and errors."""
-
-    def __init__(self, references: LinkReferences) -> None:
-        self.references = references
-        self.originals = references.originals
-        self._decoder = ValueDecoder(references)
+    # The codec of the session.
 
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         return self._decoder.decode_entries(body)
 
     def encoder(self) -> ValueEncoder:
-        return ValueEncoder(self.references)
+        return ValueEncoder(self)
 
     def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
-        return ValueDecoder(self.references).decode_batch
-
-    def disown(self, carried: Iterable[object]) -> None:
-        self.references.disown(carried)
+        return ValueDecoder(self).decode_batch
 
     def discard(self, body: Body) -> None:
         for handle in handles_in(body, SENDER_OWNS):
-            self.references.session.handles.give_back(handle)
+            self.give_back(handle)
 
     def encode(self, value: object) -> bytes:
         return self.encode_carrying(value)[0]
@@ -250,3 +226,21 @@ class LinkCodec(Codec):
 
     def home_handles(self, body: Body) -> list[int]:
         return handles_in(body, RECEIVER_OWNS)
+
+
+def isinstance_of(value: object, interface: type) -> bool:
+    """Return True if the class of the value derives from the interface explicitly."""
+    return interface in type(value).__mro__
+
+
+class _CommandEncoder(ValueEncoder):
+    """Encodes a command. Unlike in elements, a JavaError is sent as its Throwable."""
+
+    __slots__ = ("_throwable",)
+
+    def __init__(self, references: LinkReferences) -> None:
+        super().__init__(references)
+        self._throwable = references.throwable
+
+    def _from_reference(self, value: object) -> Any:
+        return super()._from_reference(self._throwable(value))

@@ -10,26 +10,21 @@ from pyrs.jvm.java_objects import JavaPublisher
 from pyrs.stream.stream import Stream
 
 
-class StageFunction:
-    """The object that Java calls to assemble a Python stage."""
+def stage_function(function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> Callable[..., Any]:
+    """Return the function that Java calls to assemble a Python stage over one upstream."""
+    code = code_of(function)
+    site = None if code is None else Site(code.co_filename, code.co_firstlineno)
 
-    def __init__(self, function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> None:
-        self._function = function
-        self._exact = exact
-        self._convert = convert
-        code = code_of(function)
-        self._site = None if code is None else Site(code.co_filename, code.co_firstlineno)
-
-    def __call__(self, upstream: Any, hot: bool = False) -> Any:
-        """Assemble the stage over one upstream. Java passes ``hot`` for a hot Publisher."""
-        if isinstance(upstream, Stream) and isinstance(upstream.source, JavaPublisher):
-            upstream = Stream(upstream.source)  # also for a Mono, because the result may have several elements
-            upstream.source.exact = self._exact
-            upstream.source.site = self._site
-            if hot:
-                upstream.source.hot = True
-            upstream.source.convert = self._convert
-        result = self._function(upstream)
+    def assemble(upstream: Any, hot: bool = False) -> Any:
+        """Java passes ``hot`` for a hot Publisher."""
+        source = upstream.source if isinstance(upstream, Stream) else None
+        if isinstance(source, JavaPublisher):
+            upstream = Stream(source)  # also for a Mono, because the result may have several elements
+            source.exact, source.convert, source.site = exact, convert, site
+            source.hot = source.hot or hot
+        result = function(upstream)
         if callable(getattr(result, "subscribe", None)):
             return result if isinstance(result, Stream) else Stream(result)
-        raise TypeError(f"a stage must return a Publisher, but {self._function!r} returned a {type(result).__name__}")
+        raise TypeError(f"a stage must return a Publisher, but {function!r} returned a {type(result).__name__}")
+
+    return assemble

@@ -27,7 +27,7 @@ from typing import Any
 import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, ProtocolError, PyrsError, VersionMismatch
-from pyrs.jvm.codec import LinkCodec, LinkReferences
+from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.link.frames import UNPROVEN_MAX_LENGTH, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import Dialler
 from tests.campaigns.frame_mutation import Peer, mutated, pieces
@@ -112,7 +112,7 @@ class FuzzSession(PlainSession):
         super().__init__()
         gateway: Any = SimpleNamespace(is_java_object=lambda value: False)
         control: Any = None
-        self.codec: Any = LinkCodec(LinkReferences(self, gateway, control))
+        self.codec: Any = LinkReferences(self, gateway, control)
 
 
 class Conversation:

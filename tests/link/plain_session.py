@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 
 from pyrs.jvm.buffers import Buffers
-from pyrs.jvm.codec import LinkCodec, LinkReferences
+from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType
 from pyrs.jvm.link.session import Session
 from pyrs.testing import TestSubscriber
@@ -143,7 +143,7 @@ class LinkSession(PlainSession):
         super().__init__()
         gateway: Any = SimpleNamespace(is_java_object=lambda value: False)
         control: Any = None
-        self.codec = LinkCodec(LinkReferences(self, gateway, control))
+        self.codec = LinkReferences(self, gateway, control)
 
     def read(self, message: Frame) -> Any:
         return msgpack.unpackb(message.body, ext_hook=lambda code, data: code, strict_map_key=False)

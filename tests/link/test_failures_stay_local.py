@@ -462,7 +462,7 @@ class TestTheStreamTable:
 
 
 def test_a_subscriber_of_an_ended_link_cancels_its_subscription(session: LinkSession) -> None:
-    subscriber: Any = session.codec.references.remote(Kind.SUBSCRIBER, 9)
+    subscriber: Any = session.codec.remote(Kind.SUBSCRIBER, 9)
     session.lost(LinkClosed("closed"))
     subscription = RecordingSubscription()
     with pytest.raises(LinkClosed):

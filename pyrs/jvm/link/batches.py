@@ -10,7 +10,7 @@ from pyrs._core.fusion import null_element
 from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import ARRAY32, MAX_BODY, MAX_MESSAGE
-from pyrs.jvm.link.interfaces import Encoder
+from pyrs.jvm.values.encoder import ValueEncoder
 
 MAX_ELEMENTS = LIMITS["next.elements"]
 _HEADER_SIZE = ARRAY32.size
@@ -48,7 +48,7 @@ class Batches:
 
     __slots__ = ("_carries", "_encoded", "_encoder", "_most", "_stop")
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: ValueEncoder) -> None:
         self._encoder = encoder
         self._encoded: list[bytes | Buffers] = []
         self._most = MAX_ELEMENTS  # the maximum size of the next batch

@@ -5,40 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.link.frames import Body
-
-
-class Encoder(Protocol):
-    """Encodes the elements of one stream.
-
-    ``carried`` collects the references of the element that was encoded last; the stream empties it. The only item of
-    ``converted`` is the value that was converted in Python last, or None; the stream sets it to None. If it is not the
-    element itself, a value inside the element was converted, and the stream calls ``check``.
-    """
-
-    carried: list[object]
-    converted: list[object]
-
-    @property
-    def encode(self) -> Callable[[Any], bytes]:
-        """The function that encodes one value."""
-
-    @property
-    def encode_element(self) -> Callable[[Any], bytes | Buffers]:
-        """The function that encodes one element of the stream. It may be another one after each element."""
-
-    def check(self, encoded: bytes) -> None:
-        """Raise a ConversionError if a list or dict in the element changed while it was encoded."""
-
-    def explain(self, value: object, error: BaseException) -> Exception:
-        """Return the error for the Subscriber, given the exception that ``encode`` raised."""
+from pyrs.jvm.values.encoder import ValueEncoder
 
 
 class Codec(Protocol):
     """Encodes and decodes values and errors, with the handles of the session."""
 
-    def encoder(self) -> Encoder:
+    def encoder(self) -> ValueEncoder:
         """Return an encoder for one stream."""
 
     def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:

@@ -17,7 +17,7 @@ from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values.errors import describe
-from pyrs.jvm.values.references import Imports
+from pyrs.jvm.values.references import References
 
 _length32 = struct.Struct(">I").unpack_from
 _unpack_reference = struct.Struct(">BQ").unpack
@@ -58,7 +58,7 @@ class ValueDecoder:
 
     __slots__ = ("_failed", "_received", "_references", "_remote", "_sets", "_unpack", "_unpack_hashable")
 
-    def __init__(self, references: Imports, remote: Callable[[int, int], object] | None = None) -> None:
+    def __init__(self, references: References, remote: Callable[[int, int], object] | None = None) -> None:
         self._references = references
         self._remote = remote or references.remote
         self._failed: list[ConversionError] = []

@@ -15,7 +15,7 @@ from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values.errors import describe
-from pyrs.jvm.values.references import Exports
+from pyrs.jvm.values.references import References
 from pyrs.jvm.values.subclasses import arrow_extension, converter_for
 
 _pack_reference = struct.Struct(">BQ").pack
@@ -59,7 +59,7 @@ class ValueEncoder:
     encode: Callable[[object], bytes]
     encode_element: Callable[[object], bytes | Buffers]
 
-    def __init__(self, references: Exports) -> None:
+    def __init__(self, references: References) -> None:
         self.references = references
         self.carried: list[object] = []
         self._sets = 0

@@ -24,8 +24,8 @@ RECEIVER_OWNS: Final = 17
 MAX_SETS: Final = LIMITS["value.sets"]
 
 
-class Exports(Protocol):
-    """The references that an encoder sends. Kinds: see ``pyrs.jvm.java_objects.Kind``."""
+class References(Protocol):
+    """The references that an encoder sends and a decoder receives. Kinds: see ``pyrs.jvm.java_objects.Kind``."""
 
     def own(self, value: object, kind: int) -> int:
         """Return the handle of a local object, counted as sent once more."""
@@ -38,10 +38,6 @@ class Exports(Protocol):
 
     def home(self, value: object) -> tuple[int, int, object] | None:
         """Return the kind, the handle and the stand-in of an object of the peer, or None for a local object."""
-
-
-class Imports(Protocol):
-    """The references that a decoder receives."""
 
     def remote(self, kind: int, handle: int) -> object:
         """Return the stand-in for an object of the peer; called once for every receipt."""
