@@ -207,7 +207,7 @@ def test_an_object_of_the_same_jvm_is_recognized() -> None:
 def test_foreign_errors_are_returned_unchanged() -> None:
     subject = gateway(FakeClient())
     for error in (ValueError("mine"), KeyboardInterrupt(), JvmUnavailable("ours")):
-        assert subject.translate(error) is error
+        assert subject._java.translate(error) is error
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

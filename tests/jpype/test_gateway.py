@@ -82,7 +82,7 @@ def test_invoke_returns_python_values(gateway: Gateway) -> None:
 def test_a_throwable_is_a_java_error(gateway: Gateway) -> None:
     with pytest.raises(Exception) as caught:
         jpype.JClass("java.lang.Integer").parseInt("many")
-    error = gateway.translate(caught.value)
+    error = gateway._java.translate(caught.value)
     assert isinstance(error, JavaError)
     assert (error.java_class, error.java_message) == ("java.lang.NumberFormatException", 'For input string: "many"')
     assert ("java.lang.Integer", "parseInt") in {frame[:2] for frame in error.java_stack}
@@ -92,7 +92,7 @@ def test_causes_are_kept(gateway: Gateway) -> None:
     inner = jpype.JClass("java.io.IOException")("why")
     with pytest.raises(Exception) as caught:
         raise jpype.JClass("java.lang.IllegalStateException")("what", inner)
-    error = gateway.translate(caught.value)
+    error = gateway._java.translate(caught.value)
     assert isinstance(error.__cause__, JavaError)
     assert error.__cause__.java_message == "why"
 

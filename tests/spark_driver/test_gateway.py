@@ -142,7 +142,7 @@ def test_an_exception_of_py4j_is_translated(java: JavaGateway) -> None:
     gateway = gateway_for(java)
     with pytest.raises(Exception) as caught:
         java.jvm.java.lang.Integer.parseInt("many")
-    translated = gateway.translate(caught.value)
+    translated = gateway._java.translate(caught.value)
     assert isinstance(translated, JavaError)
     assert translated.java_class == "java.lang.NumberFormatException"
     assert translated.java_message == 'For input string: "many"'
@@ -286,7 +286,7 @@ DRIVER = """
         try:
             run()
         except Exception as error:
-            translated = gateway.translate(error)
+            translated = gateway._java.translate(error)
             assert translated.java_class.endswith(java_class.rpartition(".")[2]), (translated.java_class, type(error))
             assert translated.java_stack and translated.java_message, repr(translated)
 

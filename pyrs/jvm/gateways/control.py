@@ -183,10 +183,6 @@ class Gateway(ABC):
     def detach_thread(self) -> None:
         """Release the resources that the JVM holds for this thread, which is about to end."""
 
-    def translate(self, error: BaseException) -> BaseException:
-        """Convert an exception of the gateway; return any other unchanged."""
-        return self._java.translate(error)
-
     def shield(self, task: Callable[[], T]) -> T:
         """Run ``task`` where Ctrl-C cannot interrupt it, and return its result.
 

@@ -24,9 +24,9 @@ def py4j_gateway_of(source: Any) -> object | None:
     Raises:
         JvmUnavailable: A Spark session without a driver JVM.
     """
-    if is_py4j_gateway(source):
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
+    if "py4j.java_gateway.JavaGateway" in names:  # also its subclass ClientServer
         return source  # type: ignore[no-any-return]
-    names = _class_names(source)
     if any(name.startswith("pyspark.sql.connect.") for name in names):
         raise JvmUnavailable(f"this is a Spark Connect session: it has no driver JVM. {_NO_CLASSIC}")
     if not any(name.startswith("pyspark.") and name.endswith((".SparkSession", ".SparkContext")) for name in names):
@@ -41,15 +41,6 @@ def py4j_gateway_of(source: Any) -> object | None:
     if gateway is None:
         raise JvmUnavailable(f"this Spark session has no gateway to a driver JVM. {_NO_CLASSIC}")
     return gateway
-
-
-def is_py4j_gateway(source: object) -> bool:
-    """Return True for a ``JavaGateway``, including its subclass ``ClientServer``."""
-    return "py4j.java_gateway.JavaGateway" in _class_names(source)
-
-
-def _class_names(source: object) -> list[str]:
-    return [f"{cls.__module__}.{cls.__qualname__}" for cls in type(source).__mro__]
 
 
 def _first_line(error: BaseException) -> str:

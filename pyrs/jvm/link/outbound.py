@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import Context
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -64,7 +65,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     def __init__(self, session: StreamHost, identifier: int, context: Context | None = None) -> None:
         super().__init__(session.execute)
-        self._context = context  # the context of the peer's Subscriber; each request runs in a copy
+        self._context = context
         self.id = identifier
         self.opened = 0.0
         self.handle = 0  # the handle of the peer's Subscriber; 0 for a stream that the peer opened
@@ -97,8 +98,6 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if self._subscription is not None or self._terminal is not None or self._cancelled:
             subscription.cancel()
             return
-        if self._context is not None:
-            subscription = _RequestsInContext(subscription, self._context)
         self._subscription = self._upstream = subscription
         if self._has_work():
             self._session.schedule(self)
@@ -192,7 +191,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
-            upstream.cancel()
+            self._in_context(upstream.cancel)
         return taken
 
     def on_error(self, error: BaseException) -> None:
@@ -261,18 +260,21 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             if self._cancelled:
                 self._cancel_upstream()
             elif self._credits and subscription is not None:
-                n = self._take_credit()
-                if n:
-                    subscription.request(n)
+                self._request(subscription)
 
-    def _take_credit(self) -> int:
-        """Return the credit to request upstream. Only the draining thread calls it."""
-        total = 0
+    def _request(self, subscription: Subscription) -> None:
+        """Request the received credit upstream. Only the draining thread calls it."""
+        n = 0
         credits = self._credits
         while credits:
-            total = add_demand(total, credits.popleft())
-        self._granted = add_demand(self._granted, total)
-        return total
+            n = add_demand(n, credits.popleft())
+        if n:
+            self._granted = add_demand(self._granted, n)
+            self._in_context(partial(subscription.request, n))
+
+    def _in_context(self, task: Callable[[], None]) -> None:
+        """Run a task in a copy of the context of the peer's Subscriber."""
+        return task() if self._context is None else self._context.copy().run(task)
 
     # Called by the reader thread, which only records.
 
@@ -312,9 +314,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 return
             subscription = self._subscription
             if subscription is not None:
-                n = self._take_credit()
-                if n:
-                    subscription.request(n)
+                self._request(subscription)
         except BaseException as error:
             # The Subscription violates §3.16: request must return normally.
             self.fail(error)
@@ -333,7 +333,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.streams.pop(self.id, None)
         if subscription is not None:
             try:
-                subscription.cancel()
+                self._in_context(subscription.cancel)
             except BaseException as error:
                 hooks.on_error_dropped(error, "raised by cancel")
             self._upstream = None
@@ -415,17 +415,3 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def __repr__(self) -> str:
         emitted = f"{self.emitted} of {self._granted} granted elements"
         return f"<OutboundStream {self.id} {self.state}, {emitted}, {len(self._batches)} to write>"
-
-
-class _RequestsInContext(Subscription):
-    """Forwards requests and cancels in the context of the peer's Subscriber."""
-
-    def __init__(self, subscription: Subscription, context: Context) -> None:
-        self._subscription = subscription
-        self._context = context
-
-    def request(self, n: int, /) -> None:
-        self._context.copy().run(self._subscription.request, n)
-
-    def cancel(self) -> None:
-        self._context.copy().run(self._subscription.cancel)

@@ -156,16 +156,6 @@ PLAIN: dict[type, Callable[[Any], Any]] = {
 """The functions by exact type."""
 
 
-def to_int(payload: bytes) -> int:
-    """Read a big integer."""
-    return int.from_bytes(payload, "big", signed=True)
-
-
-def to_decimal(payload: bytes) -> decimal.Decimal:
-    """Read a Decimal."""
-    return decimal.Decimal(payload.decode())
-
-
 def to_date(payload: bytes) -> dt.date:
     """Read a date."""
     (day,) = struct.unpack(">q", payload)
@@ -212,19 +202,14 @@ def to_timedelta(payload: bytes) -> dt.timedelta:
     return dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
 
 
-def to_uuid(payload: bytes) -> uuid.UUID:
-    """Read a UUID."""
-    return uuid.UUID(bytes=struct.unpack("16s", payload)[0])
-
-
 EXTENSIONS: dict[int, tuple[str, Callable[[bytes], Any]]] = {
-    types.BIG_INTEGER: ("java.math.BigInteger", to_int),
-    types.DECIMAL: ("java.math.BigDecimal", to_decimal),
+    types.BIG_INTEGER: ("java.math.BigInteger", lambda payload: int.from_bytes(payload, "big", signed=True)),
+    types.DECIMAL: ("java.math.BigDecimal", lambda payload: decimal.Decimal(payload.decode())),
     types.DATE: ("java.time.LocalDate", to_date),
     types.TIME: ("java.time.LocalTime", to_time),
     types.LOCAL_DATETIME: ("java.time.LocalDateTime", to_local_datetime),
     types.DATETIME: ("java.time.ZonedDateTime", to_datetime),
     types.DURATION: ("java.time.Duration", to_timedelta),
-    types.UUID: ("java.util.UUID", to_uuid),
+    types.UUID: ("java.util.UUID", lambda payload: uuid.UUID(bytes=struct.unpack("16s", payload)[0])),
 }
 """The Java class of each extension type, and the function that reads it."""
