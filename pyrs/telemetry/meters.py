@@ -151,12 +151,13 @@ def _demand(totals: Totals, live: list[Observation]) -> int:
 def _in_flight(options: CallbackOptions) -> Values:
     try:
         from pyrs.jvm.link.connection import live_sessions
+        from pyrs.jvm.link.inbound import InboundStream
     except ImportError:  # without msgpack there is no bridge
         return
     to_python = to_jvm = 0
     for session in live_sessions():
         for stream in list(session.streams.values()):
-            if hasattr(stream, "window"):  # an InboundStream
+            if isinstance(stream, InboundStream):
                 to_python += stream.in_flight
             else:
                 to_jvm += stream.buffered

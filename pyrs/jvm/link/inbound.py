@@ -9,7 +9,7 @@ from contextvars import Context
 from functools import partial
 from operator import length_hint
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
@@ -21,8 +21,10 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber
 from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed
 from pyrs.jvm.link.frames import CREDIT, Body, FrameType, batch_size, frame
-from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.window import Window
+
+if TYPE_CHECKING:
+    from pyrs.jvm.link.session import Session
 
 T = TypeVar("T")
 _COMPLETE = object()
@@ -47,39 +49,9 @@ class InboundStream(DrainLoop, CountingSubscription):
     3.17.
     """
 
-    __slots__ = (
-        "_add_request",
-        "_batches",
-        "_cancel_sent",
-        "_cancelled",
-        "_confirmed",
-        "_context",
-        "_current",
-        "_decode",
-        "_demand",
-        "_ended",
-        "_left",
-        "_lost",
-        "_nonpositive_request",
-        "_requests",
-        "_session",
-        "_size",
-        "_started",
-        "_terminal",
-        "_unreadable",
-        "discards",
-        "handle",
-        "id",
-        "opened",
-        "received",
-        "site",
-        "subscriber",
-        "window",
-    )
-
     def __init__(
         self,
-        session: StreamHost,
+        session: Session,
         identifier: int,
         subscriber: Subscriber[Any],
         *,
