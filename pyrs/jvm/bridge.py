@@ -318,7 +318,7 @@ class Bridge:
         if reference is not None:
             return reference.java
         kind = _kind(python_object)
-        return self._exported(python_object, kind, lambda control, handle: control.mirror(kind, handle, options), site)
+        return self._exported(python_object, lambda control, handle: control.mirror(kind, handle, options), site)
 
     def to_jvm_stage(
         self,
@@ -352,11 +352,7 @@ class Bridge:
         _check_options(exact=exact, element_type=element_type, interface=interface)
         stage = stage_function(function, exact=exact, convert=convert)
         options = {"element_type": element_type, "exact": exact or None}
-        return self._gateway.shield(
-            lambda: self._exported(
-                stage, Kind.OBJECT, lambda control, handle: control.stage(handle, interface, options)
-            )
-        )
+        return self._exported(stage, lambda control, handle: control.stage(handle, interface, options))
 
     def to_jvm_callable(
         self, function: Callable[..., Any], interface: str, *, element_type: str | None = None, convert: object = None
@@ -378,11 +374,7 @@ class Bridge:
         self._check_open()
         _check_options(element_type=element_type, interface=interface)
         options = {"element_type": element_type, "convert": convert}
-        return self._gateway.shield(
-            lambda: self._exported(
-                function, Kind.OBJECT, lambda control, handle: control.callable(handle, interface, options)
-            )
-        )
+        return self._exported(function, lambda control, handle: control.callable(handle, interface, options))
 
     def value_function(self, interface: str = "java.util.function.Function", *, convert: object = "values") -> Any:
         """Return a Java function that converts its first argument to plain values.
@@ -408,16 +400,17 @@ class Bridge:
         self._check_open()
         return self._gateway.shield(lambda: self._control.values(interface, {"convert": convert}))
 
-    def _exported(
-        self, target: object, kind: int, make: Callable[[Control, int], object], site: Site | None = None
-    ) -> Any:
-        references = self._references  # read once, because another thread may replace the link
-        handle = references.session.handles.own(target, kind, site)
-        try:
-            return make(references.control, handle)
-        except BaseException:
-            references.disown([handle])
-            raise
+    def _exported(self, target: object, make: Callable[[Control, int], object], site: Site | None = None) -> Any:
+        def export() -> object:
+            references = self._references  # read once, because another thread may replace the link
+            handle = references.session.handles.own(target, site)
+            try:
+                return make(references.control, handle)
+            except BaseException:
+                references.disown([handle])
+                raise
+
+        return self._gateway.shield(export)
 
     # Inspection and shutdown.
 

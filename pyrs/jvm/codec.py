@@ -57,18 +57,18 @@ class LinkReferences(References, Codec):
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
         for kind in (Kind.PUBLISHER, Kind.PROCESSOR, Kind.MAYBE, Kind.SINGLE):
             self.classes[kind + HOT] = java_object_class(self, kind, hot=True)
-        self._object_class = self.classes[Kind.OBJECT]
+        self.remote_object: Callable[[int], object] = self.classes[Kind.OBJECT]
         self._shares_memory: bool = getattr(control, "shares_memory", False)
 
     def kind_of(self, value: object) -> int:
-        # The class decides and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
-        publisher, subscriber = isinstance_of(value, Publisher), isinstance_of(value, Subscriber)
-        if publisher:
-            return Kind.PROCESSOR if subscriber else Kind.PUBLISHER
-        return Kind.SUBSCRIBER if subscriber else Kind.OBJECT
+        # The bases decide and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
+        bases = type(value).__mro__
+        if Publisher in bases:
+            return Kind.PROCESSOR if Subscriber in bases else Kind.PUBLISHER
+        return Kind.SUBSCRIBER if Subscriber in bases else Kind.OBJECT
 
-    def own(self, value: object, kind: int) -> int:
-        return self.session.handles.own(value, kind)
+    def own(self, value: object) -> int:
+        return self.session.handles.own(value)
 
     def disown(self, carried: Iterable[object]) -> None:
         for each in carried:
@@ -123,13 +123,9 @@ class LinkReferences(References, Codec):
                 return self.command(Operation.THROWABLE, None, "", [number]) or error
         return error
 
-    @property
-    def remote_object(self) -> Callable[[int], object]:
-        return self._object_class
-
     def remote(self, kind: int, handle: int) -> object:
         if not kind:
-            return self._object_class(handle)
+            return self.remote_object(handle)
         if kind == SHARED_BATCH and self._shares_memory:
             return received(handle, self.control.move_batch, self.give_back)
         if kind not in self.classes or kind >= HOT:
@@ -226,11 +222,6 @@ class LinkReferences(References, Codec):
 
     def home_handles(self, body: Body) -> list[int]:
         return handles_in(body, RECEIVER_OWNS)
-
-
-def isinstance_of(value: object, interface: type) -> bool:
-    """Return True if the class of the value derives from the interface explicitly."""
-    return interface in type(value).__mro__
 
 
 class _CommandEncoder(ValueEncoder):

@@ -167,7 +167,8 @@ def _status(stream: InboundStream | OutboundStream, now: float) -> StreamStatus:
         direction = TO_PYTHON
         elements, demand, in_flight = stream.window.delivered, stream.demand, stream.in_flight
         buffered = max(0, stream.received - elements)
-        name, site = _peer_name(stream), stream.site
+        peer = f"Publisher {stream.handle} of the JVM" if stream.handle else ""
+        name, site = peer or f"for {subscriber_name(stream.subscriber)}", stream.site
     else:
         direction = TO_JVM
         elements, demand = stream.emitted, stream.unused_credit
@@ -185,12 +186,6 @@ def _status(stream: InboundStream | OutboundStream, now: float) -> StreamStatus:
     return StreamStatus(
         stream.id, direction, name, state, demand, in_flight, buffered, elements, 0.0, dropped, seconds, site
     )
-
-
-def _peer_name(stream: InboundStream) -> str:
-    if stream.handle:
-        return f"Publisher {stream.handle} of the JVM"
-    return f"for {subscriber_name(stream.subscriber)}"
 
 
 def _name(publisher: object) -> str:

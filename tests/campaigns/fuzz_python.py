@@ -128,13 +128,13 @@ class Conversation:
         self.decoder = FrameDecoder()
         self.subscribers = [Checked(self.random) for _ in range(5)]
         handles = [
-            session.handles.own(pyrs.range(50), 1),
-            session.handles.own(pyrs.from_iterable([b"x", {"k": [1, "v"]}, object()]), 1),
-            session.handles.own(pyrs.error(ValueError("mine")), 1),
-            session.handles.own(self.subscribers[0], 2),
-            session.handles.own(self.subscribers[1], 2),
-            session.handles.own(lambda *arguments: arguments, 0),
-            session.handles.own(len, 0),
+            session.handles.own(pyrs.range(50)),
+            session.handles.own(pyrs.from_iterable([b"x", {"k": [1, "v"]}, object()])),
+            session.handles.own(pyrs.error(ValueError("mine"))),
+            session.handles.own(self.subscribers[0]),
+            session.handles.own(self.subscribers[1]),
+            session.handles.own(lambda *arguments: arguments),
+            session.handles.own(len),
         ]
         for subscriber in self.subscribers[2:]:
             session.subscribe(3, subscriber, options={"exact": self.random.random() < 0.3})

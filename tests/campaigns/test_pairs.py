@@ -248,7 +248,7 @@ class Producer:
     def __init__(self) -> None:
         self.session = Stepped()
         self.publisher = Emitting()
-        handle = self.session.handles.own(self.publisher, 1)
+        handle = self.session.handles.own(self.publisher)
         self.session.receive(Frame(FrameType.SUBSCRIBE, 2, self.session.codec.encode([handle, {}])))
         self.session.work()
         self.session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(4)))
@@ -355,7 +355,7 @@ class Table:
         self.subscriber = recording()
         self.sent: Counter[int] = Counter()
         for target in (self.object, self.object, self.subscriber):
-            self.sent[self.handles.own(target, 0)] += 1
+            self.sent[self.handles.own(target)] += 1
         self.claims: list[Any] = []
         self.gone: list[object] = []
         self.noted = 0
@@ -364,11 +364,11 @@ class Table:
 
     def own(self) -> None:
         """Send the object once more."""
-        self.sent[self.handles.own(self.object, 0)] += 1
+        self.sent[self.handles.own(self.object)] += 1
 
     def own_new(self) -> None:
         """Send a new object."""
-        self.sent[self.handles.own(object(), 0)] += 1
+        self.sent[self.handles.own(object())] += 1
 
     def release(self) -> None:
         """Receive RELEASE of one receipt of the object."""

@@ -25,7 +25,7 @@ class TestBatchesOfPulledSource:
     def frames(self, source: Any, *, credit: int = 4_096) -> list[Frame]:
         """Return the frames that a stream over the source sends."""
         session = Stepped()
-        publisher = session.handles.own(source, 1)
+        publisher = session.handles.own(source)
         session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
         session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(credit)))
         session.run()

@@ -98,7 +98,7 @@ def test_a_result_that_changes_while_it_is_encoded_fails_its_call(
 ) -> None:
     """The peer ends the link for a RETURN that is not a value."""
     result = [object(), changing(kind)]
-    handle = session.handles.own(lambda: result, 0)
+    handle = session.handles.own(lambda: result)
     session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x90"))
     (reply,) = session.sent
     succeeded, error = session.read(reply)

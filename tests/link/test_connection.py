@@ -34,7 +34,7 @@ def peer() -> Peer:
 
 
 def export(peer: Peer, publisher: Any) -> int:
-    return peer.session.handles.own(publisher, 1)
+    return peer.session.handles.own(publisher)
 
 
 @pytest.mark.parametrize(("first", "again"), [(pyrs.UNBOUNDED, 0), (1, 1), (256, 1), (7, 3)])
@@ -51,7 +51,7 @@ def test_every_element_arrives_in_order_for_any_demand(peer: Peer, first: int, a
 def test_a_peer_that_requests_single_elements_receives_all_in_order(peer: Peer) -> None:
     connection = peer.connect()
     recorder = recording(5, 1)
-    peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
+    peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000)), recorder)
     assert recorder.await_complete() == list(range(5_000))
     assert connection.close(DEADLINE)
 
@@ -152,7 +152,7 @@ def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
             cancelled.set()
 
     remote, recorder = recording(1), recording(1)
-    peer.session.subscribe(connection.session.handles.own(Source(), 1), remote)
+    peer.session.subscribe(connection.session.handles.own(Source()), remote)
     connection.session.subscribe(export(peer, pyrs.never()), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
     assert connection.close(DEADLINE)

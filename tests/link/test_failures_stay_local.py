@@ -57,7 +57,7 @@ def other(session: LinkSession) -> TestSubscriber[Any]:
 @values
 def test_an_unreadable_argument_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     called: list[object] = []
-    handle = session.handles.own(called.append, 0)
+    handle = session.handles.own(called.append)
     session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x91" + value))
     (reply,) = session.sent
     succeeded, error = session.read(reply)
@@ -103,7 +103,7 @@ def test_a_result_of_a_msgpack_type_fails_its_call(
 ) -> None:
     """The peer ends the link for an extension type that it does not know."""
     exported = object()
-    handle = session.handles.own(lambda: [exported, result], 0)
+    handle = session.handles.own(lambda: [exported, result])
     session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x90"))
     (reply,) = session.sent
     succeeded, error = session.read(reply)
@@ -159,7 +159,7 @@ def test_an_arrow_stream_without_exactly_one_batch_fails_its_stream(
 def test_an_unreadable_option_fails_its_subscription(
     session: LinkSession, other: TestSubscriber[Any], value: bytes
 ) -> None:
-    handle = session.handles.own(pyrs.just(1), 1)
+    handle = session.handles.own(pyrs.just(1))
     session.receive(Frame(FrameType.SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
     assert [each.type for each in session.sent] == [FrameType.ERROR]
     assert_lives(session, other)
@@ -171,7 +171,7 @@ def test_an_unreadable_option_of_on_subscribe_fails_its_stream(
     session: LinkSession, other: TestSubscriber[Any], value: bytes
 ) -> None:
     subscriber = recording(1_000)
-    handle = session.handles.own(subscriber, 2)
+    handle = session.handles.own(subscriber)
     session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
     assert next(each.type for each in session.sent if each.id == 2) == FrameType.CANCEL
     assert_lives(session, other)
@@ -216,7 +216,7 @@ class TestMessagesBeyondTheLimit:
 
     def sent(self, session: LinkSession, *elements: Any) -> list[Any]:
         """Return the frames of a stream of the elements, which completes before the writer takes them."""
-        handle = session.handles.own(pyrs.from_iterable(elements), 1)
+        handle = session.handles.own(pyrs.from_iterable(elements))
         session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
         with session.outbox._writing:
             session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(100)))
@@ -248,7 +248,7 @@ class TestMessagesBeyondTheLimit:
         assert_lives(session, other)
 
     def test_a_large_result_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
-        handle = session.handles.own(lambda: [object(), bytes(100_000)], 0)
+        handle = session.handles.own(lambda: [object(), bytes(100_000)])
         session.receive(Frame(FrameType.CALL, 1, msgpack.packb([handle, []])))
         (message,) = session.sent
         succeeded, _ = session.read(message)
@@ -312,7 +312,7 @@ class SignalsOnce(Publisher[Any]):
 )
 def test_any_argument_of_on_error_becomes_a_terminal_signal(session: LinkSession, given: Any, name: str) -> None:
     publisher = SignalsOnce(lambda subscriber: subscriber.on_error(given))
-    handle = session.handles.own(publisher, 1)
+    handle = session.handles.own(publisher)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
     (message,) = session.sent
@@ -335,7 +335,7 @@ class Interrupting(dict[Any, Any]):
 @pytest.mark.parametrize("element", [[Items()], [Interrupting()], [object(), Items()], [object(), Interrupting()]])
 def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, element: list[object]) -> None:
     publisher = SignalsOnce(lambda subscriber: subscriber.on_next(element))
-    handle = session.handles.own(publisher, 1)
+    handle = session.handles.own(publisher)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
     (message,) = session.sent
@@ -360,7 +360,7 @@ class Other(tuple[Any, ...]):
 
 def test_a_rejected_value_takes_back_its_own_references_only(session: LinkSession) -> None:
     first, second = object(), object()
-    handle = session.handles.own(second, 0)
+    handle = session.handles.own(second)
     with pytest.raises(ConversionError):
         session.codec.encode(Other(first, second))
     assert len(session.handles) == 1
@@ -419,7 +419,7 @@ class Silent(Publisher[Any]):
 
 class TestTheStreamTable:
     def test_a_cancel_before_on_subscribe_removes_the_stream(self, session: LinkSession) -> None:
-        handle = session.handles.own(Silent(), 1)
+        handle = session.handles.own(Silent())
         session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
         assert list(session.streams) == [2]
         session.receive(Frame(FrameType.CANCEL, 2, b""))
@@ -473,7 +473,7 @@ def test_a_subscriber_of_an_ended_link_cancels_its_subscription(session: LinkSes
 def test_a_returned_object_that_arrived_before_the_end_of_the_link_is_delivered(session: LinkSession) -> None:
     """A Subscriber receives the requested elements that arrived, then the error of the link."""
     exported = object()
-    handle = session.handles.own(exported, 0)
+    handle = session.handles.own(exported)
     body = b"\x91" + msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, handle)))
 
     def first(subscriber: TestSubscriber[Any], element: object) -> None:
@@ -525,7 +525,7 @@ class TestAttributesOfSubscribers:
         if opened_by == "Python":
             session.subscribe(8, subscriber)
         else:
-            handle = session.handles.own(subscriber, 2)
+            handle = session.handles.own(subscriber)
             session.receive(Frame(FrameType.ON_SUBSCRIBE, identifier, msgpack.packb([handle, {}])))
         session.receive(Frame(FrameType.NEXT, identifier, b"\x91\x07"))
         assert subscriber.elements == [7]
@@ -535,7 +535,7 @@ class TestAttributesOfSubscribers:
     def test_an_object_without_on_subscribe_cancels_its_stream(
         self, session: LinkSession, other: TestSubscriber[Any], target: object
     ) -> None:
-        handle = session.handles.own(target, 2)
+        handle = session.handles.own(target)
         session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, msgpack.packb([handle, {}])))
         assert [each.type for each in session.sent if each.id == 2] == [FrameType.CANCEL]
         assert list(session.streams) == [1]

@@ -63,7 +63,7 @@ class TestFinalizerThatUsesTheHandles:
 
         def run() -> None:
             for target in (object(), self.shared):
-                handle = handles.own(target, 0)
+                handle = handles.own(target)
                 handles.pin([handle])
                 handles.unpin([handle])
                 handles.released(handle, 1)
@@ -75,7 +75,7 @@ class TestFinalizerThatUsesTheHandles:
 
         def use() -> None:
             for target in (object(), self.shared, object(), self.shared):
-                handle = handles.own(target, 0)
+                handle = handles.own(target)
                 assert handles.local(handle) is target
                 counts[handle] = counts.get(handle, 0) + 1
 
@@ -85,7 +85,7 @@ class TestFinalizerThatUsesTheHandles:
         assert len(handles) == 0
 
     def test_during_a_release(self, handles: Handles, finalizer: Callable[[], object]) -> None:
-        exported = [handles.own(target, 0) for target in (object(), self.shared, object())]
+        exported = [handles.own(target) for target in (object(), self.shared, object())]
 
         def use() -> None:
             handles.pin(exported)
@@ -96,7 +96,7 @@ class TestFinalizerThatUsesTheHandles:
         assert len(handles) == 0
 
     def test_of_two_nested_releases_one_returns_the_object(self, handles: Handles) -> None:
-        handle = handles.own(self, 0)
+        handle = handles.own(self)
         found: list[object] = []
 
         def finalizer() -> None:
@@ -107,7 +107,7 @@ class TestFinalizerThatUsesTheHandles:
         assert len(handles) == 0
 
     def test_at_the_end_of_the_link(self, handles: Handles, finalizer: Callable[[], object]) -> None:
-        exported = [handles.own(target, 0) for target in (object(), self.shared, object())]
+        exported = [handles.own(target) for target in (object(), self.shared, object())]
         handles.pin(exported[:1])
         removed: list[object] = []
         run_after_each_call(Handles, finalizer, lambda: removed.extend(handles.clear()))

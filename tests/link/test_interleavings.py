@@ -124,7 +124,7 @@ class TestTerminalSignalDuringArrival:
         def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
             recorder, stream = subscribed(session)
-            handle = session.handles.own(object(), 0)
+            handle = session.handles.own(object())
             assert handle == 1
             if how == "unreadable":
                 session.next(UNREADABLE)
@@ -219,7 +219,7 @@ class TestReturnedObject:
     @pytest.mark.parametrize("size", SIZES)
     def test_release_follows_a_return(self, size: int) -> None:
         session = Releasing()
-        function = session.handles.own(lambda: b"x" * size, 0)
+        function = session.handles.own(lambda: b"x" * size)
         session.receive(Frame(FrameType.CALL, 3, session.codec.encode([function, []])))
         assert session.order() == ["RETURN", "RELEASE"]
 
@@ -235,7 +235,7 @@ class TestReturnedObject:
     def test_release_follows_an_element(self, size: int, ends: str) -> None:
         session = Releasing()
         source = pyrs.just(b"x" * size) if ends == "complete" else Hot(b"x" * size)
-        publisher = session.handles.own(source, 1)
+        publisher = session.handles.own(source)
         session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
         session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(10)))
         order = session.order()
@@ -277,7 +277,7 @@ class TestAbandonedFuture:
     def test_missed_deadline_leaves_no_stream(self) -> None:
         peer = Peer()
         connection = peer.connect()
-        future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never(), 4)))  # type: ignore[arg-type]
+        future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never())))  # type: ignore[arg-type]
         for _ in range(5):
             with pytest.raises(CallTimeout):
                 future.result(0.001)
@@ -290,7 +290,7 @@ class TestAbandonedFuture:
 
         peer = Peer()
         connection = peer.connect()
-        future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never(), 4)))  # type: ignore[arg-type]
+        future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never())))  # type: ignore[arg-type]
         with monkeypatch.context() as patched:
             patched.setattr("pyrs.operators.terminal.Event", Interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -311,7 +311,7 @@ class TestUserFinalizers:
                 ran_on.put(threading.current_thread().name)
                 blocks.wait(DEADLINE)
 
-        handle = connection.session.handles.own(Finalized(), 0)
+        handle = connection.session.handles.own(Finalized())
         try:
             if how == "released":
                 peer.send(frame(FrameType.RELEASE, 0, RELEASED.pack(handle, 1)))
@@ -381,7 +381,7 @@ def test_exact_demand_applies_to_a_subscriber_of_the_peer() -> None:
             requested.put(n)
 
     recorder = recording(request=2)
-    handle = peer.session.handles.own(recorder, 2)
+    handle = peer.session.handles.own(recorder)
     RecordsRequests(None).subscribe(connection.session.subscribe_peer(handle, {"exact": True}))
     assert requested.get(timeout=DEADLINE) == 2
     recorder.request(3)
@@ -394,7 +394,7 @@ def test_close_ends_although_the_peer_does_not_read() -> None:
     peer = Peer()
     connection = peer.connect()
     recorder = recording(1)
-    connection.session.subscribe(peer.session.handles.own(pyrs.never(), 1), recorder)
+    connection.session.subscribe(peer.session.handles.own(pyrs.never()), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
     stopped, resume = threading.Event(), threading.Event()
 
@@ -465,7 +465,7 @@ def test_an_error_whose_str_raises_can_be_sent(raised: type[BaseException]) -> N
 def test_a_cancelled_stream_releases_references_of_a_partly_written_element() -> None:
     session = Releasing()
     source = Hot(b"x" * 300_000)
-    publisher = session.handles.own(source, 1)
+    publisher = session.handles.own(source)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
     session.run()
     stream: Any = session.streams[2]
@@ -486,7 +486,7 @@ def test_a_cancelled_stream_releases_references_of_a_partly_written_element() ->
 
 def test_an_idle_stream_releases_references_of_a_written_large_element() -> None:
     session = Releasing()
-    publisher = session.handles.own(Hot(b"x" * 300_000), 1)
+    publisher = session.handles.own(Hot(b"x" * 300_000))
     session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
     session.run()

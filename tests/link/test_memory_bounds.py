@@ -37,8 +37,8 @@ def returns(session: PlainSession) -> dict[int, Any]:
 def test_a_stream_of_the_peer_beyond_the_limit_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 2)
     session = PlainSession()
-    handle = session.handles.own(pyrs.never(), 1)
-    subscriber = session.handles.own(recording(), 2)
+    handle = session.handles.own(pyrs.never())
+    subscriber = session.handles.own(recording())
     for stream in (2, 4, 6):
         session.receive(opening(FrameType.SUBSCRIBE, stream, handle))
     session.receive(opening(FrameType.ON_SUBSCRIBE, 8, subscriber))
@@ -53,9 +53,9 @@ def test_a_stream_of_the_peer_beyond_the_limit_fails_alone(monkeypatch: pytest.M
 def test_a_subscriber_refused_because_of_the_limit_can_be_subscribed_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 1)
     session = PlainSession()
-    publisher = session.handles.own(pyrs.never(), 1)
+    publisher = session.handles.own(pyrs.never())
     subscriber = recording()
-    handle = session.handles.own(subscriber, 2)
+    handle = session.handles.own(subscriber)
     session.receive(opening(FrameType.SUBSCRIBE, 2, publisher))
     session.receive(opening(FrameType.ON_SUBSCRIBE, 4, handle))
     session.receive(Frame(FrameType.CANCEL, 2, b""))
@@ -104,9 +104,9 @@ def test_a_reference_beyond_the_limit_fails_its_value(monkeypatch: pytest.Monkey
     assert len(session.handles) == 0  # the references of the failed value are released
     session.codec.encode([object(), object()])
     with pytest.raises(ConversionError, match=r"link\.handles"):
-        session.handles.own(object(), 0)
+        session.handles.own(object())
     session.receive(Frame(FrameType.RELEASE, 0, RELEASED.pack(next(iter(session.handles._by_handle)), 1)))
-    session.handles.own(object(), 0)
+    session.handles.own(object())
 
 
 def test_fragments_of_unfinished_messages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_a_peer_that_does_not_read_answers_ends_the_link(monkeypatch: pytest.Mon
     peer = Peer()
     link = peer.connect()
     recorder = recording(1)
-    link.session.subscribe(peer.session.handles.own(pyrs.never(), 1), recorder)
+    link.session.subscribe(peer.session.handles.own(pyrs.never()), recorder)
     link.session.call(0, deadline_seconds=DEADLINE)
     with link.session.outbox._writing:  # as if the socket is full
         with suppress(OSError):
@@ -143,7 +143,7 @@ def test_a_peer_that_does_not_read_releases_ends_the_link(monkeypatch: pytest.Mo
     peer = Peer()
     link = peer.connect()
     recorder = recording(1)
-    link.session.subscribe(peer.session.handles.own(pyrs.never(), 1), recorder)
+    link.session.subscribe(peer.session.handles.own(pyrs.never()), recorder)
     link.session.call(0, deadline_seconds=DEADLINE)
     released = link.session.handles._given_back
     with link.session.outbox._writing:

@@ -60,7 +60,7 @@ def test_the_window_never_exceeds_its_limits(exact: bool, max_prefetch: int, ste
             window.request(n)
         elif what == "deliver":
             window.delivered += min(n, window.granted - window.delivered, max(0, window.requested - window.delivered))
-            window.ran_empty()
+            window.ran_empty = True
         else:
             window.observe(n, n * 50)
         granted = window.refill()

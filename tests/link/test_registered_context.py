@@ -27,7 +27,7 @@ def subscribed(options: object) -> list[str]:
         seen.append(USER.get("none"))
         return n
 
-    handle = session.handles.own(pyrs.range(3).map(see), 1)
+    handle = session.handles.own(pyrs.range(3).map(see))
     session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([handle, options])))
     session.receive(Frame(FrameType.REQUEST, 2, (3).to_bytes(8, "big")))
     return seen

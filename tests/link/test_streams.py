@@ -62,7 +62,7 @@ def test_cancelled_stream_counts_its_elements_as_dropped() -> None:
 
 
 def outbound(session: PlainSession, publisher: object, site: Site | None = None) -> StreamStatus:
-    handle = session.handles.own(publisher, 1, site)
+    handle = session.handles.own(publisher, site)
     session.receive(session.step_as_frame(["SUBSCRIBE", handle], 2))
     session.receive(session.step_as_frame(["REQUEST", 3], 2))
     return only(session)
@@ -98,7 +98,7 @@ def test_publisher_without_a_site_has_the_site_of_to_jvm() -> None:
 def test_stream_does_not_keep_its_publisher() -> None:
     session = PlainSession()
     publisher = pyrs.never()
-    handle = session.handles.own(publisher, 1)
+    handle = session.handles.own(publisher)
     session.receive(session.step_as_frame(["SUBSCRIBE", handle], 2))
     stream = session.streams[2]
     assert stream.publisher() is publisher
@@ -121,7 +121,7 @@ def test_publisher_whose_attributes_raise_has_no_site() -> None:
             pyrs.never().subscribe(subscriber)
 
     session, publisher = PlainSession(), Broken()
-    session.receive(session.step_as_frame(["SUBSCRIBE", session.handles.own(publisher, 1)], 2))
+    session.receive(session.step_as_frame(["SUBSCRIBE", session.handles.own(publisher)], 2))
     assert (only(session).name, only(session).site) == ("Broken", None)
 
 

@@ -132,7 +132,7 @@ def test_trace_crosses_from_python_to_the_peer() -> None:
 def test_trace_crosses_from_the_peer_to_python() -> None:
     session = PlainSession()
     traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    handle = session.handles.own(pyrs.range(3).transform(telemetry.span("here")), 1)
+    handle = session.handles.own(pyrs.range(3).transform(telemetry.span("here")))
     options = {"context": {"traceparent": traceparent}}
     session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([handle, options])))
     session.receive(Frame(FrameType.REQUEST, 2, (3).to_bytes(8, "big")))

@@ -57,7 +57,7 @@ class Recorder:
         self.disowned: list[int] = []
         self.received: list[int] = []
 
-    def own(self, value: object, kind: int) -> int:
+    def own(self, value: object) -> int:
         for index, each in enumerate(self.owned):
             if each is value:
                 return 7 + index

@@ -6,11 +6,10 @@ import atexit
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyrs.errors import JvmUnavailable, VersionMismatch
 
@@ -22,8 +21,7 @@ MINIMUM_JAVA = 11
 _NAMES = ("pyrs.jar", "reactive-streams-1.0.4.jar")
 
 
-@dataclass(frozen=True)
-class Jars:
+class Jars(NamedTuple):
     """The paths of the jar and of the fallback copy of ``org.reactivestreams``."""
 
     pyrs: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -24,19 +25,16 @@ class MissingHandle(ProtocolError, LookupError):
         super().__init__(f"there is no handle {handle}: it was never sent, or it was given back already")
 
 
+@dataclass(eq=False, slots=True)
 class Owned:
     """An object of this side, and how often its handle was sent."""
 
-    __slots__ = ("claimed", "count", "handle", "kind", "pins", "site", "target")
-
-    def __init__(self, handle: int, target: object, kind: int) -> None:
-        self.handle = handle
-        self.target = target
-        self.kind = kind
-        self.site: Site | None = None
-        self.count = 0
-        self.pins = 0  # included in ``count``
-        self.claimed = False
+    handle: int
+    target: object
+    site: Site | None = None
+    count: int = 0
+    pins: int = 0  # included in ``count``
+    claimed: bool = False
 
 
 class Handles:
@@ -61,12 +59,11 @@ class Handles:
         self._given_back: deque[int] = deque()
         self.give_back: Callable[[int], None] = self._given_back.append
 
-    def own(self, target: object, kind: int, site: Site | None = None) -> int:
+    def own(self, target: object, site: Site | None = None) -> int:
         """Return the handle of ``target``, counted as sent once more.
 
         Args:
             target: The object.
-            kind: See ``pyrs.jvm.java_objects.Kind``.
             site: The line of user code that exports it.
 
         Raises:
@@ -81,7 +78,7 @@ class Handles:
                         "release some of them in Java, or send values instead of references"
                     )
                 self._last += 1
-                new = Owned(self._last, target, kind)
+                new = Owned(self._last, target)
                 if identity not in self._by_identity:  # a finalizer may have exported it during the call
                     self._by_identity[identity] = self._by_handle[new.handle] = new
             owned = self._by_identity[identity]

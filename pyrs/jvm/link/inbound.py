@@ -258,7 +258,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             elif lost is not None:
                 self._finish(lost)
             elif delivered:
-                self.window.ran_empty()
+                self.window.ran_empty = True
                 self._refill()
         elif lost is not None and self._demand == 0 and not self._requests:
             self._finish(lost)

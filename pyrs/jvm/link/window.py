@@ -30,13 +30,13 @@ class Window:
     __slots__ = (
         "_bytes_seen",
         "_elements_seen",
-        "_ran_empty",
         "delivered",
         "exact",
         "granted",
         "largest",
         "limit",
         "max_prefetch",
+        "ran_empty",
         "requested",
     )
 
@@ -48,7 +48,7 @@ class Window:
         self.granted = 0
         self.delivered = 0
         self.largest = 0
-        self._ran_empty = False
+        self.ran_empty = False  # set when every received element was delivered: the consumer keeps up
         self._bytes_seen = 0
         self._elements_seen = 0
 
@@ -70,18 +70,15 @@ class Window:
     def _affordable(self) -> int:
         return max(MIN_WINDOW, BYTE_BUDGET * self._elements_seen // self._bytes_seen)
 
-    def ran_empty(self) -> None:
-        """Record that every received element was delivered: the consumer keeps up."""
-        self._ran_empty = True
-
     def refill(self) -> int:
         """Return the credit to send now, 0 for none."""
         if self.requested == 0:
             return 0  # nothing is requested upstream before the first request of the Subscriber
         outstanding = self.granted - self.delivered
         is_low = outstanding <= (self.limit >> 2 or self.limit >> 1)  # a quarter; 1 for a limit of 2 or 3
-        if is_low and self._ran_empty:
-            self._grow()
+        if is_low and self.ran_empty:
+            limit = min(self.limit * GROWTH, self.max_prefetch)
+            self.limit = min(limit, self._affordable()) if self._bytes_seen else limit
         wanted = self.limit - outstanding
         if self.exact and self.requested - self.granted <= wanted:
             wanted = self.requested - self.granted
@@ -89,17 +86,11 @@ class Window:
             return 0
         if wanted <= 0:
             return 0
-        self._ran_empty = False
+        self.ran_empty = False
         self.granted += wanted
         if outstanding + wanted > self.largest:
             self.largest = outstanding + wanted
         return wanted
-
-    def _grow(self) -> None:
-        limit = min(self.limit * GROWTH, self.max_prefetch)
-        if self._bytes_seen:
-            limit = min(limit, self._affordable())
-        self.limit = limit
 
 
 def prefetch(max_prefetch: int, options: Mapping[Any, Any] | None) -> int:

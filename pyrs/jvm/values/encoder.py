@@ -171,7 +171,7 @@ class ValueEncoder:
             self.carried.append(stand_in)
             return msgpack.ExtType(types.RECEIVER_OWNS, _pack_reference(kind, handle))
         kind = self.references.kind_of(value)
-        handle = self.references.own(value, kind)
+        handle = self.references.own(value)
         self.carried.append(handle)
         return msgpack.ExtType(types.SENDER_OWNS, _pack_reference(kind, handle))
 

@@ -27,7 +27,10 @@ MAX_SETS: Final = LIMITS["value.sets"]
 class References(Protocol):
     """The references that an encoder sends and a decoder receives. Kinds: see ``pyrs.jvm.java_objects.Kind``."""
 
-    def own(self, value: object, kind: int) -> int:
+    remote_object: Callable[[int], object]
+    """Creates the stand-in for a plain object of the peer, once for each receipt."""
+
+    def own(self, value: object) -> int:
         """Return the handle of a local object, counted as sent once more."""
 
     def disown(self, carried: Iterable[object]) -> None:
@@ -41,10 +44,6 @@ class References(Protocol):
 
     def remote(self, kind: int, handle: int) -> object:
         """Return the stand-in for an object of the peer; called once for every receipt."""
-
-    @property
-    def remote_object(self) -> Callable[[int], object]:
-        """The function that creates the stand-in for a plain object, once for each receipt."""
 
     def local(self, handle: int) -> object:
         """Return the local object of a handle that the peer sent back."""
