@@ -10,7 +10,6 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from pyrs._core.display import kind_of
@@ -440,7 +439,9 @@ class Bridge:
             "elements_out": session.elements_out,
             "dropped": session.dropped,
             "handles": len(session.handles),
-            **self._connection.stats(),
+            "bytes_in": self._connection.bytes_in,
+            "bytes_out": session.outbox.bytes_out,
+            "threads": self._connection.executor.threads + 2,  # the reader and the writer
         }
 
     def streams(self) -> Streams:
@@ -513,9 +514,7 @@ class Bridge:
     def __enter__(self) -> Bridge:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

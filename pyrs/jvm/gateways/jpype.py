@@ -52,14 +52,18 @@ def default_java_home() -> str | None:
 
 
 def launched_gateway(classpath: Sequence[str | os.PathLike[str]], jvm_options: Sequence[str]) -> JPypeGateway:
-    """Start a JVM, or check the options of the running one and extend its class path."""
+    """Start a JVM, or check the options of the running one and extend its class path.
+
+    Raises:
+        JvmUnavailable: No JVM was found, or it did not start. The running JVM was started without one of the options,
+            which are fixed at the start, or has an earlier version of a jar.
+    """
     paths = _expanded(classpath)
     if not jpype.isJVMStarted():
         _start(paths, jvm_options)
         return JPypeGateway()
     gateway = JPypeGateway()
-    gateway.require_options(jvm_options)
-    gateway.add_class_path(paths)
+    gateway.extend(paths, jvm_options)
     return gateway
 
 
@@ -150,29 +154,17 @@ class JPypeGateway(Gateway):
         # has ended. The bridge's workers stay attached from call to call, and detach when they end.
         return bool(self._java_thread.isAttached()) or threading.current_thread().name.startswith("pyrs-")
 
-    def require_options(self, jvm_options: Sequence[str]) -> None:
-        """Refuse options that the running JVM was not started with.
-
-        Raises:
-            JvmUnavailable: there is such an option; a process has one JVM, and its options are fixed at the start.
-        """
-        if not jvm_options:
-            return
-        bean = self._java.static("java.lang.management.ManagementFactory", "getRuntimeMXBean")
-        running = set(cast("list[str]", self._java.plain(self._java.call(bean, "getInputArguments"))))
-        missing = [option for option in jvm_options if option not in running]
-        if missing:
-            raise JvmUnavailable(
-                f"a JVM runs in this process already, without {' '.join(missing)}, and a process has only one: "
-                "give these options to the first launch, or launch without them to use the JVM that runs"
-            )
-
-    def add_class_path(self, paths: Sequence[str]) -> None:
-        """Add the jars and folders that the JVM does not have in this or a later version.
-
-        Raises:
-            JvmUnavailable: The JVM has an earlier version of one of them.
-        """
+    def extend(self, paths: Sequence[str], jvm_options: Sequence[str]) -> None:
+        """Check the options; add the jars and folders that the JVM does not have in this or a later version."""
+        if jvm_options:
+            bean = self._java.static("java.lang.management.ManagementFactory", "getRuntimeMXBean")
+            running = set(cast("list[str]", self._java.plain(self._java.call(bean, "getInputArguments"))))
+            missing = [option for option in jvm_options if option not in running]
+            if missing:
+                raise JvmUnavailable(
+                    f"a JVM runs in this process already, without {' '.join(missing)}, and a process has only one: "
+                    "give these options to the first launch, or launch without them to use the JVM that runs"
+                )
         known = jpype.getClassPath(env=False).split(os.pathsep)
         system = str(self._java.static("java.lang.System", "getProperty", "java.class.path")).split(os.pathsep)
         for path in to_be_added(paths, [*known, *system]):

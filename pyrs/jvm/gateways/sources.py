@@ -35,13 +35,8 @@ def py4j_gateway_of(source: Any) -> object | None:
         context = source.sparkContext if any(name.endswith(".SparkSession") for name in names) else source
         gateway: object | None = context._gateway
     except Exception as error:  # a session without a gateway may raise any exception
-        raise JvmUnavailable(
-            f"this Spark session gives no access to a driver JVM ({_first_line(error)}). {_NO_CLASSIC}"
-        ) from error
+        reason = f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].rstrip()
+        raise JvmUnavailable(f"this Spark session gives no access to a driver JVM ({reason}). {_NO_CLASSIC}") from error
     if gateway is None:
         raise JvmUnavailable(f"this Spark session has no gateway to a driver JVM. {_NO_CLASSIC}")
     return gateway
-
-
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].rstrip()

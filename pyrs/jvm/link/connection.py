@@ -12,7 +12,6 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
-from typing import Any
 
 from pyrs._core.executor import DaemonExecutor
 from pyrs.errors import LinkBroken, LinkClosed, ProtocolError, PyrsError
@@ -88,17 +87,13 @@ class LinkConnection:
             _live.add(self)
             self._writer.start()
             self._reader.start()
-        except BaseException:
-            self._abandon()
+        except BaseException:  # one of the threads could not be started, or an interrupt
+            self._closing = True
+            _live.discard(self)
+            self._shut()
+            if self._reader.ident is None:
+                self._finish(LinkClosed("the bridge was closed"))
             raise
-
-    def _abandon(self) -> None:
-        """Close the connection if one of its threads could not be started."""
-        self._closing = True
-        _live.discard(self)
-        self._shut()
-        if self._reader.ident is None:
-            self._finish(LinkClosed("the bridge was closed"))
 
     # Writing.
 
@@ -286,11 +281,6 @@ class LinkConnection:
                 stream.forked(error)
         with suppress(OSError):
             socket.socket.close(self._socket)
-
-    def stats(self) -> dict[str, Any]:
-        """Return the counters of the connection."""
-        outbox = self.session.outbox
-        return {"bytes_in": self.bytes_in, "bytes_out": outbox.bytes_out, "threads": self.executor.threads + 2}
 
 
 def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:

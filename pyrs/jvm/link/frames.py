@@ -196,11 +196,7 @@ class FrameDecoder:
         return message.space(self._missing + HEADER.size if self._current.type & MORE else self._missing)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Copy bytes into the buffer and return the messages that they complete.
-
-        Raises:
-            ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
-        """
+        """Copy bytes into the buffer, and pass them to ``received``."""
         messages: list[Frame] = []
         rest = memoryview(data)
         while True:

@@ -98,15 +98,10 @@ class Handles:
             raise MissingHandle(handle)
         return owned.target
 
-    def find(self, handle: int) -> object | None:
-        """Like ``local()``, but return None for an unknown handle."""
+    def find(self, handle: int) -> tuple[Any, Site | None]:
+        """Return the object of a handle and the line that exported it; None and None for an unknown handle."""
         owned = self._by_handle.get(handle)
-        return None if owned is None else owned.target
-
-    def site(self, handle: int) -> Site | None:
-        """Return the line of user code that exported an object, if ``own`` received it."""
-        owned = self._by_handle.get(handle)
-        return None if owned is None else owned.site
+        return (None, None) if owned is None else (owned.target, owned.site)
 
     def pin(self, handles: list[int]) -> None:
         """Keep objects that return in a batch until ``unpin``, when the batch is decoded.

@@ -177,22 +177,19 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             NullSignal: The error is None (§2.13). The stream ends with that error too.
         """
         given: object = error
+        if given is None:
+            violation = NullSignal("on_error(None): an error is needed")
+            self.fail(violation)
+            raise violation
         if not isinstance(given, BaseException):
-            self._not_an_error(given)
+            what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+            self.fail(TypeError(f"on_error takes an exception, but the Publisher passed {what}"))
             return
         if self._terminal is not None:
             hooks.on_error_dropped(error)  # no signal follows a terminal signal (§1.7)
             return
         self._subscription = self._upstream = None
         self._terminate(self._session.codec.encode_error(error))
-
-    def _not_an_error(self, given: object) -> None:
-        if given is None:
-            violation = NullSignal("on_error(None): an error is needed")
-            self.fail(violation)
-            raise violation
-        what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
-        self.fail(TypeError(f"on_error takes an exception, but the Publisher passed {what}"))
 
     def on_complete(self) -> None:
         """End the stream."""

@@ -20,7 +20,7 @@ from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.drain import DrainLoop
 from pyrs._core.sites import Site
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Subscriber
 from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.context import collect_entries, context_of
 from pyrs.jvm.limits import LIMITS
@@ -396,8 +396,7 @@ class Session:
         context = context_of(options)
         stream = OutboundStream(self, identifier, context)
         # The reader looks the object up, and not the task, because RELEASE may be the next frame.
-        publisher = self.handles.find(handle)
-        stream.site = self.handles.site(handle)
+        publisher, stream.site = self.handles.find(handle)
         with suppress(TypeError):  # not every class has weak references
             stream.publisher = weakref.ref(publisher)
         self._register(stream)
@@ -410,11 +409,10 @@ class Session:
                     raise MissingHandle(handle)
                 if not hasattr(publisher, "subscribe"):
                     raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is not a Publisher")
-                peer_publisher: Publisher[Any] = publisher
                 if context is None:
-                    peer_publisher.subscribe(stream)
+                    publisher.subscribe(stream)
                 else:
-                    context.run(peer_publisher.subscribe, stream)
+                    context.run(publisher.subscribe, stream)
             except BaseException as error:
                 stream.fail(error)
             if options.get("confirm") is True:
@@ -498,7 +496,7 @@ class Session:
             return
         self._calls_in += 1
         self._call_bytes_in += size
-        target: Any = self.handles.find(handle)
+        target, _ = self.handles.find(handle)
 
         def answer() -> None:
             try:
