@@ -1,4 +1,4 @@
-"""to_future, and a function that maps elements on an executor."""
+"""to_future, and the recipe that maps elements on an executor."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_signals_after_the_cancel_are_dropped(dropped: Dropped) -> None:
     assert dropped.take() == [error]
 
 
-def test_empty_single_signals_spec_violation() -> None:
+def test_empty_single_fails_the_future_with_spec_violation() -> None:
     assert isinstance(to_future(pyrs.Single(pyrs.empty())).exception(0), pyrs.SpecViolation)
 
 

@@ -28,18 +28,18 @@ from tests.waiting import collected, eventually, recording
 GATEWAYS = ("py4j", "jpype")
 ROOT = Path(__file__).parents[2]
 SECONDS = 90.0
-"""The deadline of one stream. It needs milliseconds."""
+"""The deadline of one stream, which normally takes milliseconds."""
 MILLIS = int(SECONDS * 1_000)
 SETTLE_SECONDS = 60.0
 HANDLES = 20
-"""The handles of objects that this module references, and of those that the next collection releases."""
+"""The allowed number of handles: of objects that this module references, or that the next garbage collection frees."""
 EAGER_THREADS = 4 + 2
 HEAP = "-Xmx512m"
 HEAP_GROWTH = 24 << 20
 OBJECT_GROWTH = 100
 """The allowed growth of the number of live objects of pyrs, for example those of idle threads."""
 WARM_UP = 0.15
-"""The part of the time that runs before the first measurement, when pools and caches fill."""
+"""The fraction of the time before the first measurement. Pools and caches fill during this time."""
 FUNCTION = "java.util.function.Function"
 
 

@@ -34,7 +34,7 @@ __all__ = [
 LONG_MAX = 2**63 - 1
 
 Skips = Mapping[str, str]
-"""Maps the beginning of a test's name to the reason why it does not apply to the implementation."""
+"""Maps the beginning of a test's name to the reason why this test does not apply to the implementation."""
 
 NOTHING: Skips = MappingProxyType({})
 
@@ -46,8 +46,8 @@ class Entry(NamedTuple):
         name: the name of its row in the table.
         verification: the verification that the Python port and the official TCK run.
         covers: the public names of the implementation: "Stream.map", "merge", "sinks.unicast".
-        skips: the tests that it skips, with reasons. A skip without a reason is a problem, unless the Publisher has too
-            few elements for the test.
+        skips: the tests that do not apply, with reasons. The run reports a test that is skipped without a reason,
+            unless the Publisher has too few elements for the test.
         subset: whether every run of the test suite verifies it.
         all_routes: whether the official TCK verifies it over all ``JAVA_ROUTES``, not only over the first.
         faults: the tests that a third-party implementation fails, with reasons; empty for pyrs.

@@ -1,7 +1,7 @@
-"""The Subscriber that each operator passes to its source, verified directly.
+"""The verification of the Subscriber that each operator passes to its source.
 
-The TCK signals it directly. The Subscriber after the operator reports to the probe. If the elements of an
-operator do not reach the Subscriber one by one, the verification is a blackbox one.
+The TCK signals this Subscriber. The Subscriber downstream of the operator reports to the probe. The verification is a
+blackbox one if the operator does not emit the elements that it receives one by one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Source(Publisher[Any]):
 
 
 class Output(Subscriber[Any]):
-    """The Subscriber after the operator; it reports to the probe, and its puppet is the output's Subscription.
+    """The Subscriber downstream of the operator. It reports to the probe, and registers a puppet of its Subscription.
 
     Args:
         probe: receives the reports; without one, the Subscriber requests everything.
@@ -149,7 +149,7 @@ _FOR_EVER: Skips = {
     "beyond_spec206": _NEVER_CANCELS,
 }
 _DROPS: Skips = {"beyond_spec211": "it drops elements that follow too soon"}
-_PASSED_ON = "its Subscriber has the methods of the next one, which checks this"
+_FORWARDS = "it forwards every call to the downstream Subscriber, which checks this rule"
 _NO_WINNER = "a stream that ends before its first element does not win"
 
 _FOLDS = ("to_list", "to_set", "to_dict", "count", "any", "all", "reduce", "last", "first", "element_at")
@@ -208,7 +208,7 @@ _INPUTS: dict[str, Input] = {
     "on_error_map": Input(lambda s: s.on_error_map(lambda error: error)),
     "on_error_return": Input(lambda s: s.on_error_return(0, kind=KeyError)),
     "log": Input(lambda s: s.log(logger=SILENT)),
-    "do_on_discard": Input(skips=dict.fromkeys(("required_spec205", "required_spec213", "beyond_spec205"), _PASSED_ON)),
+    "do_on_discard": Input(skips=dict.fromkeys(("required_spec205", "required_spec213", "beyond_spec205"), _FORWARDS)),
     "subscribe_on": Input(
         skips={"beyond_spec206": "cancel does not wait for a request on the scheduler's thread, which may emit"}
     ),

@@ -90,7 +90,7 @@ class _CountingSubscriber(pyrs.Subscriber[Any], pyrs.Subscription):
 
 
 def failing(elements: Iterable[Any], error: BaseException | None = None) -> pyrs.Stream[Any]:
-    """Return a stream of the elements, which then fails with ``error``, or completes if it is None."""
+    """Return a stream that emits the elements, then fails with ``error``, or completes if ``error`` is None."""
     if error is None:
         return pyrs.from_iterable(list(elements))
 

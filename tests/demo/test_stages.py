@@ -81,7 +81,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_overwritten_at_a_terminal_and_a_line_elsewhere() -> None:
+def test_progress_overwrites_one_line_at_a_terminal_and_appends_lines_elsewhere() -> None:
     plain, terminal = io.StringIO(), Terminal()
     for out in (plain, terminal):
         screen = Screen(out)

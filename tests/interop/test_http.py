@@ -27,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Answer with the length and the digest of the body; /echo returns it, /refuse disconnects."""
+        """Answer with the length and the digest of the body; /echo answers with the body, /refuse disconnects."""
         if self.path == "/refuse":
             self.rfile.read(len(CHUNK))
             self.close_connection = True
@@ -139,9 +139,10 @@ def test_response_body_is_a_publisher(bridge: Bridge, java: Java, http: Any, ser
     assert b"".join(part for element in body.to_iterable(timeout=DEADLINE) for part in element) == CHUNK * 100
 
 
-def test_request_and_response_body_are_streamed_concurrently(
+def test_one_exchange_has_a_python_publisher_and_a_python_subscriber(
     bridge: Bridge, java: Java, http: Any, server: Server
 ) -> None:
+    """The server answers after it has read the request body, so the two bodies do not overlap."""
     received = TestSubscriber(None, timeout=DEADLINE)
     body = body_of(bridge, pyrs.from_iterable([CHUNK] * 50))
     java.call(http, "exchange", server.url("/echo"), body, bridge.to_jvm(received))
@@ -183,13 +184,15 @@ def test_server_disconnect_cancels_the_publisher(bridge: Bridge, java: Java, htt
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_response_arrives_complete_with_single_requests(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_requests_of_one_element_receive_the_whole_response(
+    bridge: Bridge, java: Java, http: Any, server: Server
+) -> None:
     received = TestSubscriber(1, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.request(1))
     java.call(http, "get", server.url("/100"), bridge.to_jvm(received))
     assert sum(len(part) for element in received.await_complete() for part in element) == 100 * len(CHUNK)
 
 
-def test_unreachable_server_is_an_error(bridge: Bridge, java: Java, http: Any) -> None:
+def test_unreachable_server_fails_with_the_java_exception(bridge: Bridge, java: Java, http: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening, so connections are refused
         source = Watched(lambda: iter([CHUNK]))

@@ -1,4 +1,4 @@
-"""The memory that an authenticated peer can occupy is bounded: each limit fails a stream, a call, or the link."""
+"""Limits bound the memory that an authenticated peer can occupy: above one, a stream, a call or the link fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def returns(session: PlainSession) -> dict[int, Any]:
     return {sent.id: session.codec.decode(sent.body) for sent in session.sent if sent.type == FrameType.RETURN}
 
 
-def test_a_stream_of_the_peer_beyond_the_limit_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peer_stream_above_the_stream_limit_fails_and_others_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 2)
     session = PlainSession()
     handle = session.handles.own(pyrs.never())
@@ -50,7 +50,7 @@ def test_a_stream_of_the_peer_beyond_the_limit_fails_alone(monkeypatch: pytest.M
     assert list(session.streams) == [4, 10]
 
 
-def test_a_subscriber_refused_because_of_the_limit_can_be_subscribed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subscriber_refused_at_the_stream_limit_can_be_subscribed_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 1)
     session = PlainSession()
     publisher = session.handles.own(pyrs.never())
@@ -63,7 +63,7 @@ def test_a_subscriber_refused_because_of_the_limit_can_be_subscribed_later(monke
     assert list(session.streams) == [6]
 
 
-def test_a_stream_of_python_beyond_the_limit_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_stream_above_the_stream_limit_fails_and_others_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_STREAMS", 1)
     session = PlainSession()
     first, second = recording(UNBOUNDED), recording(UNBOUNDED)
@@ -80,7 +80,7 @@ def test_a_stream_of_python_beyond_the_limit_fails_alone(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("limit", "value", "argument"), [("MAX_CALLS", 2, 1), ("MAX_CALL_BYTES", 250, bytes(100))], ids=["count", "bytes"]
 )
-def test_a_call_beyond_the_limit_fails_alone(
+def test_call_above_the_call_limits_fails_and_others_return(
     monkeypatch: pytest.MonkeyPatch, limit: str, value: int, argument: object
 ) -> None:
     monkeypatch.setattr(session_module, limit, value)
@@ -96,7 +96,7 @@ def test_a_call_beyond_the_limit_fails_alone(
     assert returns(session)[4] == [True, argument]
 
 
-def test_a_reference_beyond_the_limit_fails_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_with_references_above_the_handle_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handles, "MAX_HANDLES", 2)
     session = LinkSession()
     with pytest.raises(ConversionError, match=r"link\.handles"):

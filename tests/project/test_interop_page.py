@@ -18,8 +18,8 @@ from tests.interop.systems.system import load, names
 from tests.project.recipe_files import FOLDER, program_of
 
 ROOT = Path(__file__).resolve().parents[2]
-# `make test` runs these programs, and those of test_wheel.py outside of the checkout; campaigns run every program. The
-# suite "systems" runs every program in a running JVM.
+# `make test` runs these two programs in a process each, and campaigns run every program. test_wheel.py runs others
+# outside of the checkout, and the suite "systems" calls every program in a running JVM.
 PASTED = ("pekko", "vertx")
 
 
@@ -36,7 +36,7 @@ def test_site_navigation_lists_every_recipe() -> None:
     assert [name for name in names() if f": recipes/{name}.md" not in shown] == []
 
 
-def test_every_block_defines_its_names_alone() -> None:
+def test_every_block_is_importable_without_the_other_blocks() -> None:
     """Annotations and default values are evaluated without the imports of the other blocks."""
     for name in names():
         for block in BLOCK.finditer((RECIPES / f"{name}.md").read_text(encoding="utf-8")):

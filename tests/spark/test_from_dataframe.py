@@ -140,7 +140,7 @@ def test_spatial_values_equal_those_of_collect(spark: Any) -> None:
     assert type(row.g) is type(expected[0].g) and row == expected[0]
 
 
-def test_columns_of_one_name_are_allowed_except_in_dicts(spark: Any) -> None:
+def test_columns_with_the_same_name_are_allowed_except_in_dicts(spark: Any) -> None:
     df = spark.sql("select 1 as a, 2 as a")
     assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(1, 2)]
     with pytest.raises(ValueError, match="more than one column 'a'"):
@@ -312,7 +312,7 @@ def test_leaving_an_iteration_cancels_the_jobs(spark: Any, gates: Gates) -> None
     assert len(gates.began()) < 8
 
 
-def test_a_failed_task_is_one_error_that_names_the_partition(spark: Any, reader: str) -> None:
+def test_failed_task_fails_the_stream_with_the_number_of_its_partition(spark: Any, reader: str) -> None:
     def failing(rows: Any) -> Any:
         for row in rows:
             if row.id == 25:
@@ -338,7 +338,7 @@ def test_a_missing_file_fails_the_partition_with_the_error_of_spark(spark: Any, 
         ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
 
 
-def test_an_error_of_a_subscriber_cancels(spark: Any) -> None:
+def test_subscriber_that_raises_cancels_the_jobs(spark: Any) -> None:
     dropped: list[BaseException] = []
     before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
     try:
@@ -465,7 +465,7 @@ def test_small_partitions_share_jobs(spark: Any, monkeypatch: pytest.MonkeyPatch
     assert len(jobs) == 20, "with a window each job has one partition"
 
 
-def test_a_job_reads_only_partitions_that_are_demanded(spark: Any, gates: Gates) -> None:
+def test_jobs_read_at_most_four_partitions_more_than_demanded(spark: Any, gates: Gates) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(0)
     ps.from_dataframe(gates.guard(spark.range(0, 100, 1, 100)), "tuples").subscribe(subscriber)
     gates.open()
@@ -501,7 +501,7 @@ def test_a_cancelled_job_of_several_partitions_is_not_run_again(
     assert "cancelled" in str(error) and len(subscriber.elements) <= 20
 
 
-def test_structs_with_two_fields_of_one_name_can_be_read_as_rows_and_tuples(spark: Any, reader: str) -> None:
+def test_structs_with_two_fields_of_the_same_name_can_be_read_as_rows_and_tuples(spark: Any, reader: str) -> None:
     inner = "named_struct('a', id, 'a', named_struct('b', 1, 'b', null))"
     df = spark.range(3).selectExpr(f"{inner} as x", f"array({inner}) as y", f"map('k', {inner}) as y", "id")
     assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()

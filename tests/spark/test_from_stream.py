@@ -1,4 +1,4 @@
-"""from_stream with acknowledgement by demand: a waiting batch does not delay a stop, and is redelivered later."""
+"""from_stream with acknowledgement by demand: an unacknowledged batch does not delay a stop, and is redelivered."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_batches_are_in_order_and_the_stream_completes(numbers: Numbers) -> None
     assert stream.collect(timeout=JOB_DEADLINE) == []
 
 
-def test_the_next_request_acknowledges(numbers: Numbers, subscribed: Subscribed) -> None:
+def test_the_next_request_acknowledges_the_previous_batch(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     numbers.add(2)
     subscriber = subscribed()
@@ -142,9 +142,7 @@ def test_a_stop_while_a_batch_waits_takes_less_than_a_second(numbers: Numbers, s
     assert any(seconds() < 1 for _ in range(8)), "none of eight stops took less than a second"
 
 
-def test_a_cancel_while_a_batch_waits_stops_the_query_and_redelivers_it(
-    numbers: Numbers, subscribed: Subscribed
-) -> None:
+def test_cancel_while_a_batch_waits_stops_the_query_without_a_commit(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     subscriber = subscribed()
     subscriber.await_count(1, JOB_DEADLINE)

@@ -100,7 +100,9 @@ NANOSECONDS = pyarrow.array([{"at": 1_001}], struct(at=LONG)).cast(struct(at=pya
         ),
     ],
 )
-def test_a_lossy_nested_cast_names_the_path(values: Any, of: Any, kind: t.DataType, field: str, text: str) -> None:
+def test_nested_field_that_does_not_fit_the_schema_is_named_with_its_path(
+    values: Any, of: Any, kind: t.DataType, field: str, text: str
+) -> None:
     with pytest.raises(SchemaMisfit, match=rf"element 0, a batch: field '{field}' is of type .*{text}") as caught:
         fitted(values, of, kind)
     assert caught.value.field == field

@@ -84,7 +84,7 @@ def test_the_timeouts_on_the_page_are_the_defaults(monkeypatch: pytest.MonkeyPat
         assert getattr(env, name) == float(seconds)
 
 
-def test_every_additional_test_is_on_the_page() -> None:
+def test_rule_of_every_additional_test_is_on_the_page() -> None:
     rules = {name.split("_")[1] for name in PublisherVerification.test_names() if name.startswith("beyond_spec")}
     for rule in rules:
         number = f"{rule[4]}.{int(rule[5:])}"

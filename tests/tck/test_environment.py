@@ -117,7 +117,7 @@ def test_environments_of_two_tests_share_no_errors() -> None:
     env.verify_no_async_errors_no_delay()
 
 
-def test_a_second_value_of_a_promise_is_an_error() -> None:
+def test_promise_records_an_error_for_a_second_value() -> None:
     env = TestEnvironment().fresh()
     promise: Promise[int] = Promise(env)
     promise.complete(1)
@@ -193,7 +193,7 @@ def test_debugging_prints_the_signals(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("environment", [TestEnvironment, {"timeout": 1}, 5])
-def test_an_environment_of_another_type_fails_each_test_with_its_name(environment: Any) -> None:
+def test_environment_of_a_wrong_type_fails_a_test_that_names_the_attribute(environment: Any) -> None:
     class Wrong(PublisherVerification[int]):
         def create_publisher(self, elements: int) -> Any:
             return RightPublisher(elements)
@@ -208,7 +208,7 @@ def test_an_environment_of_another_type_fails_each_test_with_its_name(environmen
     assert result is not None and len(result.failures) == 1 and not result.errors
 
 
-def test_an_invalid_variable_fails_each_test_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_variable_fails_a_test_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", "fast")
     verdict = judge(PublisherVerification, "required_validate_maxElementsFromPublisher")
     assert verdict.status is Status.FAILED

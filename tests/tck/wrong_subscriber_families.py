@@ -1,4 +1,4 @@
-"""Families of Subscribers, with a probe and without one. Each Subscriber has one fault, in one signal or state."""
+"""Faulty Subscribers for the whitebox and the blackbox verification. Each has one fault, in one signal or state."""
 
 from __future__ import annotations
 
@@ -201,10 +201,6 @@ def _raise(self: Any, element: Any) -> None:
     raise RuntimeError("an element too many")
 
 
-def _fail(self: Any, element: Any) -> None:
-    self.probe.register_on_error(RuntimeError("bad element"))
-
-
 def _other(self: Any, element: Any) -> None:
     self.probe.register_on_next(-1)
 
@@ -295,8 +291,8 @@ def _zero_first(self: Any, n: int) -> None:
     self.subscription.request(n)
 
 
-class CancelsInState(RightProbed):
-    """Ignores the puppet's cancel in one state."""
+class IgnoresCancelInState(RightProbed):
+    """Ignores ``signal_cancel()`` of its puppet in one state."""
 
     state = "before any request"
 
@@ -424,7 +420,10 @@ WHITEBOX = [
         Case(
             CANCELS,
             _subscriber(
-                f"KeepsGoing{number}", f"Does not cancel when the puppet is called {state}", CancelsInState, state=state
+                f"KeepsGoing{number}",
+                f"Ignores signal_cancel() of its puppet {state}",
+                IgnoresCancelInState,
+                state=state,
             ),
             f"{state}, the Subscriber did not cancel within 1500 ms (rule 2.6)",
         )
@@ -433,7 +432,7 @@ WHITEBOX = [
     Case(
         SERIAL,
         _subscriber(
-            "CancelsDuringARequest", "Cancels while its request runs on a thread", CountsElements, do=_overlaps
+            "CancelsDuringARequest", "Cancels while another thread calls request", CountsElements, do=_overlaps
         ),
         "(rule 2.7)",
     ),

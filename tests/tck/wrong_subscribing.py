@@ -297,7 +297,7 @@ SUBSCRIBING += [
     ),
 ]
 
-# Publishers that fail from the start, and signal it wrongly.
+# Publishers that fail from the start, and signal the failure wrongly.
 
 
 def _failed(name: str, fault: str, method: SubscribeMethod, test: str, message: str) -> Case:

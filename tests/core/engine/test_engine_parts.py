@@ -144,7 +144,7 @@ class TestDrainLoop:
         drain.run_here()
         assert runs == [True, True]
 
-    def test_interrupt_after_the_task_has_run_leaves_exactly_one_turn(self) -> None:
+    def test_interrupt_after_the_task_has_run_releases_the_drain_loop_once(self) -> None:
         def execute(task: Callable[[], None]) -> None:
             task()
             raise KeyboardInterrupt
@@ -354,7 +354,7 @@ class TestGuard:
         assert error.rule == "3.16"
 
 
-def test_transition_table_is_complete_and_matches_the_engine() -> None:
+def test_transition_table_is_complete_and_calls_after_termination_have_no_effect() -> None:
     assert set(TRANSITIONS) == {(state, signal) for state in State for signal in Signal}
     end: dict[State, Callable[[TestSubscriber[int]], object]] = {
         State.CANCELLED: TestSubscriber.cancel,
@@ -413,5 +413,8 @@ def test_errors_survive_copy_and_pickle() -> None:
 def test_docstring_shows_every_error_class() -> None:
     for name in errors.__all__:
         assert f" {name}" in f" {errors.__doc__}", name
+
+
+def test_errors_with_a_builtin_counterpart_have_two_bases() -> None:
     for error in (errors.NonPositiveRequest, errors.NullSignal, errors.CallTimeout, errors.ConversionError):
         assert len(error.__bases__) == 2

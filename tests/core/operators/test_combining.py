@@ -171,7 +171,7 @@ class TestMerge:
         b.complete()
         subscriber.assert_complete()
 
-    def test_elements_without_demand_are_buffered_and_not_requested_again(self) -> None:
+    def test_buffered_elements_are_replaced_only_after_they_are_emitted(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber()
         a.stream().merge(b, prefetch=4).subscribe(subscriber)
@@ -337,7 +337,7 @@ class TestZip:
         assert pyrs.zip(pyrs.empty(), other).collect() == []
         other.assert_was_not_subscribed()
 
-    def test_zip_refills_during_a_slow_on_next(self) -> None:
+    def test_zip_refills_before_it_emits_the_remaining_tuples(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         requested: list[int] = []
         subscriber: TestSubscriber[Any] = TestSubscriber(on_element=lambda *_: requested.append(sum(a.requests)))

@@ -63,7 +63,7 @@ class _Emission(pyrs.Subscription):
 
 
 def emitters_of(emitters: list[Emitter]) -> pyrs.Stream[Emitter]:
-    """Return a stream of the emitters that emits on another thread."""
+    """Return a stream whose elements are the emitters, and which emits on another thread."""
     return pyrs.Stream(Emitter(0, len(emitters), emitters[0].executor)).map(lambda pair: emitters[pair[1]])
 
 
@@ -131,7 +131,7 @@ def test_ordered_operators_keep_the_order_under_concurrency(operator: str, execu
         assert subscriber.await_complete() == model(count)
 
 
-def test_last_row_of_combine_latest_contains_the_last_elements(executor: DaemonExecutor) -> None:
+def test_last_tuple_of_combine_latest_contains_the_last_elements(executor: DaemonExecutor) -> None:
     for _ in range(500):
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         pyrs.combine_latest([Emitter(name, 9, executor) for name in range(SOURCES)], prefetch=2).subscribe(subscriber)

@@ -191,7 +191,7 @@ def test_replay_discards_no_element_that_another_subscriber_received() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 5])
-def test_replay_discards_its_undelivered_history_with_the_connection(limit: int | None) -> None:
+def test_replay_discards_undelivered_history_when_its_connection_is_cancelled(limit: int | None) -> None:
     source, shared, discarded = _replayed(limit)
     subscriber = TestSubscriber[int](1)
     shared.do_on_discard(discarded.append).subscribe(subscriber)

@@ -1,4 +1,4 @@
-"""Operators that emit one element: against a list model, with exact demand, and NoElement for an empty source."""
+"""Operators that emit one element: results compared with a list model, demand, and failures."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_single_emits_when_the_source_completes() -> None:
 
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("name", WITHOUT_DEFAULT)
-def test_too_short_stream_signals_no_element(name: str, pushed: bool) -> None:
+def test_missing_element_fails_the_stream_with_no_element(name: str, pushed: bool) -> None:
     stream = WITHOUT_DEFAULT[name](Counting([]).stream() if pushed else pyrs.empty())
     expected = "before that" if name == "element_at" else "without an"
     with pytest.raises(pyrs.NoElement, match=rf"{name}\(.*\): the stream completed {expected} element") as caught:
@@ -132,7 +132,7 @@ def test_completion_follows_the_element_without_another_request(name: str, pushe
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_default_if_empty_completes_with_its_last_element(pushed: bool) -> None:
+def test_default_if_empty_completes_without_further_demand(pushed: bool) -> None:
     for elements, expected in (([], [9]), ([1, 2], [1, 2])):
         subscriber: TestSubscriber[int] = TestSubscriber(len(expected))
         source = Counting(elements).stream() if pushed else pyrs.from_iterable(elements)
@@ -214,7 +214,7 @@ def test_upstream_error_and_downstream_cancel_are_propagated(name: str) -> None:
     assert source.cancels == 1
 
 
-def test_none_element_signals_null_signal() -> None:
+def test_function_that_returns_none_fails_the_stream() -> None:
     for source in (pyrs.just(1, 2), Counting([1, 2]).stream()):
         nothing = source.map(lambda n: None)
         for single in (nothing.first(), nothing.last(), nothing.reduce(max, 0).map(lambda n: None)):

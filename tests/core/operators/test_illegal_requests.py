@@ -1,4 +1,4 @@
-"""request(0) inside on_next, under unbounded demand of a synchronous source, is answered at once (rule 3.9)."""
+"""request(0) inside on_next fails a synchronous stream before its remaining elements, even under unbounded demand."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ OPERATORS: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("early", [True, False])
-def test_rule_3_9_request_inside_on_next_is_answered_under_unbounded_demand(
-    name: str, source: str, early: bool
-) -> None:
+def test_rule_3_9_request_of_zero_inside_on_next_fails_the_stream_promptly(name: str, source: str, early: bool) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(
         pyrs.UNBOUNDED if early else 0, on_element=lambda this, _: len(this.elements) > 1 or this.request(0)
     )

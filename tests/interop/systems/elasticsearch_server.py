@@ -26,13 +26,13 @@ SOURCE = Path(__file__).parent / "java" / "elasticsearch_server" / "Elasticsearc
 
 
 class Node:
-    """A running node, with direct requests to it."""
+    """A running node, and a client of its REST API."""
 
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
 
     def get(self, path: str) -> Any:
-        """Return the answer to a request, from JSON."""
+        """Send a GET request, and return the decoded JSON of the response."""
         with urllib.request.urlopen(f"http://{self.address}/{path}", timeout=30) as answer:
             return json.load(answer)
 

@@ -26,7 +26,7 @@ SYSTEM = System(
     source='`executeReactive`: `ReactiveRow` as dict, by `convert="values"`',
     sink="a statement for each element, up to `concurrency` at a time: the driver takes no Publisher",
     ordering="that of the query; concurrent inserts may overtake one another",
-    delivery="each row once; an insert that was not emitted may have been written: repeat it",
+    delivery="each row once; after a failed insert repeat the rows that were not emitted: some may have been written",
     cancel="no further page is fetched; the server keeps no cursor",
     gateways=("jpype", "spark"),
     server_process=f"Cassandra {VERSION}",

@@ -90,7 +90,7 @@ class TestQueries:
             "moment": datetime.datetime(2024, 2, 29, 12),
         }
 
-    def test_each_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_each_subscription_runs_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         numbers = recipe.rows(bridge, connection, "SELECT x FROM SYSTEM_RANGE(1, 5000)")
         for _ in range(2):
             assert numbers.map(lambda row: row["X"]).collect(timeout=DEADLINE) == list(range(1, 5001))
@@ -148,7 +148,7 @@ class TestInserts:
         assert count(bridge, recipe, connection) <= 20
 
     def test_database_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        """The effects of the statements before the failed one remain, also of those in its batch."""
+        """The statements before the failed one keep their effects, including those of the same batch."""
         watched = Watched(lambda: chain([(1,), (2,), (3,), ("four",)], ((n,) for n in range(5, 10_000))))
         with pytest.raises(JavaError, match="Data conversion error"):
             recipe.insert(
@@ -157,7 +157,9 @@ class TestInserts:
         assert watched.cancelled.wait(DEADLINE)
         assert count(bridge, recipe, connection) == 3
 
-    def test_publisher_is_bound_as_a_value(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_publisher_of_bytes_is_bound_as_a_blob(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject
+    ) -> None:
         ahead: list[int] = []
 
         def chunks() -> Iterator[bytes]:

@@ -39,7 +39,10 @@ SYSTEM = System(
 SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
 BUFFERED = 16 << 20
-"""The buffers of sockets, client and link hold fewer bytes: 0.5 MiB of a download, 5 MiB of an upload (measured)."""
+"""An upper bound for the bytes in the buffers of sockets, client and link.
+
+Measured were 0.5 MiB of a download and 5 MiB of an upload.
+"""
 
 
 def chunks(count: int) -> Iterator[bytes]:
@@ -51,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Send the number of chunks in the path; /cut closes early, /none is a long 404, /silent never answers."""
+        """Send the number of chunks in the path; /cut closes early, /none sends a long 404, /silent never answers."""
         if self.path == "/silent":
             self.server.requested.set()  # type: ignore[attr-defined]
             self.rfile.read(1)
@@ -165,7 +168,7 @@ class TestDownload:
         received.cancel()
         assert proxy.client_gone.wait(DEADLINE)
 
-    def test_broken_responses_are_errors(
+    def test_truncated_response_fails_with_io_exception_after_its_bytes(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
     ) -> None:
         broken = TestSubscriber(None, timeout=DEADLINE)
@@ -181,7 +184,9 @@ class TestDownload:
             recipe.download(bridge, client, url(proxy, "/none")).collect(timeout=DEADLINE)
         assert proxy.client_gone.wait(DEADLINE), "the connection stays open for a body without a reader"
 
-    def test_unreachable_server_is_an_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    def test_unreachable_server_fails_with_connect_exception(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject
+    ) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))  # bound but not listening, so connections are refused
             address = f"http://127.0.0.1:{taken.getsockname()[1]}/"
@@ -225,7 +230,7 @@ class TestUpload:
 
 
 class TestFiles:
-    def test_bytes_return_unchanged(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_copied_file_is_identical(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
         source.write_bytes(b"".join(chunks(100)))
         target.write_bytes(b"longer" * SIZE * 100)
@@ -233,7 +238,9 @@ class TestFiles:
         assert str(copy.result(DEADLINE)) == str(target)
         assert target.read_bytes() == source.read_bytes()
 
-    def test_missing_file_is_an_error(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_missing_file_raises_file_not_found_exception(
+        self, bridge: Bridge, recipe: ModuleType, tmp_path: Path
+    ) -> None:
         with pytest.raises(JavaError, match="not found") as caught:
             recipe.read_file(bridge, str(tmp_path / "none"))
         assert caught.value.java_class == "java.io.FileNotFoundException"

@@ -72,7 +72,7 @@ public final class Parties {
         }
     }
 
-    /** Breaks the rule that its argument names. */
+    /** A Publisher with the fault that its argument names. */
     public static final class Wrong implements Publisher<Long> {
         private final String how;
         public final CountDownLatch cancelled = new CountDownLatch(1);
