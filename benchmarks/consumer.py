@@ -14,7 +14,7 @@ class Stalled(Exception):
 
 
 class NoDemand:
-    """The Subscription of the limits, which ignores demand."""
+    """The Subscription of the contender "limit", which ignores demand."""
 
     def request(self, n: int) -> None:
         pass

@@ -1,8 +1,8 @@
-"""The limits: the bytes of the link over a bare socket, without Reactive Streams.
+"""The contender "limit": a minimal channel for the bytes of the link, over a bare socket without Reactive Streams.
 
-To Python: another process sends prepared NEXT frames, which are read and decoded, and one bound Python method is called
-for each element. To the JVM: one bound Python method is called for each element, a full batch is encoded in one call,
-and a Java thread reads, decodes and calls ``onNext``.
+To Python: a JVM sends prepared NEXT frames. Python reads and decodes them, and calls one bound method for each element.
+To the JVM: one bound Python method is called for each element, a full batch is encoded in one call, and a Java thread
+reads, decodes and calls ``onNext``.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def is_positive(number: int) -> bool:
 
 
 def transformed(stream: Any) -> Any:
-    """Return a stream of longs that calls the functions of ``comprehend`` for each element."""
+    """Apply the two functions that ``comprehend`` calls to each element of a stream of longs."""
     return stream.map(increment).filter(is_positive)
 
 
@@ -135,7 +135,7 @@ def receive_arrow(port: int, consumer: Consumer, elements: int) -> float:
         while header := peer.recv(_HEADER.size, socket.MSG_WAITALL):
             body = bytearray(_HEADER.unpack(header)[0] - 9)
             if peer.recv_into(body, len(body), socket.MSG_WAITALL) != len(body):
-                raise Stalled("the limit's connection ended inside a batch")
+                raise Stalled('the connection of the contender "limit" ended inside a batch')
             with pyarrow.ipc.open_stream(pyarrow.py_buffer(body)) as reader:
                 consumer.on_next(reader.read_next_batch())
     consumer.on_complete()

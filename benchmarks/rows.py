@@ -1,4 +1,4 @@
-"""The rows of the bridge: contenders and budgets."""
+"""The benchmarks of the bridge. A row compares pyrs with its contenders, and has budgets for the ratios."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.measure import Contender
 MILLION = 1_000_000
 NAIVE = 8_000
 ARROW_BATCHES = 495
-"""Batches of 65,536 rows in 1 GB; as a rate, 1 GB a second."""
+"""The number of Arrow batches of 65,536 rows in 1 GB. As a budget in batches per second it requires 1 GB per second."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Row:
     Attributes:
         name: the argument of ``--only``.
         title: a description of the measurement.
-        contenders: creates the contenders; "ours" is the first.
-        budgets: one line of the table each.
+        contenders: creates the measured implementations, of which the first is pyrs ("ours").
+        budgets: the bounds of the ratios; each is one line of the table.
         memory: a measurement of memory, if any.
         gateway: "spark", or "jpype", which runs in a child process.
     """

@@ -66,7 +66,7 @@ class SparkDriver:
         options = {
             "spark.driver.extraClassPath": ":".join(jar.class_path),
             "spark.driver.memory": "1g",
-            # Touch the heap in advance, so that its first use does not count as growth.
+            # The JVM touches its heap at the start, so that a later first use does not count as growth of its memory.
             "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch",
             "spark.ui.enabled": "false",
             "spark.log.level": "ERROR",

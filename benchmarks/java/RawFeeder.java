@@ -9,7 +9,10 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** The limit from the JVM to Python: sends a file to the first client, as fast as the socket accepts the bytes. */
+/**
+ * The JVM's side of the contender "limit" from the JVM to Python: sends a file of prepared frames to the first client,
+ * as fast as the socket accepts the bytes.
+ */
 public final class RawFeeder {
     private RawFeeder() {
     }

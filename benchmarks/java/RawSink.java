@@ -14,7 +14,10 @@ import java.util.Map;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** The limit from Python to the JVM: reads NEXT frames, decodes them and calls {@code onNext} for each element. */
+/**
+ * The JVM's side of the contender "limit" from Python to the JVM: reads NEXT frames from a bare socket, decodes them
+ * and calls {@code onNext} for each element.
+ */
 public final class RawSink {
     private RawSink() {
     }
@@ -94,7 +97,7 @@ public final class RawSink {
         return result;
     }
 
-    /** The limit has no back pressure: requests are ignored. */
+    /** Ignores requests, because the contender "limit" has no back pressure. */
     private static final class NoDemand implements Subscription {
         @Override
         public void request(long n) {
