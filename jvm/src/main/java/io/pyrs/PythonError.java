@@ -53,7 +53,7 @@ public interface PythonError {
             this.id = id;
         }
 
-        /** Returns the number of the original at {@code peer}, or 0 if another peer sent it. */
+        /** Returns the number of the original at {@code peer}, or 0 if another peer sent the exception. */
         public long idAt(Object peer) {
             return owner == peer ? id : 0;
         }

@@ -164,7 +164,7 @@ final class ContainerWriters {
         }
     }
 
-    /** Returns a writer of an object's public getters by property name, or null if it has none. */
+    /** Returns a writer of an object's public getters by property name, or null if the class has no getters. */
     static ValueWriter bean(Class<?> type) {
         Map<String, Method> getters = new TreeMap<>();
         for (Method method : type.getMethods()) {

@@ -37,7 +37,7 @@ final class GetterConverters {
             steps[i] = method(owner, names[i]);
             owner = owner.getMethod(names[i]).getReturnType();
         }
-        // The result is a part of this value, so the conversion chosen for its own class does not apply.
+        // A part of the value: the conversion that convert= selects for the class of the result is not used.
         Converter part = ForeignWriters.converterOf(owner);
         return value -> {
             Object result = value;

@@ -66,7 +66,7 @@ final class ScalarWriters {
         } else if (ByteBuffer.class.isAssignableFrom(type)) {
             return (encoder, value, out, depth) -> writeByteBuffer((ByteBuffer) value, out.packer);
         } else if (Enum.class.isAssignableFrom(type)) {
-            // A constant with a body has a subclass of its enum.
+            // The class of a constant with a body is a subclass of its enum.
             return (encoder, value, out, depth) -> writeString(((Enum<?>) value).name(), out.packer);
         } else if (type == UUID.class) {
             return (encoder, value, out, depth) -> {
@@ -160,7 +160,7 @@ final class ScalarWriters {
         }
     }
 
-    /** Writes a str. A lone surrogate is an error, since String.getBytes would silently replace it by "?". */
+    /** Writes a str. Throws for a lone surrogate, which String.getBytes would silently replace by "?". */
     static void writeString(String text, MessagePacker packer) throws IOException {
         for (int i = 0, length = text.length(); i < length; i++) {
             char c = text.charAt(i);

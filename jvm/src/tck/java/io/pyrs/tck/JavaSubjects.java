@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Java objects to be verified, such as the mirrors of a bridge, from their registration until the kit takes them. */
+/** Stores the Java objects to verify, such as the mirrors of a bridge, until a hook takes them. */
 final class JavaSubjects {
     private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
     private static final AtomicLong LATEST = new AtomicLong();

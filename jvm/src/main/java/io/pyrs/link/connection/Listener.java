@@ -23,11 +23,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Listens on an ephemeral port of 127.0.0.1 until one connection proves the token, then closes the port.
+ * Listens on an ephemeral port of 127.0.0.1 until one connection proves that it has the token, then closes the port.
  *
  * <p>An unauthenticated connection must send its proof within five seconds. At most eight of them are open at a time: a
- * ninth closes the oldest, so that connections without the token cannot keep out the one that has it. If no connection
- * proves the token, the port closes after thirty seconds.
+ * ninth closes the oldest, so that connections without the token cannot keep out the one that has it. The port closes
+ * after thirty seconds without a successful proof.
  */
 final class Listener {
     static final int MAX_UNPROVEN = Limits.of("handshake.connections");
@@ -110,7 +110,7 @@ final class Listener {
         close(oldest);
     }
 
-    /** Protects a connection that proved the token from later ones. Returns false if it is closed already. */
+    /** Keeps {@link #admit} from closing a connection with a valid proof. Returns false if it is closed already. */
     private synchronized boolean keep(Socket socket) {
         return unproven.remove(socket);
     }

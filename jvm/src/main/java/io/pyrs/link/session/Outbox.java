@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *
  * <p>One thread at a time has the role of the writer: a thread that finds it free writes the queued frames, the others
  * leave theirs in the queue. Control frames are written first and in order, then each ready source writes one frame in
- * turn. The credit of its stream limits a source; link.unsent limits the control frames, since the peer may not read.
+ * turn. The credit of its stream limits a source; link.unsent limits the control frames, which a peer might never read.
  */
 public final class Outbox {
     private static final int WRITE_AT_ONCE = 4 * Frames.MAX_BODY;
@@ -114,7 +114,8 @@ public final class Outbox {
     }
 
     /**
-     * Starts writing. Frames may be queued before, since the peer may act before this side knows that it is connected.
+     * Starts writing. Frames may be queued before this call: Python can call Java through the gateway as soon as it has
+     * received the proof.
      */
     public void open() {
         open = true;
