@@ -100,12 +100,12 @@ class DelayedCompletion:
             self._end.try_emit_complete()
 
     def failed(self, error: BaseException) -> None:
-        """Complete the records after a failed send. Reactor Kafka does not cancel them."""
+        """Complete the records after a failed send. Reactor Kafka does not cancel their Publisher."""
         self._end.try_emit_complete()
 
 
 def send(bridge: Bridge, sender: JavaObject, sent: pyrs.Publisher[dict[str, Any]]) -> pyrs.Stream[dict[str, Any]]:
-    """Return acknowledgements: topic, partition, offset, correlation."""
+    """Send records, and return a dict for each: topic, partition, offset, correlation."""
 
     def sending() -> pyrs.Publisher[dict[str, Any]]:
         delayed = DelayedCompletion(sent)
