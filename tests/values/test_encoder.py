@@ -8,6 +8,7 @@ import datetime as dt
 import decimal
 import enum
 import sys
+import uuid
 import weakref
 from typing import Any
 
@@ -172,6 +173,12 @@ class Payload(bytearray):
         return b"7"
 
 
+class Identifier(uuid.UUID):
+    @property
+    def bytes(self) -> bytes:
+        return b"7"  # the peer ends the link for a UUID of another length than 16
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -180,6 +187,7 @@ class Payload(bytearray):
         (Level(2**70), 2**70),
         (Ratio(5), 5.0),
         (Payload(b"5"), b"5"),
+        (Identifier(int=5), uuid.UUID(int=5)),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -131,8 +131,8 @@ def from_timedelta(value: dt.timedelta) -> Any:
 
 
 def from_uuid(value: uuid.UUID) -> Any:
-    """Convert a UUID to its 16 bytes."""
-    return msgpack.ExtType(types.UUID, value.bytes)
+    """Convert a UUID to its 16 bytes. A subclass may override ``bytes``, and Java refuses another length."""
+    return msgpack.ExtType(types.UUID, int.to_bytes(value.int, 16, "big"))
 
 
 def from_enum(value: enum.Enum) -> str:
