@@ -6,11 +6,11 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from threading import Condition
-from typing import Generic, TypeVar
+from typing import Generic
 
 from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
-from pyrs.tck.environment import TestEnvironment, milliseconds, remaining
+from pyrs.tck.environment import T, TestEnvironment, milliseconds, remaining
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
@@ -18,13 +18,11 @@ from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, Promise, started
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
-T = TypeVar("T")
-
 _ELEMENTS = 10
 _CALL_DURATION = 0.001  # seconds that a call on the Subscription takes, so that an overlapping call is detected
 
 
-class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
+class BeyondSubscriberTests(SubscriberHooks[T]):
     """The additional tests of §2.3 and §2.4 on any thread, §2.7 and §3.1."""
 
     @abstractmethod
@@ -72,20 +70,18 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
             self.env.flop(f"the Subscriber called {driven.subscription.last} after {signal} (rules 2.3, 2.4)")
 
 
-class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T], Generic[T]):
+class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T]):
     """The additional tests that need no puppet."""
 
     def drive(self) -> Driven[T]:
-        """Create a Subscriber with a recording Subscription."""
         subscriber = self.new_subscriber()
         return Driven(self.env, subscriber, lambda elements: self.call_trigger_request(subscriber))
 
 
-class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]):
+class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
     """The additional tests of ``BeyondSubscriberTests``, §2.5, §2.6 and §2.11."""
 
     def drive(self) -> Driven[T]:
-        """Create a Subscriber with a recording Subscription."""
         promise: Promise[Subscriber[T]] = Promise(self.env)
         probe: WhiteboxProbe[T] = WhiteboxProbe(self.env, promise)
         subscriber = self.new_subscriber(probe)

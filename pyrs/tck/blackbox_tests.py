@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
-
 from pyrs.api import Subscriber
+from pyrs.tck.environment import T
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, PassiveSubscription, SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import BlackboxProxy
-
-T = TypeVar("T")
 
 _MAX_ELEMENTS = 512  # the largest number of elements to send, for any demand
 
 
-class BlackboxTests(SubscriberHooks[T], Generic[T]):
+class BlackboxTests(SubscriberHooks[T]):
     """The tests of sections 2 and 3 that need no access to the Subscriber."""
 
     def create_subscriber(self) -> Subscriber[T]:
@@ -25,8 +22,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
 
     def new_subscriber(self) -> Subscriber[T]:
         """Call ``create_subscriber`` and check its result."""
-        made: Subscriber[T] = self.made("create_subscriber()", self.create_subscriber, SIGNALS)
-        return made
+        return self.made("create_subscriber()", self.create_subscriber, SIGNALS)
 
     def call_trigger_request(self, subscriber: Subscriber[T]) -> None:
         """Call ``trigger_request`` within the deadline of hooks."""
@@ -35,7 +31,6 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
     def stage(self) -> BlackboxStage[T]:
         """Create a Subscriber that has subscribed to the test's Publisher."""
         stage = BlackboxStage(self, self.new_subscriber())
-        stage.open_source()
         stage.subscribe(stage.proxy)
         return stage
 

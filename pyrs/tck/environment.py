@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from pyrs.tck.trace import Trace
 
+T = TypeVar("T")  # the type of the elements, in all modules of the TCK
 R = TypeVar("R")
 
 LONG_MAX = 2**63 - 1
@@ -43,7 +44,9 @@ class Flop(AssertionError):
         stack: the frames of the code that called the TCK, as text.
     """
 
-    stack = ""
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.stack = callers()
 
 
 class HookFailed(AssertionError):
@@ -185,11 +188,11 @@ class TestEnvironment:
 
         The test fails with ``error``, the exception that caused it, if there is one.
         """
-        self._record(_flop(message) if error is None else error)
+        self._record(Flop(message) if error is None else error)
 
     def flop_and_fail(self, message: str) -> NoReturn:
         """Record the violation of a rule and raise it; for the test's own thread."""
-        flop = _flop(message)
+        flop = Flop(message)
         self._record(flop)
         raise flop
 
@@ -272,16 +275,14 @@ def overdue(message: str, seconds: float) -> str:
     return f"{what} {milliseconds(seconds)}{rule}{rest}"
 
 
-def _flop(message: str) -> Flop:
-    flop = Flop(message)
-    flop.stack = callers()
-    return flop
-
-
 def callers() -> str:
     """Return the stack of this thread as text, without the frames of the TCK."""
-    frames = traceback.extract_stack(sys._getframe(1), limit=40)
-    return "".join(traceback.format_list([frame for frame in frames if not is_machinery(frame.filename)]))
+    return as_text(traceback.extract_stack(sys._getframe(1), limit=40))
+
+
+def as_text(stack: traceback.StackSummary) -> str:
+    """Return the frames of a stack as text, without those of the TCK."""
+    return "".join(traceback.format_list([frame for frame in stack if not is_machinery(frame.filename)]))
 
 
 def is_machinery(filename: str) -> bool:

@@ -6,14 +6,12 @@ import sys
 from collections.abc import Callable
 from threading import Event, Thread, current_thread
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from pyrs.tck.environment import TestEnvironment, is_machinery, named
+from pyrs.tck.environment import T, TestEnvironment, is_machinery, named
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks
 from pyrs.tck.waiting import linger, started
-
-T = TypeVar("T")
 
 _MAX_LINES = 500
 _ATTEMPTS = 3
@@ -21,7 +19,7 @@ _SECONDS = 10.0  # for all lines; long enough for a loaded machine
 _BLOCKED = 0.02  # seconds without progress after which a thread is considered to wait for the other one
 
 
-class InterleavingTests(PublisherHooks[T], Generic[T]):
+class InterleavingTests(PublisherHooks[T]):
     """The test that interleaves two requests at every line."""
 
     def beyond_spec103_mustSignalSeriallyAtEveryInterleaving(self) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
-
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
-from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, TestEnvironment, named, same
+from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, T, TestEnvironment, named, same
 from pyrs.tck.expected import PROCESSOR
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, tck_error
@@ -14,14 +12,12 @@ from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verifications import PublisherVerification, SubscriberWhiteboxVerification
 from pyrs.tck.waiting import Promise
 
-T = TypeVar("T")
-
 _COORDINATES = (
     "If the Processor emits only after all its Subscribers have requested, let does_coordinated_emission() return True"
 )
 
 
-class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhiteboxVerification[T], Generic[T]):
+class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhiteboxVerification[T]):
     """Tests a Processor that publishes its input, as a Publisher and as a Subscriber.
 
     Define ``create_identity_processor`` and ``create_element`` in a subclass. The 68 tests of the official TCK keep
@@ -49,12 +45,8 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def new_processor(self) -> Processor[T, T]:
         """Call ``create_identity_processor`` and check its result."""
         size = self.processor_buffer_size
-        made: Processor[T, T] = self.made(
-            f"create_identity_processor({size})",
-            lambda: self.create_identity_processor(size),
-            ("subscribe", *SIGNALS),
-        )
-        return made
+        text = f"create_identity_processor({size})"
+        return self.made(text, lambda: self.create_identity_processor(size), ("subscribe", *SIGNALS))
 
     # The hooks of the two other verifications.
 
@@ -156,7 +148,6 @@ class _Setup(ElementSource[T]):
     def __init__(self, test: IdentityProcessorVerification[T]) -> None:
         super().__init__(test)
         self._seen: list[T] = []
-        self.open_source()
         self.processor = test.new_processor()
         self.subscribe(self.processor)
 
@@ -185,7 +176,7 @@ class _KeepsError(ManualSubscriber[T]):
             self.env.flop(f"expected on_error({expected!r}) downstream but received on_error({self._error.value!r})")
 
 
-class _Downstream(Subscriber[T], Generic[T]):
+class _Downstream(Subscriber[T]):
     """Reports its signals to the probe and gives it a puppet."""
 
     def __init__(self, probe: WhiteboxProbe[T]) -> None:

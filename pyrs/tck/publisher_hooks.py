@@ -10,12 +10,10 @@ from functools import update_wrapper
 from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
-from pyrs.tck.environment import LONG_MAX, Skipped, named, remaining
-from pyrs.tck.manual import ManualSubscriber, UnexpectedSubscriber
+from pyrs.tck.environment import LONG_MAX, Skipped, T, named, remaining
+from pyrs.tck.manual import Failing, ManualSubscriber, UnexpectedSubscriber
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verification import Verification
-
-T = TypeVar("T")
 
 U = TypeVar("U", bound=UnexpectedSubscriber[Any])
 S = TypeVar("S", bound="PublisherHooks[Any]")
@@ -64,10 +62,7 @@ class PublisherHooks(Verification, Generic[T]):
 
     def new_publisher(self, elements: int) -> Publisher[T]:
         """Call ``create_publisher`` and check its result."""
-        made: Publisher[T] = self.made(
-            f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",)
-        )
-        return made
+        return self.made(f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",))
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
         """Call ``subscribe`` with a recorded Subscriber; a late call is reported."""
@@ -89,6 +84,15 @@ class PublisherHooks(Verification, Generic[T]):
     def new_manual_subscriber(self, publisher: Publisher[T]) -> ManualSubscriber[T]:
         """Subscribe a new ManualSubscriber."""
         return self.subscribe(publisher, ManualSubscriber[T](self.env))
+
+    def subscribe_failed(self, publisher: Publisher[T]) -> Failing[T]:
+        """Subscribe to a failed Publisher, wait for on_subscribe and on_error, and return the Subscriber."""
+        name = self.name_of(publisher)
+        subscriber: Failing[T] = Failing(self.env, name)
+        self.call_subscribe(publisher, subscriber)
+        subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
+        subscriber.failed.expect_close(f"failed {name} did not call on_error")
+        return subscriber
 
     def name_of(self, publisher: Publisher[T]) -> str:
         """Return the Publisher's name for messages."""

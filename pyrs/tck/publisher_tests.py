@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import Skipped, milliseconds, named
-from pyrs.tck.manual import Failing, Watching
+from pyrs.tck.environment import Skipped, T, milliseconds, named
+from pyrs.tck.manual import ManualSubscriber, Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, failed_publisher_test, publisher_test
 from pyrs.tck.verification import NULL_ERRORS
 from pyrs.tck.waiting import END_OF_STREAM
-
-T = TypeVar("T")
 
 _ITERATIONS = 100
 _ELEMENTS = 10
 
 
-class PublisherTests(PublisherHooks[T], Generic[T]):
-    """The tests of section 1, except §1.11; see ``MulticastTests``."""
+class PublisherTests(PublisherHooks[T]):
+    """The tests of section 1."""
 
     @publisher_test(1, completes=True)
     def required_createPublisher1MustProduceAStreamOfExactly1Element(self, publisher: Publisher[T]) -> None:
@@ -56,7 +54,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         """A Publisher must not signal more elements than were requested (§1.1)."""
         name = self.name_of(publisher)
         subscriber = self.new_manual_subscriber(publisher)
-        try:
+        with subscriber:
             subscriber.expect_none(f"{name} published an element before the first request (rule 1.1):")
             subscriber.request(1)
             subscriber.next_element(f"{name} published no element after the first request")
@@ -65,8 +63,6 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
             subscriber.request(2)
             subscriber.next_elements(3, f"{name} published fewer than 3 elements after request(1) and request(2)")
             subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
-        finally:
-            subscriber.cancel()
 
     @publisher_test(3, completes=True)
     def required_spec102_maySignalLessThanRequestedAndTerminateSubscription(self, publisher: Publisher[T]) -> None:
@@ -96,18 +92,11 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
     def optional_spec104_mustSignalOnErrorWhenFails(self, publisher: Publisher[T]) -> None:
         """A failed Publisher must signal on_error (§1.4); otherwise the test fails instead of being skipped."""
         try:
-            self._fails(publisher)
+            self.subscribe_failed(publisher)
             self.env.verify_no_async_errors()
         except Exception as error:
             # This includes exceptions of subscribe(), which must signal them with on_error.
             raise AssertionError(f"the Publisher raised ({error}) instead of signalling on_error (rule 1.4)") from error
-
-    def _fails(self, publisher: Publisher[T]) -> None:
-        name = self.name_of(publisher)
-        subscriber: Failing[T] = Failing(self.env, name)
-        self.call_subscribe(publisher, subscriber)
-        subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
-        subscriber.failed.expect_close(f"failed {name} did not call on_error")
 
     @publisher_test(3, completes=True)
     def required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates(self, publisher: Publisher[T]) -> None:
@@ -162,7 +151,80 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         self, publisher: Publisher[T]
     ) -> None:
         """A rejected Subscriber must receive on_subscribe and then on_error (§1.9)."""
-        self._fails(publisher)
+        self.subscribe_failed(publisher)
+
+    @publisher_test(1, optional=True)
+    def optional_spec111_maySupportMultiSubscribe(self, publisher: Publisher[T]) -> None:
+        """A Publisher may support two Subscribers at the same time."""
+        first, second = self._subscribers(publisher, 2)
+        with second, first:
+            self.env.verify_no_async_errors()
+
+    @publisher_test(1, optional=True)
+    def optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(
+        self, publisher: Publisher[T]
+    ) -> None:
+        """Each of two Subscribers should receive an element or on_complete."""
+        first, second = self._subscribers(publisher, 2)
+        # The Publisher may be unicast or multicast, so either Subscriber may receive the element.
+        first.request_next_element_or_end_of_stream()
+        second.request_next_element_or_end_of_stream()
+        with second, first:
+            self.env.verify_no_async_errors()
+
+    @publisher_test(5, completes=True, optional=True)
+    def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingOneByOne(  # noqa: E501
+        self, publisher: Publisher[T]
+    ) -> None:
+        """Three Subscribers that request in turn should receive the same elements."""
+        subscribers = self._subscribers(publisher, 3)
+        got: list[list[T]] = [[], [], []]
+        # Pairs of a Subscriber and the number of elements that it requests; 0 expects the end.
+        turns = ((0, 1), (1, 2), (0, 1), (2, 3), (2, 1), (2, 1), (2, 0), (1, 3), (1, 0), (0, 2), (0, 1), (0, 0))
+        for who, count in turns:
+            name = f"{self.name_of(publisher)} did not"
+            if count:
+                subscribers[who].request(count)
+                got[who] += subscribers[who].next_elements(
+                    count, f"{name} publish the requested {count} elements to Subscriber {who + 1}"
+                )
+            else:
+                subscribers[who].request_end_of_stream(f"{name} signal on_complete to Subscriber {who + 1}")
+        self._assert_same(got)
+
+    @publisher_test(3, optional=True)
+    def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront(  # noqa: E501
+        self, publisher: Publisher[T]
+    ) -> None:
+        """Three Subscribers that request all at once should receive the same elements."""
+        self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
+
+    @publisher_test(3, completes=True, optional=True)
+    def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfrontAndCompleteAsExpected(  # noqa: E501
+        self, publisher: Publisher[T]
+    ) -> None:
+        """Three Subscribers that request all at once should receive the same stream."""
+        subscribers = self._subscribers(publisher, 3)
+        got = self._many_upfront(subscribers)
+        for subscriber in subscribers:
+            subscriber.expect_completion()
+        self._assert_same(got)
+
+    def _subscribers(self, publisher: Publisher[T], count: int) -> list[ManualSubscriber[T]]:
+        return [self.new_manual_subscriber(publisher) for _ in range(count)]
+
+    def _many_upfront(self, subscribers: list[ManualSubscriber[T]]) -> list[list[T]]:
+        for subscriber in subscribers:
+            subscriber.request(4)  # one element more than there are, because some Publishers complete only on a request
+        return [subscriber.next_elements(3) for subscriber in subscribers]
+
+    def _assert_same(self, got: list[list[T]]) -> None:
+        for at in range(len(got) - 1):
+            if got[at] != got[at + 1]:
+                raise AssertionError(
+                    f"Subscribers {at + 1} and {at + 2} must receive the same elements in the same order, "
+                    f"but received {got[at]} and {got[at + 1]}"
+                )
 
 
 class _OneByOne(Watching[T]):

@@ -6,16 +6,14 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from threading import Barrier, BrokenBarrierError, Thread
-from typing import Generic, TypeVar
+from threading import Barrier, BrokenBarrierError
 
 from pyrs.api import Publisher
 from pyrs.tck.beyond_publisher import stops
-from pyrs.tck.environment import TestEnvironment, milliseconds
+from pyrs.tck.environment import T, TestEnvironment, milliseconds, remaining
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
-
-T = TypeVar("T")
+from pyrs.tck.waiting import started
 
 _ROUNDS = 50
 _THREADS = 4
@@ -25,7 +23,7 @@ _SIGNAL_DURATION = 0.0002  # seconds that a signal takes, so that an overlapping
 _SWITCH_INTERVAL = 1e-5  # seconds: a short switch interval makes interleavings more likely
 
 
-class RaceTests(PublisherHooks[T], Generic[T]):
+class RaceTests(PublisherHooks[T]):
     """Concurrent calls on one Subscription."""
 
     @publisher_test(_TOTAL + 1)
@@ -97,14 +95,12 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
             env.flop(f"a concurrent call raised {type(error).__name__}: {error}", error)
 
     interval = sys.getswitchinterval()
-    threads = [Thread(target=run, args=(action,), name="pyrs-tck-race", daemon=True) for action in actions]
     deadline = time.monotonic() + 10 * env.timeout
     try:
         sys.setswitchinterval(_SWITCH_INTERVAL)
+        threads = [started("race", run, action) for action in actions]
         for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            thread.join(remaining(deadline))
     finally:
         sys.setswitchinterval(interval)
     if any(thread.is_alive() for thread in threads):

@@ -26,33 +26,27 @@ class SerialGuard:
     @contextmanager
     def during(self, call: str) -> Iterator[None]:
         """Hold the guard during a call."""
-        owned = self._enter(call)
-        try:
-            yield
-        finally:
-            if owned:
-                self._leave()
-
-    def _enter(self, call: str) -> bool:
         me = current_thread()
         with self._lock:
             owner, last = self._owner, self._last
-            if owner is None or owner is me:
+            enters = owner is None or owner is me
+            if enters:
                 self._owner = me
                 self._depth += 1
                 self._last = call
-                return True
-        self._env.flop(
-            f"illegal concurrent access (rule {self._rule}): {me.name} called {call} "
-            f"before {getattr(owner, 'name', owner)} had returned from {last}"
-        )
-        return False
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._owner = None
+        if not enters:
+            self._env.flop(
+                f"illegal concurrent access (rule {self._rule}): {me.name} called {call} "
+                f"before {getattr(owner, 'name', owner)} had returned from {last}"
+            )
+        try:
+            yield
+        finally:
+            if enters:
+                with self._lock:
+                    self._depth -= 1
+                    if self._depth == 0:
+                        self._owner = None
 
 
 class Depth(local):

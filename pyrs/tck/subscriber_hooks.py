@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import Generic
 
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.tck.environment import INT_MAX, TestEnvironment
+from pyrs.tck.environment import INT_MAX, T, TestEnvironment
 from pyrs.tck.helper import HelperPublisher
 from pyrs.tck.manual import ManualPublisher, ManualSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
 from pyrs.tck.waiting import Latch
-
-T = TypeVar("T")
 
 SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
@@ -72,14 +70,8 @@ class ElementSource(ManualPublisher[T]):
 
     def __init__(self, test: SubscriberHooks[T]) -> None:
         super().__init__(test.env)
-        self._test = test
-        self._elements: ManualSubscriber[T] | None = None
-
-    def open_source(self) -> None:
-        """Subscribe to the helper Publisher."""
-        test = self._test
         helper = test.made("create_helper_publisher()", lambda: test.create_helper_publisher(2**63 - 1), ("subscribe",))
-        self._elements = ManualSubscriber(self.env)
+        self._elements: ManualSubscriber[T] = ManualSubscriber(self.env)
         helper.subscribe(self._elements)
         self._elements.subscription.expect_completion(
             self.env.timeout, "the helper Publisher did not call on_subscribe"
@@ -88,9 +80,6 @@ class ElementSource(ManualPublisher[T]):
 
     def next_element(self) -> T:
         """Return a new element."""
-        if self._elements is None:
-            self.open_source()
-        assert self._elements is not None
         return self._elements.request_next_element("the helper Publisher did not produce an element")
 
     def signal_next(self) -> T:

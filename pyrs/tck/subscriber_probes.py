@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 from pyrs.api import Subscriber, Subscription
-from pyrs.tck.environment import TestEnvironment, named, same
+from pyrs.tck.environment import T, TestEnvironment, named, same
 from pyrs.tck.waiting import Promise, Receptacle
-
-T = TypeVar("T")
 
 
 class SubscriberPuppet(Protocol):

@@ -6,23 +6,20 @@ import math
 import random
 import time
 from threading import Lock, get_ident
-from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named
+from pyrs.tck.environment import INT_MAX, LONG_MAX, T, TestEnvironment, named
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.serial import Depth
 from pyrs.tck.verification import ILLEGAL_ARGUMENT
 from pyrs.tck.waiting import Latch
 
-T = TypeVar("T")
-
 _MANY = 100
 _MAX_THREADS = 16  # the threads that may be inside on_next at the same time before the Publisher is stopped
 
 
-class SubscriptionTests(PublisherHooks[T], Generic[T]):
+class SubscriptionTests(PublisherHooks[T]):
     """Tests the Subscriptions of a Publisher (section 3)."""
 
     @publisher_test(6)
@@ -39,15 +36,13 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.needs(bound + 1, completion=False)
         publisher = self.new_publisher(bound + 1)
         subscriber = Recursing[T](self.env, bound, bound + 1)
-        try:
+        with subscriber:
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
             subscriber.finished.expect_close(
                 f"cannot measure the recursion: expected {bound + 1} on_next signals or the end of the stream"
             )
             self.env.verify_no_async_errors_no_delay()
-        finally:
-            subscriber.cancel()
 
     @publisher_test(3)
     def required_spec306_afterSubscriptionIsCancelledRequestMustBeNops(self, publisher: Publisher[T]) -> None:
@@ -89,9 +84,12 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         """The error of a negative request should name the rule or the cause (§3.9)."""
         subscriber = self.new_manual_subscriber(publisher)
         subscriber.request(-random.randint(1, INT_MAX))
-        subscriber.expect_error_with_message(
-            ILLEGAL_ARGUMENT, ("3.9", "non-positive subscription request", "negative subscription request")
-        )
+        message = str(subscriber.expect_error(ILLEGAL_ARGUMENT))
+        parts = ["3.9", "non-positive subscription request", "negative subscription request"]
+        if not any(part in message for part in parts):
+            raise AssertionError(
+                f"received the expected ValueError, but its message {message!r} contains none of {parts}"
+            )
 
     @publisher_test(20)
     def required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self, publisher: Publisher[T]) -> None:
@@ -149,31 +147,31 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         subscriber.request(1)
         subscriber.next_elements(3)
         subscriber.expect_completion()
-        try:
+        with subscriber:
             self.env.verify_no_async_errors_no_delay()
-        finally:
-            subscriber.cancel()
 
     @publisher_test(INT_MAX)
     def required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue(self, publisher: Publisher[T]) -> None:
         """A demand that exceeds 2**63 - 1 must not cause on_error (§3.17)."""
         subscriber = self.subscribe(publisher, _Overflowing[T](self.env))
         subscriber.request(1)
-        try:
+        with subscriber:
             self.env.verify_no_async_errors()
-        finally:
-            subscriber.cancel()
 
 
-class _RequestsInside(ManualSubscriber[T]):
-    """Requests 3 elements in on_subscribe and one in each of the first 100 on_next calls."""
-
-    _signals = 0
+class RequestsInOnSubscribe(ManualSubscriber[T]):
+    """Requests 3 elements in on_subscribe, one by one."""
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscription.complete(subscription)
+        super().on_subscribe(subscription)
         for _ in range(3):
             subscription.request(1)
+
+
+class _RequestsInside(RequestsInOnSubscribe[T]):
+    """Requests one element in each of the first 100 on_next calls, too."""
+
+    _signals = 0
 
     def on_next(self, element: T, /) -> None:
         self._signals += 1

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from pyrs.tck.environment import HookFailed, Skipped, TestEnvironment, named
+from pyrs.tck.environment import HookFailed, R, Skipped, TestEnvironment, named
 from pyrs.tck.expected import Kind, kind_of, why_untested
-
-R = TypeVar("R")
 
 # The counterparts of Java's NullPointerException: TypeError (pyrs' NullSignal is one), and the AttributeError of None.
 NULL_ERRORS = (TypeError, AttributeError)
@@ -141,12 +139,12 @@ class Verification:
             HookFailed: it raised or returned something else.
         """
         text = f"{getattr(hook, '__name__', hook)}()"
-        answer: R = self.made(text, hook, ())
+        answer = self.made(text, hook, ())
         if not isinstance(answer, int):
             raise HookFailed(f"{text} must return a number or a bool, but returned {named(answer)}")
         return answer
 
-    def made(self, text: str, hook: Callable[[], Any], methods: tuple[str, ...], *, none_is_fine: bool = False) -> Any:
+    def made(self, text: str, hook: Callable[[], R], methods: tuple[str, ...], *, none_is_fine: bool = False) -> R:
         """Call a hook that creates an object, and check the object's methods.
 
         Raises:

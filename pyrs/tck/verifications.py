@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
-
-from pyrs.tck.beyond_demand import BeyondDemandTests
 from pyrs.tck.beyond_publisher import BeyondPublisherTests
 from pyrs.tck.beyond_subscriber import BeyondBlackboxTests, BeyondWhiteboxTests
 from pyrs.tck.blackbox_tests import BlackboxTests
+from pyrs.tck.environment import T
 from pyrs.tck.expected import BLACKBOX, PUBLISHER, WHITEBOX
 from pyrs.tck.interleaving import InterleavingTests
-from pyrs.tck.multicast_tests import MulticastTests
 from pyrs.tck.publisher_tests import PublisherTests
 from pyrs.tck.races import RaceTests
 from pyrs.tck.subscription_tests import SubscriptionTests
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
-T = TypeVar("T")
-
 
 class PublisherVerification(
     RaceTests[T],
     InterleavingTests[T],
-    BeyondDemandTests[T],
     BeyondPublisherTests[T],
     SubscriptionTests[T],
-    MulticastTests[T],
     PublisherTests[T],
-    Generic[T],
 ):
     """Tests a Publisher and its Subscriptions.
 
@@ -47,7 +39,7 @@ class PublisherVerification(
     expected = PUBLISHER
 
 
-class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], Generic[T]):
+class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T]):
     """Tests a Subscriber with a probe for its signals and a puppet to control it.
 
     Define ``create_subscriber`` and ``create_element`` in a subclass. The 27 tests of the official TCK keep their
@@ -57,7 +49,7 @@ class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], G
     expected = WHITEBOX
 
 
-class SubscriberBlackboxVerification(BeyondBlackboxTests[T], BlackboxTests[T], Generic[T]):
+class SubscriberBlackboxVerification(BeyondBlackboxTests[T], BlackboxTests[T]):
     """Tests a Subscriber from outside, which covers less than a whitebox verification.
 
     Define ``create_subscriber`` and ``create_element`` in a subclass, and ``trigger_request`` if the Subscriber does

@@ -6,11 +6,9 @@ import queue
 import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
-from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, named, overdue, remaining
-
-T = TypeVar("T")
+from pyrs.tck.environment import TEST_BUFFER_SIZE, T, TestEnvironment, named, overdue, remaining
 
 
 class ProbeOverflow(RuntimeError):
@@ -36,11 +34,9 @@ class Latch:
 
     @property
     def is_closed(self) -> bool:
-        """True if the event has happened."""
         return self._event.is_set()
 
     def close(self) -> None:
-        """Record the event."""
         self._event.set()
 
     def closes_while(self, count: Callable[[], int]) -> bool:
@@ -78,7 +74,6 @@ class Promise(Generic[T]):
 
     @property
     def is_completed(self) -> bool:
-        """True if the value is set."""
         return self._event.is_set()
 
     @property

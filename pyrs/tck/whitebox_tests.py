@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
-
 from pyrs.api import Subscriber
+from pyrs.tck.environment import T
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
 from pyrs.tck.waiting import Promise
 
-T = TypeVar("T")
 
-
-class WhiteboxTests(SubscriberHooks[T], Generic[T]):
+class WhiteboxTests(SubscriberHooks[T]):
     """The tests of sections 2 and 3 that control the Subscriber with a puppet."""
 
     def create_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
@@ -25,15 +22,14 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
 
     def new_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
         """Call ``create_subscriber`` and check its result."""
-        made: Subscriber[T] = self.made("create_subscriber(probe)", lambda: self.create_subscriber(probe), SIGNALS)
-        return made
+        return self.made("create_subscriber(probe)", lambda: self.create_subscriber(probe), SIGNALS)
 
     def stage(self) -> WhiteboxStage[T]:
         """Create a Subscriber that has subscribed and registered its puppet."""
         stage = WhiteboxStage(self)
-        stage.open_source()
         stage.subscribe(self.new_subscriber(stage.probe))
         stage.probe.expect_puppet()
+        stage.puppet = stage.probe.puppet
         return stage
 
     def required_exerciseWhiteboxHappyPath(self) -> None:
@@ -147,13 +143,10 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
 
 
 class WhiteboxStage(ElementSource[T]):
-    """A Subscriber under test with its probe and its puppet."""
+    """A Subscriber under test with its probe and, from its registration on, its puppet."""
+
+    puppet: SubscriberPuppet
 
     def __init__(self, test: WhiteboxTests[T]) -> None:
         super().__init__(test)
         self.probe: WhiteboxProbe[T] = WhiteboxProbe(self.env, self.subscriber)
-
-    @property
-    def puppet(self) -> SubscriberPuppet:
-        """The puppet of the Subscriber."""
-        return self.probe.puppet

@@ -1,4 +1,4 @@
-"""Publishers with one violation each, which only the tests of ``pyrs.tck.beyond_demand`` detect."""
+"""Publishers with one violation each, which only the additional tests of a Publisher detect."""
 
 from __future__ import annotations
 
