@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
+from pyrs.tck._java import Family, JavaReferee
 from pyrs.tck.expected import Kind
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
-from pyrs.tck.verification import Verification
 
 CHOICES = ("python", "java", "both")
 JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a factory of one)"
@@ -34,23 +34,6 @@ KNOWN_FALSE_PASSES: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Referee(Protocol):
-    """Runs the tests of a verification."""
-
-    def verify(
-        self,
-        verification: type[Verification],
-        /,
-        *,
-        only: Callable[[str], bool] | None = None,
-        on_verdict: Callable[[Verdict], object] | None = None,
-    ) -> Report:
-        """Run the tests of a verification; see ``pyrs.tck.verify``."""
-
-    def judge(self, verification: type[Verification] | Verification, name: str, /) -> Verdict:
-        """Run one test."""
-
-
 class PythonReferee:
     """Runs the Python port of the TCK."""
 
@@ -59,6 +42,9 @@ class PythonReferee:
 
     def __str__(self) -> str:
         return "python"
+
+
+Referee: TypeAlias = PythonReferee | JavaReferee
 
 
 def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -> list[Referee]:
@@ -77,8 +63,6 @@ def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -
     if referee in ("python", "both"):
         referees.append(PythonReferee())
     if referee in ("java", "both"):
-        from pyrs.tck._java import Family, JavaReferee
-
         source = _source(jvm)
         try:
             referees.append(JavaReferee(source, Family(family)))

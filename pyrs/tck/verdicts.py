@@ -6,16 +6,17 @@ import ctypes
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from threading import Event, Thread, active_count, get_ident
 from typing import NamedTuple
 
 from pyrs.tck.advice import explain
-from pyrs.tck.environment import Call, Flop, HookFailed, Skipped, TestEnvironment, is_machinery, milliseconds
+from pyrs.tck.environment import Call, Flop, HookFailed, Skipped, TestEnvironment, as_text, milliseconds
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.lateness import Lateness, forget, lateness_of
 from pyrs.tck.verification import Verification
+from pyrs.tck.waiting import started
 
 NOTHING_JUDGED = "every test was skipped, so nothing was verified"
 
@@ -128,29 +129,30 @@ def verify(
         pyrs.tck.verdicts:EmptyVerification (python): 38 TCK tests: 31 skipped, 7 untested; ...
     """
     forget(verification)
-    verdicts = judge_all(judge, verification, verification.test_names(), only, on_verdict)
-    problems = verification.problems() + (unexpected(verification, verdicts) if only is None else [])
-    return Report(f"{verification.__module__}:{verification.__qualname__}", "python", verdicts, tuple(problems))
+    return judge_all("python", judge, verification, verification.test_names(), only, on_verdict)
 
 
 def judge_all(
+    referee: str,
     judge: Callable[[type[Verification], str], Verdict],
     verification: type[Verification],
     names: Iterable[str],
     only: Callable[[str], bool] | None,
     on_verdict: Callable[[Verdict], object] | None,
-) -> tuple[Verdict, ...]:
-    """Run the selected tests; the other arguments are those of ``verify``."""
+) -> Report:
+    """Run the selected tests; the other arguments are those of ``verify`` and ``Report``."""
     verdicts = []
     for name in names:
         if only is None or only(name):
             verdicts.append(judge(verification, name))
             if on_verdict is not None:
                 on_verdict(verdicts[-1])
-    return tuple(verdicts)
+    problems = verification.problems() + (unexpected(verification, verdicts) if only is None else [])
+    name = f"{verification.__module__}:{verification.__qualname__}"
+    return Report(name, referee, tuple(verdicts), tuple(problems))
 
 
-def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) -> list[str]:
+def unexpected(verification: type[Verification], verdicts: Sequence[Verdict]) -> list[str]:
     """Return the differences from the official TCK's table."""
     ran = {verdict.name: verdict.kind for verdict in verdicts if verdict.kind is not Kind.BEYOND}
     wrong = [f"{name} did not run" for name in verification.expected if name not in ran]
@@ -209,9 +211,7 @@ def details_of(error: BaseException) -> str:
     parts = []
     cause: BaseException | None = error
     while cause is not None:
-        stack = getattr(cause, "stack", "")
-        frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not is_machinery(frame.filename)]
-        text = stack or "".join(traceback.format_list(frames))
+        text = getattr(cause, "stack", "") or as_text(traceback.extract_tb(cause.__traceback__))
         if cause is not error:
             text = f"caused by {type(cause).__name__}: {cause}\n{text}"
         if text:
@@ -237,8 +237,7 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
         finally:
             ended.set()
 
-    thread = Thread(target=run, name=f"pyrs-tck-{name}", daemon=True)
-    thread.start()
+    thread = started(name, run)
     late, where = "the run was interrupted", thread.ident
     try:
         late, where = _await(ended, env, env.deadline, lateness_of(subject))
@@ -288,10 +287,7 @@ def _rule_of(call: Call) -> str:
 
 def _stack_of(thread: int) -> str:
     frame = sys._current_frames().get(thread)
-    if frame is None:
-        return ""
-    frames = [each for each in traceback.extract_stack(frame) if not is_machinery(each.filename)]
-    return "".join(traceback.format_list(frames))
+    return "" if frame is None else as_text(traceback.extract_stack(frame))
 
 
 def _end(thread: Thread, ended: Event) -> None:

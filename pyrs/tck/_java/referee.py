@@ -14,7 +14,7 @@ from pyrs.tck._java.scope import Scope
 from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
 from pyrs.tck.helper import HelperPublisher
-from pyrs.tck.verdicts import Report, Status, Verdict, judge, judge_all, unexpected
+from pyrs.tck.verdicts import Report, Status, Verdict, judge, judge_all
 from pyrs.tck.verification import Verification
 from pyrs.tck.verifications import PublisherVerification
 
@@ -77,10 +77,8 @@ class JavaReferee:
         on_verdict: Callable[[Verdict], object] | None = None,
     ) -> Report:
         """Run the tests of the official TCK for a verification; see ``pyrs.tck.verify``."""
-        verdicts = judge_all(self.judge, verification, verification.expected, only, on_verdict)
-        problems = verification.problems() + self._other_tests(verification)
-        problems += unexpected(verification, verdicts) if only is None else []
-        return Report(f"{verification.__module__}:{verification.__qualname__}", str(self), verdicts, tuple(problems))
+        report = judge_all(str(self), self.judge, verification, verification.expected, only, on_verdict)
+        return report._replace(problems=(*report.problems, *self._other_tests(verification)))
 
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
         """Run one test within its deadline; repeat a failed test of §3.13 once."""

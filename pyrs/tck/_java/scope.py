@@ -18,6 +18,7 @@ from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.proxies import JavaProxy, JavaThrowable, proxy_of
 from pyrs.tck.environment import Skipped, named, same
 from pyrs.tck.verification import ILLEGAL_ARGUMENT, NULL_ERRORS
+from pyrs.tck.waiting import started
 
 _TIMEOUT = 5.0
 _COLLECT_INTERVAL = 0.02  # seconds between garbage collections in a test of §3.13
@@ -59,10 +60,10 @@ class Scope:
 
     def open(self, referee: Any) -> None:
         """Exchange the ports with Java and accept its connections."""
-        _start("pyrs-tck-listener", self._listen)
+        started("listener", self._listen)
         self._java_port = referee(self._token, self._listener.getsockname()[1])
         if self._collecting:
-            _start("pyrs-tck-collector", self._collect)
+            started("collector", self._collect)
 
     def _listen(self) -> None:
         while True:
@@ -70,7 +71,7 @@ class Scope:
                 accepted, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            _start("pyrs-tck-served", self._serve, accepted)
+            started("served", self._serve, accepted)
 
     def _serve(self, accepted: socket.socket) -> None:
         accepted.settimeout(_TIMEOUT)
@@ -126,7 +127,7 @@ class Scope:
         """End the test: cancel its streams and close its connections."""
         if not self._ended.is_set():
             # A separate thread has its own connection; the one of this thread may be waiting for a result.
-            closing = _start("pyrs-tck-closing", self._close_java)
+            closing = started("closing", self._close_java)
             closing.join(_TIMEOUT)
         self._ended.set()
         self._cancelled.set()
@@ -137,7 +138,7 @@ class Scope:
             connections = list(self._connections)
         for connection in connections:
             connection.close()
-        cancelling = _start("pyrs-tck-cancelling", self._cancel_streams)
+        cancelling = started("cancelling", self._cancel_streams)
         cancelling.join(0.2)
         with self._lock:
             self._objects.clear()
@@ -184,7 +185,9 @@ class Scope:
         if method == "cancel" and self._collecting:
             # A Subscriber and its Subscription may reference each other and still be collected together. No collector
             # sees a cycle across two heaps, so a cancelled Subscription is released here.
-            self._forget(target, subject)
+            with self._lock:
+                self._objects.pop(target, None)
+                self._numbers.pop(id(subject), None)
             self._cancelled.set()
         return None
 
@@ -196,7 +199,12 @@ class Scope:
             return None
         if isinstance(value, (JavaProxy, JavaThrowable)) and value.scope is self:
             return Reference("j", value.number)
-        number = self._number(value)
+        with self._lock:
+            number = self._numbers.get(id(value))
+            if number is None:
+                self._latest += 1
+                number = self._numbers[id(value)] = self._latest
+                self._objects[number] = value  # a reference, so that the id is not reused
         if isinstance(value, BaseException):
             kind, text = _kind(value), named(value)
             return Reference("x", number, kind, text if kind == "A" else f"{type(value).__name__}: {text}")
@@ -214,20 +222,6 @@ class Scope:
             if proxy is None:
                 proxy = self._proxies[value.number] = proxy_of(self, value.number, value.kind, value.text)
             return proxy
-
-    def _number(self, value: object) -> int:
-        with self._lock:
-            number = self._numbers.get(id(value))
-            if number is None:
-                self._latest += 1
-                number = self._numbers[id(value)] = self._latest
-                self._objects[number] = value  # a reference, so that the id is not reused
-            return number
-
-    def _forget(self, number: int, value: object) -> None:
-        with self._lock:
-            self._objects.pop(number, None)
-            self._numbers.pop(id(value), None)
 
     def _collect(self) -> None:
         """Notify Java of the references that Python releases after the first cancel."""
@@ -249,12 +243,6 @@ class Scope:
                     self.call("collect", 0)
             except ConnectionLost:
                 return
-
-
-def _start(name: str, target: Any, *arguments: Any) -> threading.Thread:
-    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
-    thread.start()
-    return thread
 
 
 def _kind(error: BaseException) -> str:
