@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from threading import Condition
-from typing import Generic, TypeVar
+from queue import SimpleQueue
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
-from pyrs.tck.environment import TestEnvironment
+from pyrs.tck.environment import T, TestEnvironment
 from pyrs.tck.waiting import started
 
-T = TypeVar("T")
 
-
-class HelperPublisher(Publisher[T], Generic[T]):
+class HelperPublisher(Publisher[T]):
     """Publishes ``create(0)``, ``create(1)``, ... with one thread for each Subscriber.
 
     A thread ends with its stream or with the test.
@@ -38,75 +34,51 @@ class HelperPublisher(Publisher[T], Generic[T]):
         """
         if subscriber is None:
             raise NullSignal("subscribe(None)", rule="1.9", party="Subscriber")
-        subscription = _HelperSubscription(self._env, subscriber, self._create, self._elements)
+        subscription = _HelperSubscription()
         self._env.on_close(subscription.cancel)
-        started("helper", subscription.run)
+        started("helper", self._run, subscriber, subscription)
 
-
-class _HelperSubscription(Subscription, Generic[T]):
-    def __init__(
-        self, env: TestEnvironment, subscriber: Subscriber[T], create: Callable[[int], T], elements: int | None
-    ) -> None:
-        self._env = env
-        self._subscriber: Subscriber[T] | None = subscriber
-        self._create = create
-        self._elements = elements
-        self._changed = Condition()
-        self._requests: deque[int] = deque()
-        self._cancelled = False
-
-    def request(self, n: int, /) -> None:
-        with self._changed:
-            self._requests.append(n)
-            self._changed.notify_all()
-
-    def cancel(self) -> None:
-        with self._changed:
-            self._cancelled = True
-            self._changed.notify_all()
-
-    def run(self) -> None:
+    def _run(self, subscriber: Subscriber[T], subscription: _HelperSubscription) -> None:
         try:
-            self._emit()
+            self._emit(subscriber, subscription)
         except BaseException as error:
             self._env.flop("a Subscriber raised an exception to the helper Publisher (rule 2.13)", error)
-        finally:
-            self.cancel()
-            self._subscriber = None  # §3.13
 
-    def _emit(self) -> None:
-        subscriber = self._subscriber
-        assert subscriber is not None
-        subscriber.on_subscribe(self)
+    def _emit(self, subscriber: Subscriber[T], subscription: _HelperSubscription) -> None:
+        subscriber.on_subscribe(subscription)
         at = demand = 0
         while at != self._elements:
-            for n in self._take_requests(wait=demand == 0):
+            while demand == 0 or not subscription.requests.empty():
+                n = subscription.requests.get()
+                if subscription.cancelled:
+                    return
                 if n <= 0:
-                    self._fail(subscriber, NonPositiveRequest(f"request({n})"))
+                    subscriber.on_error(NonPositiveRequest(f"request({n})"))
+                    return
                 demand += n
-            if self._cancelled:
-                return
             try:
                 element = self._create(at)
             except Exception as error:
                 self._env.flop(f"create_element({at}) raised {type(error).__name__}: {error}")
-                self._fail(subscriber, error)
+                subscriber.on_error(error)
                 return
             at += 1
             demand -= 1
             subscriber.on_next(element)
-        if not self._cancelled:
-            self._cancelled = True  # §1.6
+        if not subscription.cancelled:
             subscriber.on_complete()
 
-    def _take_requests(self, wait: bool) -> list[int]:
-        with self._changed:
-            if wait:
-                self._changed.wait_for(lambda: self._cancelled or self._requests)
-            taken = list(self._requests)
-            self._requests.clear()
-        return taken
 
-    def _fail(self, subscriber: Subscriber[T], error: BaseException) -> None:
-        self._cancelled = True
-        subscriber.on_error(error)
+class _HelperSubscription(Subscription):
+    """Passes the requests to the thread that emits, which alone refers to the Subscriber (§3.13)."""
+
+    def __init__(self) -> None:
+        self.requests: SimpleQueue[int] = SimpleQueue()
+        self.cancelled = False
+
+    def request(self, n: int, /) -> None:
+        self.requests.put(n)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self.requests.put(0)  # wakes the thread
