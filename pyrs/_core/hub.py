@@ -102,17 +102,21 @@ class HubSubscription(DownstreamSubscription[T]):
         hub = self._hub
         with hub._lock:
             self._subscriber = None
+            hub._exclude(self)  # first: the hub compares its Subscriptions after an element was late
             # The signalling thread may still refer to this subscription, which must ignore further elements.
-            self.on_next = self._discard_late
+            self.on_next = self._ignore_late
             self._requested = self._emitted + UNBOUNDED
-            hub._exclude(self)
 
-    def _discard_late(self, element: Any) -> None:
-        """Receive an element after the cancel; discard it if no other Subscriber remains."""
+    def _ignore_late(self, element: Any) -> None:
+        """Receive an element after the cancel. Called with the hub's turn.
+
+        The hub discards the element if no other Subscriber receives it.
+        """
         if self.position is not None:
-            self.missed = True  # the hub discards it when no later Subscriber can receive it either
-        elif not self._hub._subscriptions:
-            self._discard(element)
+            self.missed = True  # a later Subscriber may receive it
+        else:
+            self._hub._late += 1
+            self._hub._unsettled = True
 
     def _release(self) -> None:
         """Do nothing: the upstream side belongs to the hub."""
@@ -141,6 +145,8 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._busy = IDLE  # the activity of the owner
         self._has_illegal_request = False  # a Subscriber sent an illegal request (3.9)
         self._interrupt: BaseException | None = None  # raised after every Subscriber was signalled
+        self._late = 0  # the number of Subscribers that had cancelled when the current element reached them
+        self._unsettled = False  # an element was late, or there is an interrupt
         self._subscriptions: tuple[HubSubscription[T], ...] = ()  # replaced, never changed; under the lock
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
         # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
@@ -305,7 +311,20 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             subscription._subscriber_raised(error, "on_next")
         except BaseException as interrupt:
             self._interrupt = interrupt
+            self._unsettled = True
         self._left()
+
+    def _settle_late(self, element: T, receivers: int) -> None:
+        """Discard an element that reached only Subscribers that had cancelled. Runs with the turn.
+
+        Args:
+            element: the element that was just signalled.
+            receivers: the number of Subscribers that it was signalled to.
+        """
+        late, self._late = self._late, 0
+        self._unsettled = False
+        if late and late == receivers:
+            hooks.discard(self.discards, element)
 
 
 class AlignedHub(Hub[T]):
@@ -359,7 +378,8 @@ class AlignedHub(Hub[T]):
                                 each.on_next(element)
                             except BaseException as error:
                                 self._subscriber_raised(each, error)
-                        if self._interrupt is not None:
+                        if self._unsettled:
+                            self._settle_late(element, len(subscriptions))
                             self._raise_interrupt()
                 finally:
                     self._busy = IDLE
@@ -423,6 +443,7 @@ class AlignedHub(Hub[T]):
                     except BaseException as error:
                         self._subscriber_raised(each, error)
                 if self._subscriptions is not subscriptions or self._has_illegal_request:
+                    self._settle_late(element, len(subscriptions))
                     break
             if self._has_illegal_request:
                 self._answer()

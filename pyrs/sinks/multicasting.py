@@ -97,7 +97,8 @@ class DirectSink(Sink[T]):
                         self._subscriber_raised(each, error)
                 else:
                     missed += 1
-            if self._interrupt is not None:
+            if self._unsettled:
+                self._settle_late(element, len(subscriptions) - missed)
                 self._raise_interrupt()
         finally:
             self._busy = IDLE

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import TestPublisher
+from pyrs._core.hub import Hub
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.operator_registry import SAMPLES
 from tests.waiting import eventually
 
@@ -503,3 +504,68 @@ def test_element_after_completion_does_not_discard_the_buffered_elements(element
         assert discarded == (["late"] if hook else [])
     finally:
         pyrs.set_discard_hook(before)
+
+
+SHARING: dict[str, Callable[[TestPublisher[Any]], pyrs.Stream[Any]]] = {
+    "share": lambda source: pyrs.Stream(source).share(),
+    "publish": lambda source: pyrs.Stream(source).publish().auto_connect(3),
+    "multicast": lambda source: through(source, pyrs.sinks.multicast()),
+    "multicast_best_effort": lambda source: through(source, pyrs.sinks.multicast_best_effort()),
+    "multicast_all_or_nothing": lambda source: through(source, pyrs.sinks.multicast_all_or_nothing()),
+}
+
+
+def through(source: TestPublisher[Any], sink: Any) -> pyrs.Stream[Any]:
+    pyrs.Stream(source).subscribe(on_next=sink.try_emit)
+    stream: pyrs.Stream[Any] = sink.stream
+    return stream
+
+
+BUFFERING = ("share", "publish", "multicast")
+
+
+@pytest.mark.parametrize(("name", "buffered"), [*((name, False) for name in SHARING), *((n, True) for n in BUFFERING)])
+def test_element_is_not_discarded_if_its_first_receiver_cancels_every_subscriber(name: str, buffered: bool) -> None:
+    discarded: list[object] = []
+    source: TestPublisher[Any] = TestPublisher()
+    stream = SHARING[name](source).do_on_discard(discarded.append)
+    subscribers: list[TestSubscriber[Any]] = []
+
+    def cancel_all(subscriber: TestSubscriber[Any], element: object) -> None:
+        for each in subscribers:
+            each.cancel()
+
+    demand = 0 if buffered else 1
+    subscribers += [TestSubscriber(demand, on_element=cancel_all), TestSubscriber(demand), TestSubscriber(demand)]
+    for each in subscribers:
+        stream.subscribe(each)
+    source.next("element")
+    for each in subscribers:
+        each.request(1)
+    assert [each.elements for each in subscribers] == [["element"], [], []]
+    assert discarded == []
+
+
+@pytest.mark.parametrize("name", BUFFERING)
+def test_element_that_is_signalled_during_a_cancel_is_delivered_or_discarded(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub signals an element between two steps of the cancel."""
+    discarded: list[object] = []
+    source: TestPublisher[Any] = TestPublisher()
+    stream = SHARING[name](source).do_on_discard(discarded.append)
+    subscribers: list[TestSubscriber[Any]] = [TestSubscriber(1) for _ in range(3)]
+    for each in subscribers:
+        stream.subscribe(each)
+    exclude = Hub._exclude
+
+    def signal_first(self: Hub[Any], subscription: Any) -> None:
+        monkeypatch.setattr(Hub, "_exclude", exclude)
+        source.next("element")
+        exclude(self, subscription)
+
+    for each in subscribers[1:]:
+        each.cancel()
+    monkeypatch.setattr(Hub, "_exclude", signal_first)
+    subscribers[0].cancel()
+    assert [*subscribers[0].elements, *discarded] == ["element"]
