@@ -75,7 +75,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self._again = True
         try:
             self.schedule()
-        except RuntimeError as error:  # the executor accepts no more tasks
+        except Exception as error:  # the executor accepts no more tasks; a third-party one may raise any error
             if self._execute is None or isinstance(error, RecursionError):
                 raise  # a RecursionError does not mean that the executor refused the task
             self._refused(error)
@@ -234,7 +234,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             elif handler == self._fail:
                 self._drop(argument)
 
-    def _refused(self, error: RuntimeError) -> None:
+    def _refused(self, error: Exception) -> None:
         """Fail the stream on this thread, because the executor is closed."""
         self._execute = None
         if self._live:

@@ -171,7 +171,7 @@ class Crossing(Coordinator[Any]):
         else:
             self.wake_here()  # a cancel arrived while the drain loop was running
 
-    def _refused(self, error: RuntimeError) -> None:
+    def _refused(self, error: Exception) -> None:
         if self._live:
             hooks.on_next_dropped(len(self._input.elements), f"{self._operator.call}: the scheduler is closed")
         super()._refused(error)
@@ -351,7 +351,7 @@ class _UpstreamCalls(DrainLoop):
         self._again = True
         try:
             self.schedule()
-        except RuntimeError as error:  # the scheduler is closed
+        except Exception as error:  # the scheduler is closed; a third-party one may raise any error
             with self._owner._lock:
                 first, self._refused = not self._refused, True
             if first:

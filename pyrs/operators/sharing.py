@@ -303,7 +303,7 @@ class RefCount(Operator[Any]):
         if period.timer is not None and self._seconds and not period.connection.hub._over:
             try:
                 period.timer.set_after(self._seconds)
-            except RuntimeError:  # the scheduler is closed, and cancel() must return normally (§3.15)
+            except Exception:  # the scheduler is closed, and cancel() must return normally (§3.15)
                 pass
             else:
                 self._clear_if_unneeded(period, period.timer)

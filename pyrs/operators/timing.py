@@ -16,7 +16,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.stage import SELECT, ElementStage, SelectingRun, Stage, StageRun
 from pyrs._core.validation import MISSING, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
+from pyrs.errors import NullSignal, StreamTimeout
 from pyrs.schedulers import Scheduler, checked_scheduler, current
 from pyrs.schedulers.timer import Timer, waking_timer
 
@@ -143,7 +143,9 @@ class _LatestInput(Input[Any]):
             return
         try:
             self._timer.set(due)
-        except SchedulerClosed as error:
+        except Exception as error:  # closed; a third-party scheduler may raise any error
+            if hooks.is_exit(error):
+                raise
             self.fail(error)
 
     def rearm(self) -> None:
@@ -435,7 +437,9 @@ class _TimeoutRun(Coordinator[Any]):
                 self._limit = self._seconds
                 try:
                     self._timer.set(self._deadline)
-                except SchedulerClosed as error:  # not raised, because the source called on_next
+                except Exception as error:  # not raised, because the source called on_next
+                    if hooks.is_exit(error):
+                        raise
                     self._fail(error)
 
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:

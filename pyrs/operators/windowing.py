@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from pyrs._core import hooks
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
@@ -155,6 +156,15 @@ class _TimeDispatcher(_SingleWindowDispatcher):
         if self._window is not None:
             self._finish(error)
 
+    def _start_timer(self) -> None:
+        try:
+            self._timer.set_after(self._seconds)
+        except Exception as error:  # not raised: the window has the element, which must not be discarded, too
+            if hooks.is_exit(error):
+                raise
+            self.operator.blame(error)
+            self._refused(error)
+
     def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:
             self._outstanding -= 1
@@ -175,7 +185,7 @@ class _TimeDispatcher(_SingleWindowDispatcher):
         if full:
             self._timer.cancel()
         elif opens:
-            self._timer.set_after(self._seconds)  # not under the lock: a scheduler may run the task at once
+            self._start_timer()  # not under the lock: a scheduler may run the task at once
         return (window,)
 
 

@@ -8,7 +8,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core.context import bound, capture
-from pyrs.errors import SchedulerClosed
 from pyrs.schedulers import Cancellable, Scheduler, current
 from pyrs.schedulers.base import OwnedTask
 
@@ -55,7 +54,7 @@ class Timer:
         """Set or move the deadline, on the scheduler's clock. May be called on any thread.
 
         Raises:
-            SchedulerClosed: the scheduler accepts no more tasks.
+            SchedulerClosed: the scheduler accepts no more tasks; a third-party one may raise another error.
         """
         with self._lock:
             if self._closed:
@@ -138,7 +137,7 @@ class Timer:
             return
         try:
             self._schedule(deadline, number)
-        except SchedulerClosed as error:
+        except Exception as error:  # closed; a third-party scheduler may raise any error
             self._refused(error)
 
 

@@ -435,7 +435,7 @@ class _BufferedSubscription(Coordinator[Any]):
         assert execute is not None
         try:
             execute(self.start)
-        except RuntimeError as error:  # the scheduler is closed: fail the Subscriber on this thread
+        except Exception as error:  # the scheduler is closed: fail the Subscriber on this thread
             self._execute = None
             self._failure = error
             self.start()
