@@ -159,7 +159,8 @@ class _Buffer(Input[Any]):
                 self.drops.flush()
             return
         if len(elements) >= self._capacity:
-            if not self._free_capacity(element):
+            element = self._overflowed(element)
+            if element is None:
                 return
         elif self.drops.dropping:
             self.drops.flush()
@@ -168,23 +169,21 @@ class _Buffer(Input[Any]):
             hooks.discard_all(self.discards, elements)
         self._owner.wake()
 
-    def _free_capacity(self, element: Any) -> bool:
-        """Apply the overflow strategy; return whether to buffer the new element."""
+    def _overflowed(self, element: Any) -> Any:
+        """Apply the overflow strategy; return the element to buffer, or None."""
         try:
-            if self._overflow is Overflow.DROP_OLDEST:
-                try:
-                    oldest = self.elements.popleft()
-                except IndexError:
-                    return True  # the drain loop has just emitted all of them
-                self._drop(oldest)
-                return True
             if self._overflow is Overflow.DROP_LATEST:
                 dropped, element = element, None
-                self._drop(dropped)
-                return False
-            if self._operator.on_overflow is not None:
-                self._operator.on_overflow(element)
-            raise BufferOverflow(f"the buffer of {self._capacity} elements is full")
+                return self._replace(dropped, None)
+            if self._overflow is Overflow.ERROR:
+                if self._operator.on_overflow is not None:
+                    self._operator.on_overflow(element)
+                raise BufferOverflow(f"the buffer of {self._capacity} elements is full")
+            try:
+                oldest = self.elements.popleft()
+            except IndexError:
+                return element  # the drain loop has just emitted all of them
+            return self._replace(oldest, element)
         except BaseException as error:
             self._operator.blame(error)
             self.fail(error)
@@ -192,13 +191,15 @@ class _Buffer(Input[Any]):
                 self.discard(element)
             if hooks.is_exit(error):
                 raise
-            return False
+            return None
 
-    def _drop(self, element: Any) -> None:
+    def _replace(self, dropped: Any, element: Any) -> Any:
+        """Drop an element; return the one to buffer instead."""
         try:
-            self.drops.add(element)
+            self.drops.add(dropped)
         finally:
-            self.discard(element)
+            self.discard(dropped)
+        return element
 
 
 class _BackpressureBufferRun(Coordinator[Any]):
@@ -249,29 +250,14 @@ class _ReducingBuffer(_Buffer):
 
     _operator: BackpressureReduce
 
-    def _free_capacity(self, element: Any) -> bool:
+    def _replace(self, dropped: Any, element: Any) -> Any:
         try:
-            buffered = self.elements.popleft()
-        except IndexError:
-            return True  # the drain loop has just emitted it
-        try:
-            combined = checked_element(self._operator.function(buffered, element), "function")
-        except BaseException as error:
-            self._store(buffered)
-            self._operator.blame(error)
-            self.fail(error)
-            self.discard(element)
-            if hooks.is_exit(error):
-                raise
-            return False
-        self._store(combined)
-        self._owner.wake()
-        return False
-
-    def _store(self, element: Any) -> None:
-        self.elements.append(element)
-        if self.closed:  # cancelled while the function ran: the buffer may have been emptied
-            hooks.discard_all(self.discards, self.elements)
+            return checked_element(self._operator.function(dropped, element), "function")
+        except BaseException:
+            self.elements.append(dropped)
+            if self.closed:  # cancelled while the function ran: the buffer may have been emptied
+                hooks.discard_all(self.discards, self.elements)
+            raise
 
 
 class BackpressureReduce(BackpressureBuffer):
