@@ -343,14 +343,7 @@ class AlignedHub(Hub[T]):
         self._buffer: deque[T] = deque()
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Signal the element to every Subscriber, or buffer it until all demand it.
-
-        Returns:
-            OK, or the reason why it was not taken.
-
-        Raises:
-            NullSignal: the element is None.
-        """
+        """Signal the element to every Subscriber, or buffer it until all demand it."""
         if element is None:
             raise NullSignal("None is not an element")
         turn = self._turn

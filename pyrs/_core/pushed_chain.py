@@ -338,11 +338,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 self._unlink()
 
     def _stage_raised(self, error: BaseException, place: int, blamed: int | None = None) -> None:
-        """Cancel upstream of the stage and fail downstream of it.
-
-        Raises:
-            BaseException: the error itself, if it is an interrupt or an exit.
-        """
+        """Cancel upstream of the stage and fail downstream of it; raise an interrupt or an exit again."""
         is_exit = hooks.is_exit(error)
         # An exit that a stage forwards as on_error is also raised, through the segments of earlier stages. They must
         # not forward it again while a later stage delays the on_error until its buffered elements are demanded.

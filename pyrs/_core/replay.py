@@ -59,14 +59,7 @@ class ReplayHub(Hub[T]):
         return self._tail.number - self._head.number
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Append the element to the history, and signal it to Subscribers with demand.
-
-        Returns:
-            OK, or the reason why it was not taken.
-
-        Raises:
-            NullSignal: the element is None.
-        """
+        """Append the element to the history, and signal it to Subscribers with demand."""
         if element is None:
             raise NullSignal("None is not an element")
         result = self.attempt(self._emit, element)

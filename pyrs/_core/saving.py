@@ -20,12 +20,7 @@ from pyrs.api import Publisher, Subscriber
 
 
 class SavedRun:
-    """The run of one operator, whose state can be read and replaced.
-
-    Args:
-        operator: the operator, whose ``saved`` is not None.
-        run: its part in one subscription.
-    """
+    """The run of an operator in one subscription, whose state can be read and replaced."""
 
     def __init__(self, operator: Stage | Operator[Any], run: Any) -> None:
         self.operator = operator

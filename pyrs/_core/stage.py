@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import RLock
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
@@ -182,9 +182,6 @@ class PushedStage(Stage):
     """A stage that reacts to demand, cancels or errors, and is never fused."""
 
     fuses = False
-
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> NoReturn:
-        raise AssertionError(f"{self!r} is not fused")
 
 
 class ElementStage(Stage):

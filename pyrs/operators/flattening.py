@@ -207,14 +207,11 @@ class _SwitchMapRun(Coordinator[Any]):
         self._function = operator.function
         self._loop = running_loop()
         self._prefetch = operator.prefetch
-        self._outer = _NewestInput(self)
+        self._input = _NewestInput(self)
         self._inner: QueuedInput[Any] | None = None
 
-    def _begin(self) -> None:
-        self._outer.subscribe_to(self._operator.source)
-
     def _advance(self) -> None:
-        outer = self._outer
+        outer = self._input
         while not self._interrupted:
             all_received = outer.ended  # read first: if it is true, the newest element is the last one
             if outer.newest:
@@ -266,10 +263,10 @@ class _SwitchMapRun(Coordinator[Any]):
             self._drop(inner.error)
 
     def _release(self) -> None:
-        self._outer.cancel()
-        self._discard_all(self._outer.newest)
+        self._input.cancel()
+        self._discard_all(self._input.newest)
         self._cancel_inner()
-        self._drop(self._outer.error)
+        self._drop(self._input.error)
 
 
 class SwitchMap(Flattening):

@@ -180,7 +180,7 @@ def test_switch_map_accepts_that_a_pending_element_is_replaced_after_the_check()
     source = TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     run: Any = SwitchMap(source, pyrs.just, 8).run(subscriber)
-    run._outer.newest = Emptied()
+    run._input.newest = Emptied()
     run.start()
     source.next(1, 2).complete()
     assert subscriber.await_complete(0.0) == [2]
