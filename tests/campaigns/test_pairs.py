@@ -289,7 +289,7 @@ class Producer:
 
     def control(self) -> None:
         """Send a control frame."""
-        self.session.send(frames.request(99, 1))
+        self.session.send(frames.frame(FrameType.REQUEST, 99, CREDIT.pack(1)))
 
     def lost(self) -> None:
         """End the link."""
@@ -311,7 +311,7 @@ class Producer:
         assert elements == [0, 1, 1][: len(elements)], f"an element is missing or repeated: {elements}"
         assert self.publisher.requested in (4, 7, 10)
         terminated = self.ended or self.stream._cancelled
-        assert terminated or self.stream._terminal is not None or len(elements) == self.stream._emitted, (
+        assert terminated or self.stream._terminal is not None or len(elements) == self.stream.emitted, (
             "an element was not written"
         )
         assert terminated or terminals or self.stream._terminal is None, "the terminal signal was not written"
