@@ -113,28 +113,27 @@ class _LastRun(GatherRun):
     def __init__(self, stage: Last) -> None:
         super().__init__(stage.needed)
         self._stage = stage
-        self._last: Any = stage.default
+        self._last: Any = MISSING
 
     def on_next(self, element: Any) -> None:
         before = self._swap(element)
-        if before is not self._stage.default:
+        if before is not MISSING:
             self.discard(before)
         if self._over:
             self.release()  # again: another thread called it before the swap
 
     def on_complete(self) -> None:
-        last = self._swap(self._stage.default)
+        last = self._swap(MISSING)
+        if last is MISSING:
+            self.drop = ignored  # type: ignore[method-assign]  # the default is not an element of the source
+            last = self._stage.default
         self.end_with(_raise_no_element(self._stage) if last is MISSING else last)
-
-    def drop(self, element: Any) -> None:
-        if element is not self._stage.default:
-            self.discard(element)
 
     def release(self) -> None:
         super().release()
-        last = self._swap(self._stage.default)
+        last = self._swap(MISSING)
         if last is not MISSING:
-            self.drop(last)
+            self.discard(last)
 
     def _swap(self, element: Any) -> Any:
         with self._lock:

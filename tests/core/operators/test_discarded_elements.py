@@ -113,6 +113,23 @@ def test_decision_that_arrives_during_the_cancel_is_ignored(waits: bool) -> None
     assert discarded == ["a"]
 
 
+@pytest.mark.parametrize("default", ["a", "b"])
+def test_last_discards_an_element_that_is_identical_to_the_default(default: str) -> None:
+    discarded: list[str] = []
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](1)
+    source.stream().last(default=default).do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a", "b").complete()
+    assert (subscriber.elements, discarded) == (["b"], ["a"])
+
+
+def test_last_does_not_discard_its_default() -> None:
+    discarded: list[str] = []
+    source, subscriber = TestPublisher[str](), TestSubscriber[str](1)
+    source.stream().last(default="a").do_on_discard(discarded.append).subscribe(subscriber)
+    source.complete()
+    assert (subscriber.elements, discarded) == (["a"], [])
+
+
 def test_window_when_discards_an_element_that_arrives_while_its_window_is_cancelled() -> None:
     discarded: list[int] = []
 
