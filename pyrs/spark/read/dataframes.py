@@ -60,7 +60,8 @@ def from_dataframe(
     asyncio loop is not blocked.
 
     A cancel, or the end of an iteration, cancels the jobs of this stream by their tag; other jobs of the session
-    continue. The jobs have the local properties, such as the scheduler pool, of the thread that subscribed.
+    continue. The jobs have the local properties, such as the scheduler pool and the job group, of the thread that
+    subscribed. In a classic session they lack its tags of ``spark.addTag``, because Spark binds these to a thread.
 
     A DataFrame of Spark Connect is read from Connect's own Arrow stream, in order: ``window`` and ``ordered`` have no
     effect, and the server computes all partitions while the Subscriber is paused.
@@ -71,7 +72,8 @@ def from_dataframe(
     - ``tuples``: plain tuples of the same values, faster.
     - ``dicts``: dicts by column name; nested structs are dicts, too.
     - ``arrow``: ``pyarrow.RecordBatch``, of at most ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000).
-    - ``pandas``: one ``pandas.DataFrame`` for each of these batches; times are naive, in the session's zone.
+    - ``pandas``: one ``pandas.DataFrame`` for each of these batches; times are naive, in the session's zone. Variants,
+      spatial values and values of user-defined types have the form of Arrow, such as a dict of two binaries.
 
     Args:
         df: the DataFrame.
