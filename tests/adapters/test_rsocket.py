@@ -315,7 +315,7 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_unbounded_demand_is_sent_in_parts_that_fit_a_frame(self) -> None:
+    def test_unbounded_demand_is_sent_as_the_largest_number_of_a_frame(self) -> None:
         async def main() -> None:
             manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
@@ -328,7 +328,7 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_none_element_and_failing_factory_fail_and_a_late_error_is_dropped(self, dropped: Dropped) -> None:
+    def test_none_element_fails_the_stream_and_a_later_error_is_dropped(self, dropped: Dropped) -> None:
         async def main() -> None:
             manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -340,6 +340,10 @@ class TestWithoutAConnection:
             manual.subscriber.on_error(late)
             assert dropped.take() == [late]
 
+        run(main)
+
+    def test_factory_that_raises_fails_the_stream(self) -> None:
+        async def main() -> None:
             def fail() -> Any:
                 raise ValueError("no connection")
 

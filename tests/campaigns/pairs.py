@@ -16,7 +16,7 @@ from typing import Any
 from tests.waiting import DEADLINE
 
 BLOCKED_SECONDS = 0.05
-"""The second operation waits for a lock if it has not ended after this time. A wrong guess only changes the order."""
+"""An operation that takes longer is assumed to wait for a lock. A wrong assumption only changes the order."""
 
 
 class At:

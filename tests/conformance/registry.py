@@ -1,4 +1,4 @@
-"""All rows by family, and the public names without a row."""
+"""The entries of the conformance table in groups, and the public names that need no entry."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ EXEMPT: dict[str, str] = {
     "spark.ship": "sends the package to the executors",
     "spark.supports": "reports the supported features",
     "testing.TestPublisher": "sends the signals of a test, including violations",
-    "testing.Violation": "the violations that it can commit",
+    "testing.Violation": "the violations that TestPublisher can commit",
     "testing.StepVerifier": "the expectations of a test",
     "testing.DroppedAssertions": "the expectations of a test",
     "testing.BlockedLoop": "a report",

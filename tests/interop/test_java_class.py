@@ -86,7 +86,7 @@ class TestArguments:
         assert str(java_list) == "[1, [x, null], {a=[true]}]"
         assert java_list.get(2).getClass().getName() == "java.util.LinkedHashMap"
 
-    def test_rows_of_the_value_table_are_converted(self, bridge: Bridge) -> None:
+    def test_date_arguments_are_converted(self, bridge: Bridge) -> None:
         day = dt.date(2024, 2, 29)
         assert bridge.java_class("java.time.Period").between(day, dt.date(2024, 3, 1)).getDays() == 1
 
@@ -210,7 +210,7 @@ class TestClasses:
         assert copy.deepcopy([java_list])[0] is java_list
         assert copy.deepcopy(list_class).class_ is list_class.class_
 
-    def test_classes_of_one_name_are_equal_and_repr_shows_the_name(self, bridge: Bridge) -> None:
+    def test_classes_with_the_same_name_are_equal_and_repr_shows_the_name(self, bridge: Bridge) -> None:
         one, other = (bridge.java_class("java.util.List") for _ in range(2))
         assert one == other
         assert len({one, other}) == 1
@@ -219,11 +219,11 @@ class TestClasses:
         assert repr(one.of) == "<method of of <JavaClass java.util.List>>"
         assert copy.copy(one) == one
 
-    def test_missing_class_is_an_error(self, bridge: Bridge) -> None:
+    def test_missing_class_raises_java_error_with_advice(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match=r"class com\.acme\.Missing is not on .*: add its jar with .*packages="):
             bridge.java_class("com.acme.Missing")
 
-    def test_missing_member_is_an_error(self, bridge: Bridge) -> None:
+    def test_missing_member_raises_an_error_with_its_name(self, bridge: Bridge) -> None:
         lists = bridge.java_class("java.util.List")
         with pytest.raises(AttributeError, match=r"java\.util\.List has no public static method or field size"):
             lists.size()
@@ -249,7 +249,7 @@ class TestClasses:
         with pytest.raises(JavaError, match=r"for \(a Python object\).*to_jvm_callable"):
             java_list.forEach(lambda each: each)
 
-    def test_error_names_why_a_class_has_no_constructor(self, bridge: Bridge) -> None:
+    def test_error_states_why_a_class_has_no_constructor(self, bridge: Bridge) -> None:
         reasons = {
             "java.util.List": "an interface",
             "java.io.InputStream": "an abstract class",
@@ -262,7 +262,7 @@ class TestClasses:
         with pytest.raises(JavaError, match="has no public constructor"):
             bridge.java_class("java.lang.Math")()
 
-    def test_argument_without_a_conversion_is_an_error(self, bridge: Bridge) -> None:
+    def test_argument_without_a_conversion_raises_conversion_error(self, bridge: Bridge) -> None:
         with pytest.raises(ConversionError, match="lone surrogate"):
             bridge.java_class("java.util.List").of("\ud800")
         with pytest.raises(ConversionError, match="key"):

@@ -79,7 +79,7 @@ def test_invoke_returns_python_values(gateway: Gateway) -> None:
         control.close()
 
 
-def test_a_throwable_is_a_java_error(gateway: Gateway) -> None:
+def test_a_throwable_is_raised_as_java_error(gateway: Gateway) -> None:
     with pytest.raises(Exception) as caught:
         jpype.JClass("java.lang.Integer").parseInt("many")
     error = gateway._java.translate(caught.value)

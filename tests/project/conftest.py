@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Two folders share the fixtures; defined in both conftests, a session fixture would be created twice.
+    # Two folders share these fixtures. A session fixture that both conftests define would be created twice.
     if not config.pluginmanager.hasplugin("demo-fixtures"):
         config.pluginmanager.register(fixtures, "demo-fixtures")
 

@@ -8,7 +8,7 @@ import pyspark
 import pytest
 
 NEEDED = {"read_stream": (4, 0), "stream_from_publishers": (4, 0), "apply_by_key": (4, 1)}
-"""The first PySpark version of each function that older versions do not support."""
+"""The functions that older versions of PySpark do not support, with the first version that does."""
 _version = [int(part) for part in pyspark.__version__.split(".")[:2]]
 
 

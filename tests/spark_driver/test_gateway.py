@@ -22,7 +22,7 @@ from pyrs.jvm.gateways.jars import packaged_jars
 from tests.gateways.repository import publish
 
 SECONDS = 300
-"""Longer than a driver needs to start while others start."""
+"""Several drivers may start at the same time, and then each of them takes longer."""
 
 pytestmark = pytest.mark.timeout(SECONDS + 60)
 ROOT = Path(__file__).parents[2]
@@ -120,7 +120,7 @@ def test_invoke_calls_methods_that_py4j_cannot_call(java: JavaGateway) -> None:
         control.close()
 
 
-def test_a_throwable_is_a_java_error(java: JavaGateway) -> None:
+def test_a_throwable_is_raised_as_java_error(java: JavaGateway) -> None:
     control = gateway_for(java).open(os.urandom(32), {})
     try:
         with pytest.raises(JavaError) as caught:
@@ -182,7 +182,7 @@ CLIENTS = {
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_gateway_that_was_shut_down_is_unavailable(client: str) -> None:
+def test_gateway_to_a_port_without_a_jvm_is_unavailable(client: str) -> None:
     # In a separate process, because Py4J leaves the unconnected socket to the garbage collector.
     program = f"""
         from py4j.clientserver import ClientServer, JavaParameters, PythonParameters

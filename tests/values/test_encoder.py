@@ -94,7 +94,7 @@ def test_a_value_without_a_conversion_crosses_by_reference(value: object) -> Non
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udc00", "\udfff\ud800"])
-def test_a_lone_surrogate_is_an_error(text: str) -> None:
+def test_a_lone_surrogate_is_refused(text: str) -> None:
     assert "a str cannot be converted" in refusal(text)
     assert "lone surrogate" in refusal(text)
     assert "a list cannot be converted" in refusal([text])

@@ -217,7 +217,7 @@ SOURCES: dict[str, Callable[[list[int]], Numbers]] = {
 
 
 class Demand(NamedTuple):
-    """A plan of requests, which is repeated, and of a cancel.
+    """A plan of requests, repeated until the end of the stream, and of at most one cancel.
 
     Attributes:
         sizes: the requested numbers. A request is sent when the elements of the previous one have been received.

@@ -1,4 +1,4 @@
-"""Operators with one source at a time answer a non-positive request also between two sources (3.9)."""
+"""Operators that subscribe to sources sequentially reject a non-positive request even between two sources (3.9)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_non_positive_request_while_concat_map_waits_for_an_outer_element_signal
     assert outer.cancel_count == 1
 
 
-def test_non_positive_request_between_two_sources_prevents_the_second() -> None:
+def test_non_positive_request_between_two_sources_prevents_the_second_subscription() -> None:
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber(5)
     source.stream().repeat(until=lambda: subscriber.request(0)).subscribe(subscriber)

@@ -141,7 +141,7 @@ class TestOnErrorMap:
         assert error.__cause__ is None
         assert notes_of(error) == []
 
-    def test_function_that_raises_or_returns_no_exception_signals_on_error(self) -> None:
+    def test_function_that_raises_or_does_not_return_an_exception_fails_the_stream(self) -> None:
         def function(error: BaseException) -> BaseException:
             raise KeyError("mine")
 

@@ -113,7 +113,7 @@ class TestSourceIntoPython:
         with pytest.raises(JavaError, match="the disk is full"):
             end.result(DEADLINE)
 
-    def test_failing_stage_of_java_is_an_error(
+    def test_failing_java_stage_fails_the_stream(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)

@@ -1,4 +1,4 @@
-"""A RabbitMQ node from the Debian package, run by the user of the tests with a separate epmd."""
+"""A RabbitMQ node from the Debian package, run as the user that runs the tests, with a separate epmd."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Node:
     environment: Mapping[str, str]
 
     def close_connections(self) -> None:
-        """Close all connections by force, as an operator does."""
+        """Close all connections by force, as an administrator can."""
         command = [str(PROGRAMS / "rabbitmqctl"), "close_all_connections", "by the test"]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=LONGEST_SECONDS)
         if done.returncode:
@@ -97,7 +97,7 @@ class Broker:
         return answer
 
     def ready(self, queue: str) -> int:
-        """Return the number of messages that are not delivered, or were returned."""
+        """Return the number of messages ready for delivery, without those that await an acknowledgement."""
         return int(self._declared(queue).getMessageCount())
 
     def consumers(self, queue: str) -> int:

@@ -146,7 +146,7 @@ def test_cancel_before_the_response_closes_the_connection(
         waiting.close()
 
 
-def test_missing_key_is_an_error(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+def test_missing_key_fails_the_stream(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
     received = TestSubscriber(1, timeout=DEADLINE)
     recipe.read_object(bridge, client, BUCKET, "none").subscribe(received)
     error = received.await_error(JavaError)

@@ -141,7 +141,7 @@ class TestDocuments:
         refresh(bridge, template, "numbers")
         assert 50 <= node.get("numbers/_count")["count"] <= 100
 
-    def test_rejected_document_is_an_error(
+    def test_rejected_document_fails_the_stream(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         def documents() -> Iterator[dict[str, Any]]:
@@ -159,7 +159,7 @@ class TestDocuments:
         refresh(bridge, template, books)
         assert node.get(f"{books}/_count")["count"] == 2002  # the other documents of the batch are stored
 
-    def test_unreachable_server_is_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_unreachable_server_fails_the_stream(self, bridge: Bridge, recipe: ModuleType) -> None:
         with (
             recipe.connected(bridge, "127.0.0.1:9") as template,
             pytest.raises(JavaError, match="Error executing bulk request"),

@@ -198,7 +198,7 @@ class TestRecordsIntoPython:
         assert str(error).endswith(f"Not authorized to access topics: [{topic}]")
         assert received.elements == []
 
-    def test_undeserializable_value_is_an_error(
+    def test_undeserializable_value_fails_the_stream(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
         whole = bridge.java_class("org.apache.kafka.common.serialization.IntegerDeserializer")

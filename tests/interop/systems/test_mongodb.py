@@ -183,7 +183,7 @@ class TestQueries:
         assert error.java_class == "com.mongodb.MongoQueryException"
         assert "unknown top level operator: $nonsense" in str(error)
 
-    def test_lost_server_is_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_lost_server_fails_the_stream(self, bridge: Bridge, recipe: ModuleType) -> None:
         other = start(bridge)
         client = recipe.connect(bridge, uri(other))
         try:

@@ -66,7 +66,7 @@ class TestMultiIntoPython:
     def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_uni_is_awaitable_and_a_stream(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_uni_becomes_a_maybe_and_a_maybe_becomes_a_uni(self, bridge: Bridge, recipe: ModuleType) -> None:
         uni = bridge.java_class("io.smallrye.mutiny.Uni").createFrom()
         assert recipe.one(bridge, uni.item("one")) == "one"
         assert recipe.one(bridge, uni.nullItem()) is None

@@ -271,7 +271,7 @@ class TestARequestIntoPython:
             assert "Illegal character 'n' in chunk start" in str(received.await_error(JavaError))
             assert b" 200 " not in until_closed(connection), "the response had not started"
 
-    def test_client_disconnect_is_an_error(self, port: int, handler: Handler) -> None:
+    def test_client_disconnect_fails_the_request_body(self, port: int, handler: Handler) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:

@@ -212,7 +212,7 @@ class TestQueries:
         assert "canceling statement due to user request" in str(received.await_error())
         assert accepts_statements(bridge, recipe, connection)
 
-    def test_rejected_connection_is_an_error(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
+    def test_rejected_connection_raises_java_error(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
         with (
             pytest.raises(JavaError, match="password authentication failed"),
             recipe.connected(bridge, **address(server, password="wrong")),
@@ -306,7 +306,7 @@ class TestNotifications:
         received.cancel()
         assert accepts_statements(bridge, recipe, connection)
 
-    def test_overflow_of_notifications_is_an_error(
+    def test_overflow_of_notifications_fails_the_stream(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         received = TestSubscriber(timeout=DEADLINE)

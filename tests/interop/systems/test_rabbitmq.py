@@ -186,13 +186,13 @@ class TestAQueueIntoPython:
         assert not received.ended
         received.cancel()
 
-    def test_missing_queue_is_an_error(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
+    def test_missing_queue_fails_the_stream(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
         assert "NOT_FOUND - no queue 'nowhere'" in messages_of(received.await_error())
         assert received.elements == []
 
-    def test_wrong_password_is_an_error(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
+    def test_wrong_password_fails_the_stream(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
         with recipe.open_receiver(bridge, recipe.connections(bridge, node.port, password="wrong")) as receiver:
             received = TestSubscriber(10, timeout=DEADLINE)
             recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
@@ -272,7 +272,7 @@ class TestPythonIntoAQueue:
         assert str(error) == "no second"
         eventually(lambda: broker.ready(queue) == 1)
 
-    def test_missing_exchange_is_an_error(
+    def test_missing_exchange_fails_the_stream(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "nowhere", "routing_key": queue, "body": b"lost"}))

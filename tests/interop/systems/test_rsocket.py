@@ -32,7 +32,7 @@ SYSTEM = System(
     source="`requestStream`, `requestChannel`, the channels of a server (`Payload`: `dict` or reference)",
     sink="`requestChannel`, the responses of a server (`bytes` or `dict` as `Payload`)",
     ordering="kept",
-    delivery="at most once: elements in flight are lost with the connection, which is an error",
+    delivery="at most once: the loss of the connection loses the elements in flight, and fails the stream",
     cancel="a CANCEL frame",
     gateways=("jpype", "spark"),
 )
@@ -124,7 +124,7 @@ class TestClient:
         payloads = bridge.from_jvm(client.requestStream(request), convert="references").collect(timeout=DEADLINE)
         assert [payload.getDataUtf8() for payload in payloads] == ["0", "1", "2"]
 
-    def test_demand_is_request_n_and_cancel_is_forwarded(
+    def test_demand_is_sent_as_request_n_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, connected_to: Any
     ) -> None:
         client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
@@ -173,7 +173,7 @@ class TestClient:
         assert "the disk is full" in str(error)
         assert received.elements == [b"0"]
 
-    def test_lost_connection_is_an_error(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+    def test_lost_connection_fails_the_stream(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
@@ -214,7 +214,7 @@ class TestServer:
         client = connect_client(recipe.serve_stream(bridge, lambda request: pyrs.from_iterable(numbers(int(request)))))
         assert self.stream(client, b"500").collect(timeout=DEADLINE) == list(numbers(500))
 
-    def test_request_n_is_demand_and_cancel_is_forwarded(
+    def test_request_n_arrives_as_demand_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, connect_client: Any
     ) -> None:
         source = Watched(lambda: numbers(10**9))

@@ -39,7 +39,7 @@ SYSTEM = System(
 SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
 BUFFERED = 16 << 20
-"""The buffers of sockets, adapters and link hold fewer bytes."""
+"""An upper bound for the bytes in the buffers of sockets, adapters and link."""
 
 
 def chunks(count: int) -> Iterator[bytes]:
@@ -165,7 +165,7 @@ class TestFile:
         recipe.into_write_stream(bridge, vertx, content, opened.setWriteQueueMaxSize(2)).result(DEADLINE)
         assert _digest([file.read_bytes()]) == _digest(chunks(count))
 
-    def test_missing_file_is_an_error(
+    def test_missing_file_fails_the_stream(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path
     ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
@@ -232,7 +232,7 @@ class TestServer:
             sending.join(DEADLINE)
         assert _digest(parts) == _digest(chunks(LARGE))
 
-    def test_client_disconnect_is_an_error(self, serve: Any) -> None:
+    def test_client_disconnect_fails_the_request_body(self, serve: Any) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
         sent = b"".join(chunks(4))
         with socket.create_connection(("127.0.0.1", serve(read_by(received)).port)) as client:

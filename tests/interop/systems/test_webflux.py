@@ -189,7 +189,7 @@ class TestWebClient:
         assert error.java_class.endswith("WebClientResponseException$NotFound")
         assert "404 Not Found from GET" in str(error)
 
-    def test_unreachable_server_is_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_unreachable_server_fails_the_stream(self, bridge: Bridge, recipe: ModuleType) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             received = TestSubscriber(1, timeout=DEADLINE)
