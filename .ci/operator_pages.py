@@ -1,7 +1,8 @@
-"""Generate a page for each operator and source of the site: a hook of MkDocs that runs after ``api_pages``.
+"""A hook of MkDocs that adds a page to the site for each operator and each source. It runs after ``api_pages``.
 
-A page has the docstring of its function, whose marble diagram ``marbles`` draws. A name that is both a method of Stream
-and a function, such as ``merge``, has one page. The tables in docs/operators link each name to its page.
+A page shows the docstring of its function; ``marbles`` draws the marble diagram of the docstring. A name that is both a
+method of Stream and a function, such as ``merge``, has one page. The tables in docs/operators link each name to its
+page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows of the core: contenders and budgets."""
+"""The benchmarks of the core. A row compares pyrs with its contenders, and has budgets for the ratios."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CoreRow:
     Attributes:
         name: the argument of ``--only``.
         title: a description of the measurement.
-        contenders: creates the contenders; "ours" is the first.
-        budgets: one line of the table each.
+        contenders: creates the measured implementations, of which the first is pyrs ("ours").
+        budgets: the bounds of the ratios; each is one line of the table.
     """
 
     name: str

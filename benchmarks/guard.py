@@ -1,8 +1,9 @@
-"""The guard against slowdowns: the quick form of eight rows, compared with the published figures.
+"""The guard against slowdowns: measure eight rows in the quick form, and compare them with the published figures.
 
-The ratio to a limit measured in the same run depends little on the machine. The fastest repetitions are compared,
-because other processes and the placement of threads on two cores only add time: medians of a row with two busy
-processes varied by a factor of two. A row fails only if it is more than 25 % worse in two runs of three.
+The compared figure is the time of pyrs divided by that of the contender "limit" in the same run (for the core, plain
+iterators). It depends little on the machine. The fastest repetitions are compared, because other processes and the
+placement of threads on two cores only add time: medians of a row with two busy processes varied by a factor of two. A
+row fails only if it is more than 25 % worse in two runs of three.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Measure = Callable[[str, Sequence[str]], Sequence[Verdict]]
 
 
 def ratios(measure: Measure) -> dict[str, list[float]]:
-    """Measure every guarded row three times; return its ratios to the limit.
+    """Measure every guarded row three times; return its three ratios of pyrs to the contender "limit".
 
     Args:
         measure: measures rows of a table in the quick form.
@@ -46,7 +47,7 @@ def ratios(measure: Measure) -> dict[str, list[float]]:
 
 
 def medians(measured: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the figures that are published."""
+    """Return the median ratio of each row, which ``--publish`` stores as the reference."""
     return {row: round(median(values), 3) for row, values in measured.items()}
 
 
