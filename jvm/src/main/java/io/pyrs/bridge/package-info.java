@@ -1,5 +1,5 @@
 /**
- * The control plane: the entry point that Python loads, and the bridge whose methods it calls through its gateway.
- * Nothing imports this package.
+ * The control plane: the entry point that Python loads, and the bridge, whose methods Python calls through its gateway.
+ * No other package imports this one.
  */
 package io.pyrs.bridge;

@@ -22,7 +22,7 @@ public final class Classes {
      * Finds a class with the bridge's loader, then with the context class loader, which sees the jars of the caller's
      * Spark session (ADD JAR). The name may be "int", "java.lang.String[]", or the source name of a nested class.
      *
-     * @throws ClassNotFoundException if there is none; its message explains how to add a jar
+     * @throws ClassNotFoundException if there is no such class; the message explains how to add a jar
      */
     public static Class<?> find(String name, ClassLoader loader) throws ClassNotFoundException {
         if (name.endsWith("[]") && !name.equals("void[]")) {

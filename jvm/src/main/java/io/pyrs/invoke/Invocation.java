@@ -22,7 +22,7 @@ public final class Invocation {
     private Invocation() {}
 
     /**
-     * Calls the method of an object that fits the arguments best.
+     * Calls the method of an object whose parameters fit the arguments best.
      *
      * @throws NoSuchMethodException if none fits
      */
@@ -40,7 +40,7 @@ public final class Invocation {
     }
 
     /**
-     * Calls the static method of a class that fits the arguments best.
+     * Calls the static method of a class whose parameters fit the arguments best.
      *
      * @throws NoSuchMethodException if none fits
      */

@@ -38,7 +38,7 @@ final class FakePython implements Closeable {
         socket.setSoTimeout(30_000);
     }
 
-    /** Connects and proves the token. */
+    /** Connects, and proves that it has the token. */
     FakePython(int port, byte[] token) throws IOException {
         this(port);
         byte[] hello = next().body;
