@@ -105,7 +105,7 @@ public final class Bridge {
     /** Exports a Java object: returns its handle, and increments the number of times that it was sent. */
     public long export(long request, Object value) throws Exception {
         Objects.requireNonNull(value, "null has no handle");
-        return calls.once(request, () -> session().own(value));
+        return calls.once(request, () -> session().handles().own(value));
     }
 
     /** Permits record batches to share memory with Python, which must run in this process. */
@@ -125,7 +125,7 @@ public final class Bridge {
 
     /** Returns the Java object of a handle. */
     public Object resolve(long handle) {
-        return session().local(handle);
+        return session().handles().local(handle);
     }
 
     /** Returns the mirror of a Python object of the kind {@code kind}. */
@@ -133,14 +133,14 @@ public final class Bridge {
         return calls.once(request, () -> {
             StreamOptions chosen = options(options);
             return chosen.isDefault()
-                    ? session().remote(kind, handle)
-                    : mirror(session().receipt(ObjectKind.ofCode(kind), handle), chosen);
+                    ? session().handles().remote(kind, handle)
+                    : mirror(session().handles().receipt(ObjectKind.ofCode(kind), handle), chosen);
         });
     }
 
     /** Returns the Python handle of the object that a mirror of this bridge represents, 0 for any other value. */
     public long unwrap(Object value) {
-        return session().peerHandle(value);
+        return session().handles().peerHandle(value);
     }
 
     /**
@@ -153,7 +153,7 @@ public final class Bridge {
                 request,
                 () -> PythonStage.create(
                         session(),
-                        session().receipt(ObjectKind.OBJECT, handle),
+                        session().handles().receipt(ObjectKind.OBJECT, handle),
                         load(interfaceName, Function.class),
                         options(options),
                         loader));
@@ -165,7 +165,7 @@ public final class Bridge {
                 request,
                 () -> PythonCallable.create(
                         session(),
-                        session().receipt(ObjectKind.OBJECT, handle),
+                        session().handles().receipt(ObjectKind.OBJECT, handle),
                         load(interfaceName, Function.class),
                         options == null ? Map.of() : options,
                         loader));

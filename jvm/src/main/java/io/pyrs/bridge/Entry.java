@@ -13,11 +13,6 @@ public final class Entry {
         return version == null ? "unknown" : version;
     }
 
-    /** Returns the feature version of the running Java, such as 17. */
-    public int javaVersion() {
-        return Runtime.version().feature();
-    }
-
     /**
      * Opens a bridge that listens on a port of 127.0.0.1 for a connection that proves the token.
      *

@@ -45,8 +45,8 @@ public final class PythonStage extends PythonFunction {
         StreamOptions resultOptions = options;
         long exported = 0;
         for (Object argument : arguments) {
-            if (isPublisher(argument) && exported == 0 && session.peerHandle(argument) == 0) {
-                exported = session.own(argument);
+            if (isPublisher(argument) && exported == 0 && session.handles().peerHandle(argument) == 0) {
+                exported = session.handles().own(argument);
                 resultOptions = session.recordBoxes(argument, options);
             }
         }
@@ -58,7 +58,7 @@ public final class PythonStage extends PythonFunction {
             return fit(sendCall(sent, Conversion.AUTO), resultOptions, method.getReturnType());
         } finally {
             if (exported != 0) {
-                session.disown(exported);
+                session.handles().disown(exported);
             }
         }
     }

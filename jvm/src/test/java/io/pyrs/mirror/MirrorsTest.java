@@ -267,8 +267,8 @@ public class MirrorsTest {
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
         assertTrue(error.getMessage().contains("failed in Python"));
         assertNotNull(error.getCause());
-        assertTrue(pair.near.peerHandle(add) > 0);
-        assertEquals(pair.far.peerHandle(add), 0);
+        assertTrue(pair.near.handles().peerHandle(add) > 0);
+        assertEquals(pair.far.handles().peerHandle(add), 0);
     }
 
     @Test(timeOut = 120_000)

@@ -64,7 +64,7 @@ final class Calls {
     void receiveReturn(Frame message) {
         CompletableFuture<Codec.Entries> answer = waiting.remove(message.id);
         if (answer == null) {
-            session.discard(message.body);
+            session.codec().discard(message.body);
         } else {
             try {
                 answer.complete(session.codec().decodeEntries(message, 2));

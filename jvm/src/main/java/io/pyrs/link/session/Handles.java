@@ -274,7 +274,7 @@ public final class Handles implements References {
     }
 
     /** Creates a separate reference, for a mirror with its own options. */
-    PeerReference receipt(ObjectKind kind, long handle) {
+    public PeerReference receipt(ObjectKind kind, long handle) {
         PeerReference reference = new PeerReference(this, kind, handle);
         CLEANER.register(reference, () -> recordRelease(handle, 1)); // no effect after the end of the link
         return reference;

@@ -134,7 +134,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             received += elements;
             // Elements beyond the credit are only released: Python could fill the queue with them.
             if (discards == null || terminal.get() != null || received > window.granted()) {
-                session.discard(body);
+                session.codec().discard(body);
             } else {
                 queueBatch(body, home); // the drain loop passes the elements to the functions for dropped elements
             }
@@ -142,7 +142,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         }
         received += elements;
         if (received > window.granted()) {
-            session.discard(body);
+            session.codec().discard(body);
             sendCancel();
             session.outbox().nudge();
             receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received
@@ -365,7 +365,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         dropped += left;
         left = 0;
         try {
-            decoder.releaseRest(session::recordRelease);
+            decoder.releaseRest(handle -> session.handles().recordRelease(handle, 1));
         } catch (RuntimeException malformed) {
             Log.debug("a dropped batch could not be decoded", malformed);
         }
@@ -373,7 +373,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         ReceivedBatch batch;
         while ((batch = batches.poll()) != null) {
             dropped += Frames.batchSize(batch.body);
-            session.discard(batch.body);
+            session.codec().discard(batch.body);
             pins = batch.pins;
             unpin();
         }

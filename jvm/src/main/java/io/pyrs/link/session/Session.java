@@ -2,7 +2,6 @@ package io.pyrs.link.session;
 
 import io.pyrs.Limits;
 import io.pyrs.LinkClosedException;
-import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
 import io.pyrs.invoke.SingleTypes;
 import io.pyrs.link.protocol.Frame;
@@ -157,36 +156,6 @@ public final class Session {
         return options.with(handles.recordBoxes(publisher));
     }
 
-    /** Exports a local object: returns its handle, and increments the number of times that it was sent. */
-    public long own(Object value) {
-        return handles.own(value);
-    }
-
-    /** Reverts one {@link #own}. */
-    public void disown(long handle) {
-        handles.disown(handle);
-    }
-
-    /** Returns the local object of a handle. */
-    public Object local(long handle) {
-        return handles.local(handle);
-    }
-
-    /** Returns the peer's handle of the object that a mirror of this session represents, 0 for any other value. */
-    public long peerHandle(Object value) {
-        return handles.peerHandle(value);
-    }
-
-    /** Returns the mirror of an object of the peer, and counts one receipt of its handle. */
-    public Object remote(int kindCode, long handle) {
-        return handles.remote(kindCode, handle);
-    }
-
-    /** Creates a separate reference, for a mirror with its own options. */
-    public PeerReference receipt(ObjectKind kind, long handle) {
-        return handles.receipt(kind, handle);
-    }
-
     public boolean isOpen() {
         return closeReason == null;
     }
@@ -227,14 +196,6 @@ public final class Session {
 
     void dropped(long elements) {
         dropped.add(elements);
-    }
-
-    void discard(byte[] body) {
-        codec.discard(body);
-    }
-
-    void recordRelease(long handle) {
-        handles.recordRelease(handle, 1);
     }
 
     void ended(InboundStream stream) {
@@ -336,8 +297,6 @@ public final class Session {
                 requireSize(message, 0); // this side requests no confirmation
                 break;
             case SUBSCRIBE:
-                opening(message, stream);
-                break;
             case ON_SUBSCRIBE:
                 opening(message, stream);
                 break;

@@ -73,7 +73,7 @@ public class ConnectionTest {
 
     private RecordingSubscriber subscribe(long n) throws IOException {
         RecordingSubscriber recording = new RecordingSubscriber();
-        session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), recording, StreamOptions.DEFAULT);
+        session().subscribe(session().handles().receipt(ObjectKind.PUBLISHER, 7), recording, StreamOptions.DEFAULT);
         python.next(FrameType.SUBSCRIBE);
         if (n != 0) {
             recording.subscription.request(n);
@@ -108,7 +108,7 @@ public class ConnectionTest {
                 cancelled.countDown();
             }
         });
-        python.send(FrameType.SUBSCRIBE, 1, List.of(session().own(endless), Map.of()));
+        python.send(FrameType.SUBSCRIBE, 1, List.of(session().handles().own(endless), Map.of()));
         python.barrier(1L);
         python.close();
         assertEquals(waiting.next(), List.of("on_subscribe"));
@@ -133,7 +133,7 @@ public class ConnectionTest {
         assertEquals(waiting.error.getClass(), LinkClosedException.class);
         assertEquals(python.next(FrameType.GOAWAY).type, FrameType.GOAWAY);
         RecordingSubscriber late = new RecordingSubscriber();
-        session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), late, StreamOptions.DEFAULT);
+        session().subscribe(session().handles().receipt(ObjectKind.PUBLISHER, 7), late, StreamOptions.DEFAULT);
         assertEquals(late.next(), List.of("on_subscribe"));
         assertEquals(late.next().get(0), "on_error");
         assertEquals(session().streamsLive(), 0);
@@ -189,8 +189,8 @@ public class ConnectionTest {
         new Random(3).nextBytes(large);
         SubmissionPublisher<Object> source = new SubmissionPublisher<>();
         SubmissionPublisher<Object> other = new SubmissionPublisher<>();
-        python.send(FrameType.SUBSCRIBE, 1, List.of(session().own(source), Map.of()));
-        python.send(FrameType.SUBSCRIBE, 3, List.of(session().own(other), Map.of()));
+        python.send(FrameType.SUBSCRIBE, 1, List.of(session().handles().own(source), Map.of()));
+        python.send(FrameType.SUBSCRIBE, 3, List.of(session().handles().own(other), Map.of()));
         python.send(Frames.request(1, 16));
         python.send(Frames.request(3, 16));
         while (!source.hasSubscribers() || !other.hasSubscribers()) {
@@ -218,7 +218,11 @@ public class ConnectionTest {
     public void callTimesOutAndLateAnswerIsDropped() throws Exception {
         long began = System.nanoTime();
         try {
-            session().call(session().receipt(ObjectKind.OBJECT, 9), List.of(1L), io.pyrs.value.Conversion.AUTO);
+            session()
+                    .call(
+                            session().handles().receipt(ObjectKind.OBJECT, 9),
+                            List.of(1L),
+                            io.pyrs.value.Conversion.AUTO);
             throw new AssertionError("the call returned without an answer");
         } catch (Throwable late) {
             assertEquals(late.getClass(), java.util.concurrent.TimeoutException.class);
@@ -237,7 +241,7 @@ public class ConnectionTest {
         for (int i = 0; i < 64; i++) {
             session()
                     .subscribe(
-                            session().receipt(ObjectKind.PUBLISHER, 7),
+                            session().handles().receipt(ObjectKind.PUBLISHER, 7),
                             new Flow.Subscriber<Object>() {
                                 @Override
                                 public void onSubscribe(Flow.Subscription subscription) {

@@ -64,7 +64,7 @@ public class UnconvertibleValuesTest {
     /** Opens a stream from Python with demand. The first has the id 2, the second 4. */
     private RecordingSubscriber subscribe() throws Exception {
         RecordingSubscriber recording = new RecordingSubscriber();
-        session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), recording, StreamOptions.DEFAULT);
+        session().subscribe(session().handles().receipt(ObjectKind.PUBLISHER, 7), recording, StreamOptions.DEFAULT);
         python.next(FrameType.SUBSCRIBE);
         recording.subscription.request(9);
         python.next(FrameType.REQUEST);
@@ -129,7 +129,7 @@ public class UnconvertibleValuesTest {
     public void resultFailsItsCall(String name, byte[] value) throws Exception {
         FutureTask<Throwable> call =
                 new FutureTask<>((Callable<Throwable>) () -> expectThrows(ConversionException.class, () -> session()
-                        .call(session().receipt(ObjectKind.OBJECT, 9), List.of(), Conversion.AUTO)));
+                        .call(session().handles().receipt(ObjectKind.OBJECT, 9), List.of(), Conversion.AUTO)));
         new Thread(call).start();
         long id = python.next(FrameType.CALL).id;
         python.send(Frames.frame(FrameType.RETURN, id, bytes(0x92, 0xc3, value)));
@@ -141,8 +141,8 @@ public class UnconvertibleValuesTest {
     public void optionFailsItsSubscription(String name, byte[] value) throws Exception {
         Publisher<Object> never = subscriber -> {};
         byte[] options = bytes(0x81, 0xa7, "convert".getBytes(), value);
-        python.send(
-                Frames.frame(FrameType.SUBSCRIBE, 1, bytes(0x92, (int) session().own(never), options)));
+        python.send(Frames.frame(
+                FrameType.SUBSCRIBE, 1, bytes(0x92, (int) session().handles().own(never), options)));
         Throwable error = python.decodeError(python.next(FrameType.ERROR).body);
         assertTrue(error.getMessage().contains("cannot be converted to Java"), error.getMessage());
         assertOtherStreamsLive();
@@ -153,7 +153,7 @@ public class UnconvertibleValuesTest {
         StreamOptions options = StreamOptions.of(
                 Map.of("convert", Map.of("\ud800", "values")), getClass().getClassLoader());
         RecordingSubscriber subscriber = new RecordingSubscriber();
-        session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), subscriber, options);
+        session().subscribe(session().handles().receipt(ObjectKind.PUBLISHER, 7), subscriber, options);
         assertEquals(subscriber.next(), List.of("on_subscribe"));
         assertTrue(subscriber.next().get(1).toString().contains("surrogate"));
         assertOtherStreamsLive();
@@ -164,7 +164,9 @@ public class UnconvertibleValuesTest {
     public void unknownElementTypeFailsItsStream() throws Exception {
         RecordingSubscriber subscriber = new RecordingSubscriber();
         python.send(
-                FrameType.ON_SUBSCRIBE, 1, List.of(session().own(subscriber), Map.of("element_type", "no.such.Class")));
+                FrameType.ON_SUBSCRIBE,
+                1,
+                List.of(session().handles().own(subscriber), Map.of("element_type", "no.such.Class")));
         assertEquals(python.next(FrameType.CANCEL).id, 1);
         assertEquals(subscriber.next(), List.of("on_subscribe"));
         assertTrue(subscriber.next().get(1).toString().contains("no.such.Class"));
@@ -192,7 +194,7 @@ public class UnconvertibleValuesTest {
         };
         byte[] local = ByteBuffer.allocate(9)
                 .put((byte) 0)
-                .putLong(session().own(hostile))
+                .putLong(session().handles().own(hostile))
                 .array();
         python.send(
                 Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, extension(9, bytes(0x91, extension(17, local))))));

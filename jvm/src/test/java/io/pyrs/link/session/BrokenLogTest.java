@@ -37,7 +37,7 @@ public class BrokenLogTest {
     @Test
     public void streamOfSubscriberThatThrowsEndsAlthoughTheLogThrows() {
         DirectSession direct = new DirectSession(16);
-        PeerReference publisher = direct.session.receipt(ObjectKind.PUBLISHER, 7);
+        PeerReference publisher = direct.session.handles().receipt(ObjectKind.PUBLISHER, 7);
         direct.session.subscribe(publisher, new ThrowingSubscriber(), StreamOptions.DEFAULT);
         byte[] batch = direct.session.codec().frame(FrameType.NEXT, direct.sent.peek().id, List.of(1));
         Handler handler = new ThrowingHandler();

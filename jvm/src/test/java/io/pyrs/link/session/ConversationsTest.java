@@ -73,9 +73,9 @@ public class ConversationsTest {
             if (!consumer) {
                 id = 1;
                 for (int i = 1; i < HANDLE; i++) {
-                    direct.session.own(new Object());
+                    direct.session.handles().own(new Object());
                 }
-                assertEquals(direct.session.own(this), HANDLE);
+                assertEquals(direct.session.handles().own(this), HANDLE);
             }
         }
 

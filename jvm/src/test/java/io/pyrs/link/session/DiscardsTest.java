@@ -55,7 +55,8 @@ public class DiscardsTest {
     public void brokenContextLeavesNoStream() {
         DirectSession direct = new DirectSession(16);
         BrokenContext subscriber = new BrokenContext();
-        direct.session.subscribe(direct.session.receipt(ObjectKind.PUBLISHER, 7), subscriber, StreamOptions.DEFAULT);
+        direct.session.subscribe(
+                direct.session.handles().receipt(ObjectKind.PUBLISHER, 7), subscriber, StreamOptions.DEFAULT);
         Frame opening = direct.sent.poll();
         assertEquals(opening.type, FrameType.SUBSCRIBE);
         subscriber.recorder.subscription.request(1);

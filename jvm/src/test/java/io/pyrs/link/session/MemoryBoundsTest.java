@@ -45,14 +45,14 @@ public class MemoryBoundsTest {
     public void streamBeyondTheLimitFailsAlone() {
         int limit = Limits.of("link.streams");
         Publisher<Object> never = subscriber -> {};
-        long handle = session.own(never);
+        long handle = session.handles().own(never);
         for (long id = 1; id < 2L * limit; id += 2) {
             receive(FrameType.SUBSCRIBE, id, List.of(handle, Map.of()));
         }
         assertEquals(session.streamsLive(), limit);
         long refused = 2L * limit + 1;
         receive(FrameType.SUBSCRIBE, refused, List.of(handle, Map.of()));
-        long subscriber = session.own(new RecordingSubscriber());
+        long subscriber = session.handles().own(new RecordingSubscriber());
         receive(FrameType.ON_SUBSCRIBE, refused + 2, List.of(subscriber, Map.of()));
         outbox.open();
         outbox.write();
@@ -66,12 +66,13 @@ public class MemoryBoundsTest {
         assertEquals(cancel.id, refused + 2);
 
         RecordingSubscriber own = new RecordingSubscriber();
-        session.subscribe(session.receipt(ObjectKind.PUBLISHER, 7), own, StreamOptions.DEFAULT);
+        session.subscribe(session.handles().receipt(ObjectKind.PUBLISHER, 7), own, StreamOptions.DEFAULT);
         own.subscription.request(1);
         assertTrue(own.error.getMessage().contains("link.streams"), String.valueOf(own.error));
         assertTrue(expectThrows(
                         IllegalStateException.class,
-                        () -> session.openTo(session.receipt(ObjectKind.SUBSCRIBER, 8), StreamOptions.DEFAULT))
+                        () -> session.openTo(
+                                session.handles().receipt(ObjectKind.SUBSCRIBER, 8), StreamOptions.DEFAULT))
                 .getMessage()
                 .contains("cancel some of them"));
         assertEquals(session.streamsLive(), limit);

@@ -30,7 +30,7 @@ public class SessionEndTest {
 
     /** Ends the session, which receives a frame after it has read the table of streams. */
     private void endAndReceive(FrameType type, Object exported) {
-        byte[] bytes = session.codec().frame(type, 5, List.of(session.own(exported), Map.of()));
+        byte[] bytes = session.codec().frame(type, 5, List.of(session.handles().own(exported), Map.of()));
         RecordingSubscriber live = new RecordingSubscriber(() ->
                 new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length).forEach(session::receive));
         session.subscribe(new PeerReference(session.handles(), ObjectKind.PUBLISHER, 7), live, StreamOptions.DEFAULT);
@@ -72,7 +72,7 @@ public class SessionEndTest {
         Object exported = new Object();
         byte[] batch = ByteBuffer.allocate(13)
                 .put(new byte[] {(byte) 0x91, (byte) 0xc7, 9, 17, 0})
-                .putLong(session.own(exported))
+                .putLong(session.handles().own(exported))
                 .array();
         List<Object> signals = new ArrayList<>();
         Subscriber<Object> subscriber = new Subscriber<>() {

@@ -103,7 +103,7 @@ public final class SessionPair implements AutoCloseable {
     /** Returns the near side's mirror of an object of the far side. */
     public Object mirror(Object farObject, StreamOptions options) {
         ObjectKind kind = ObjectKind.of(farObject);
-        PeerReference reference = near.receipt(kind, far.own(farObject));
+        PeerReference reference = near.handles().receipt(kind, far.handles().own(farObject));
         switch (kind) {
             case PUBLISHER:
                 return new PythonPublisher(near, reference, options);
@@ -118,7 +118,7 @@ public final class SessionPair implements AutoCloseable {
 
     /** Returns the near side's reference to an object of the far side. */
     public PeerReference receipt(Object farObject) {
-        return near.receipt(ObjectKind.OBJECT, far.own(farObject));
+        return near.handles().receipt(ObjectKind.OBJECT, far.handles().own(farObject));
     }
 
     /** Sends the RELEASE frames of both sides for their unreachable mirrors. */
