@@ -53,7 +53,7 @@ class LinkReferences(References, Codec):
         self.control = control
         self.give_back = session.handles.give_back
         self.originals = Originals()
-        self._decoder = ValueDecoder(self)
+        self._decoder = ValueDecoder(self, defers=True)
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
         for kind in (Kind.PUBLISHER, Kind.PROCESSOR, Kind.MAYBE, Kind.SINGLE):
             self.classes[kind + HOT] = java_object_class(self, kind, hot=True)

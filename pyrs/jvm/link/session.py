@@ -23,6 +23,7 @@ from pyrs._core.sites import Site
 from pyrs.api import Subscriber
 from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.context import collect_entries, context_of
+from pyrs.jvm.deferred import DeferredEntries, restored
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import (
     CREDIT,
@@ -468,7 +469,7 @@ class Session:
             raise reply
         succeeded, value = reply[:2]
         if succeeded:
-            return value
+            return restored(value) if isinstance(reply, DeferredEntries) else value
         raise self.codec.failure(value)
 
     def _encode_message(self, value: object) -> tuple[bytes, list[object]]:
@@ -503,11 +504,13 @@ class Session:
                 if unreadable is not None:
                     raise unreadable
                 if handle == NOBODY:  # the barrier
-                    result = arguments[0] if arguments else None
+                    result = restored(arguments[0]) if arguments else None
                 elif target is None:
                     raise MissingHandle(handle)
                 else:
-                    result = target(*arguments)
+                    # Not on the reader: the objects in the arguments may be hashed, by methods of the user.
+                    deferred = isinstance(entries, DeferredEntries)
+                    result = target(*(restored(arguments) if deferred else arguments))
                 body, carried = self._encode_message([True, result])
             except BaseException as error:
                 body, carried = self.codec.encode_failure(error), []

@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 
 from pyrs.errors import ConversionError, LinkBroken, LinkClosed, NullSignal, ProtocolError
+from pyrs.jvm.deferred import DeferredEntries, Home
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
@@ -51,15 +52,32 @@ class _Unreadable:
 class ValueDecoder:
     r"""Decodes the bytes of the value table. Not thread-safe: each stream has its own.
 
+    With ``defers``, ``decode_entries`` runs no method of the objects that return to this side: they are ``Home`` in its
+    result, which is a ``DeferredEntries`` then.
+
     Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
         [1, 'a', None]
     """
 
-    __slots__ = ("_failed", "_received", "_references", "_remote", "_sets", "_unpack", "_unpack_hashable")
+    __slots__ = (
+        "_defers",
+        "_failed",
+        "_homes",
+        "_received",
+        "_references",
+        "_remote",
+        "_sets",
+        "_unpack",
+        "_unpack_hashable",
+    )
 
-    def __init__(self, references: References, remote: Callable[[int, int], object] | None = None) -> None:
+    def __init__(
+        self, references: References, remote: Callable[[int, int], object] | None = None, *, defers: bool = False
+    ) -> None:
         self._references = references
+        self._defers = defers
+        self._homes = 0
         self._remote = remote or references.remote
         self._failed: list[ConversionError] = []
         self._received: list[int] = []
@@ -97,7 +115,7 @@ class ValueDecoder:
             self._failed.clear()
             raise ProtocolError("the bytes are not a msgpack array")
         if not self._failed:
-            return entries, None
+            return DeferredEntries(entries) if self._homes else entries, None
         self._failed.clear()
         for index, entry in enumerate(entries):
             error = _first_error(entry)
@@ -161,6 +179,7 @@ class ValueDecoder:
     def _read(self, body: _Body) -> Any:
         """Read the bytes. An exception raised by a user's object fails only the value."""
         self._received.clear()
+        self._homes = 0
         if isinstance(body, memoryview):
             body = bytes(body)
         try:
@@ -190,9 +209,13 @@ class ValueDecoder:
             return self._remote(kind, handle)
         if code == types.RECEIVER_OWNS:
             try:
-                return self._references.local(_reference(payload)[1])
+                local = self._references.local(_reference(payload)[1])
             except LookupError as error:
                 return self._fail(str(error), error)
+            if not self._defers:
+                return local
+            self._homes += 1
+            return Home(local)
         if code == types.SET:
             return self._set(payload, set)
         return self._value(code, payload)
