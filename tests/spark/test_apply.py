@@ -231,6 +231,14 @@ def test_an_unconvertible_value_of_pandas_names_the_column() -> None:
         list(task.run(0, [RowEncoder(kind).batch([(1,)])]))
 
 
+def test_a_stop_iteration_of_a_stage_fails_the_partition() -> None:
+    kind = StructType().add("n", "long")
+    output = Output(RowEncoder(kind), "UTC", 10)
+    task = StageTask(lambda rows: next(iter(())), False, checked_shape("tuples", kind, "UTC"), output)
+    with pytest.raises(ps.PartitionFailed, match="partition 2: StopIteration"):
+        list(task.run(2, []))
+
+
 def test_apply_accepts_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
     source = tmp_path / "source"
     spark.range(0, 6, 1, 1).write.json(str(source))

@@ -238,6 +238,17 @@ def test_a_cancel_of_the_subscriber_ends_the_task() -> None:
     assert taker.seen == [(0,), (1,)] and taker.ends == []
 
 
+@pytest.mark.parametrize("method", ["on_subscribe", "on_next", "on_complete"])
+def test_a_stop_iteration_of_a_subscriber_fails_the_partition(method: str) -> None:
+    def exhausted(*arguments: Any) -> None:
+        next(iter(()))
+
+    taker = Taker(9)
+    setattr(taker, method, exhausted)
+    with pytest.raises(ps.PartitionFailed, match="partition 3: StopIteration"):
+        delivered(taker)
+
+
 def test_an_error_of_spark_is_signalled_and_raised() -> None:
     def broken() -> Any:
         yield from ()

@@ -112,7 +112,7 @@ class StageTask(NamedTuple):
             PartitionFailed: the stage raised or failed; that error is the cause.
         """
         ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
-        with _failing(partition):
+        with _Failing(partition):
             yield from self.output.send(self._staged(_stream(self.shape, partition, batches)), ahead)
 
     def _staged(self, source: Stream[Any]) -> Stream[Any]:
@@ -153,7 +153,7 @@ class RangeTask(NamedTuple):
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
         """
         value, start, end = part
-        with _failing(partition, f"{value!r} from {start!r} to {end!r}: "):
+        with _Failing(partition, f"{value!r} from {start!r} to {end!r}: "):
             yield from self.batches(*part)
 
     def batches(self, *arguments: Any) -> Iterator[Any]:
@@ -182,7 +182,7 @@ class PublisherTask(NamedTuple):
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
         """
         for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
-            with _failing(number):
+            with _Failing(number):
                 yield from self.source.batches(loads(self.values[number]))
 
 
@@ -234,19 +234,26 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
         ours.close()  # ends the thread, so that a worker of many short tasks does not accumulate threads
 
 
-@contextmanager
-def _failing(partition: int, detail: str = "") -> Iterator[None]:
-    """Raise ``PartitionFailed`` in place of an error, with the error's traceback.
+class _Failing:
+    """Raises ``PartitionFailed`` in place of an error of its block, with the error's traceback.
 
     By default (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an
     error, and so the line of user code that raised it.
+
+    This is no ``contextmanager``, which would raise a ``StopIteration`` of user code again instead of its replacement.
     """
-    try:
-        yield
-    except GeneratorExit:  # Spark needs no more rows
-        raise
-    except BaseException as error:
-        failed = PartitionFailed(partition, f"{detail}{text_of(error)}")
+
+    def __init__(self, partition: int, detail: str = "") -> None:
+        self._partition = partition
+        self._detail = detail
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None or isinstance(error, GeneratorExit):  # Spark needs no more rows
+            return
+        failed = PartitionFailed(self._partition, f"{self._detail}{text_of(error)}")
         raise failed.with_traceback(error.__traceback__) from error
 
 
@@ -287,7 +294,7 @@ class SubscriberTask(NamedTuple):
         Raises:
             PartitionFailed: the Subscriber or the factory raised, or the stream failed; that error is the cause.
         """
-        with _failing(partition):
+        with _Failing(partition):
             watched = _watched(self.factory())
             _stream(self.shape, partition, batches).subscribe(watched)
             watched.ended.wait()
