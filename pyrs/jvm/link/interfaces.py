@@ -36,6 +36,8 @@ class Codec(Protocol):
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         """Decode a control frame: the entries up to the first that cannot be converted, and its error.
 
+        Runs no user code. The entries are a ``DeferredEntries`` if they contain objects of this side.
+
         Raises:
             ConversionError: An entry cannot be converted, and those before it are lost.
         """

@@ -1,0 +1,51 @@
+"""Values of a control frame whose objects of this side are put into their places later.
+
+The reader thread of a link decodes control frames. An object of this side that returns as the key of a map or as a
+member of a set must be hashed, and perhaps compared, by methods of the user. The reader therefore decodes it as a
+``Home``, and the thread that uses the value calls ``restored``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrs.errors import ConversionError
+
+
+class Home:
+    """Stands for an object of this side in a decoded value."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, target: object) -> None:
+        self.target = target
+
+
+class DeferredEntries(list[Any]):
+    """The entries of a control frame that contains at least one ``Home``."""
+
+
+def restored(value: Any) -> Any:
+    """Replace each ``Home`` in a value by its object.
+
+    Raises:
+        ConversionError: A method of an object raised.
+    """
+    try:
+        return _restored(value)
+    except Exception as error:
+        raise ConversionError(
+            f"a value cannot be converted to Python: {type(error).__name__} raised by an object that is a key of a "
+            "dict or a member of a set"
+        ) from error
+
+
+def _restored(value: Any) -> Any:
+    kind = type(value)
+    if kind is Home:
+        return value.target
+    if kind is dict:
+        return {_restored(key): _restored(each) for key, each in value.items()}
+    if kind in (list, tuple, set, frozenset):
+        return kind(map(_restored, value))
+    return value

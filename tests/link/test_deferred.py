@@ -1,0 +1,106 @@
+"""The reader runs no method of the objects that return as keys of maps or members of sets."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import pytest
+from plain_session import LinkSession
+
+from pyrs.jvm.link.frames import Frame, FrameType
+
+
+class Queued(LinkSession):
+    """Runs the tasks of workers in ``run``, and not in ``receive``, which is the work of the reader."""
+
+    def _inline(self, task: Callable[[], None]) -> None:
+        self._tasks.append(task)
+
+    def run(self) -> None:
+        while self._tasks:
+            self._tasks.popleft()()
+
+
+class Key:
+    def __init__(self) -> None:
+        self.armed = False
+        self.hashed = 0
+
+    def __hash__(self) -> int:
+        self.hashed += 1
+        if self.armed:
+            raise RuntimeError("no hash")
+        return 1
+
+
+@pytest.fixture
+def session() -> Queued:
+    return Queued()
+
+
+def home(session: LinkSession, target: object) -> msgpack.ExtType:
+    """Return the reference by which the peer returns an object of this side."""
+    return msgpack.ExtType(17, struct.pack(">BQ", 0, session.handles.own(target, 0)))
+
+
+def call(session: Queued, function: Callable[..., object], *arguments: object) -> None:
+    body = msgpack.packb([session.handles.own(function, 0), arguments])
+    session.receive(Frame(FrameType.CALL, 5, body))
+
+
+def answer(session: Queued) -> list[Any]:
+    session.run()
+    (reply,) = session.sent
+    return session.read(reply)  # type: ignore[no-any-return]
+
+
+def test_keys_and_members_are_hashed_by_the_worker_of_a_call(session: Queued) -> None:
+    key, received = Key(), list[Any]()
+    same = home(session, key)
+    members = msgpack.ExtType(9, msgpack.packb([same, [same, 1]]))
+    call(session, lambda *arguments: received.extend(arguments), {same: [same]}, members, same, {"a": {"b": same}})
+    assert key.hashed == 0, "the reader has hashed it"
+    assert answer(session) == [True, None]
+    assert received == [{key: [key]}, {key, (key, 1)}, key, {"a": {"b": key}}]
+    assert key.hashed > 0
+
+
+@pytest.mark.parametrize("in_a_set", [False, True])
+def test_a_key_that_cannot_be_hashed_fails_its_call(session: Queued, in_a_set: bool) -> None:
+    key = Key()
+    key.armed = True
+    reference = home(session, key)
+    call(
+        session,
+        lambda argument: argument,
+        msgpack.ExtType(9, msgpack.packb([reference])) if in_a_set else {reference: 1},
+    )
+    succeeded, error = answer(session)
+    assert (succeeded, error[2]) == (False, "pyrs.errors.ConversionError")
+    assert "RuntimeError raised by an object" in error[3]
+    assert session.open
+
+
+def test_the_barrier_returns_its_argument(session: Queued) -> None:
+    key = Key()
+    session.receive(Frame(FrameType.CALL, 5, msgpack.packb([0, [{home(session, key): 1}]])))
+    assert key.hashed == 0
+    assert answer(session)[0] is True
+
+
+def test_keys_of_a_result_are_hashed_by_the_caller() -> None:
+    session, key = LinkSession(), Key()
+    hashed: list[int] = []
+
+    def answers(data: bytes) -> None:
+        session.receive(Frame(FrameType.RETURN, 1, msgpack.packb([True, {home(session, key): 1}])))
+        hashed.append(key.hashed)
+
+    session.outbox._send = answers  # type: ignore[assignment]
+    session.outbox.control(b"")
+    result = session.call(9, [])
+    assert hashed == [0]
+    assert result == {key: 1}
