@@ -207,7 +207,7 @@ class _ToggledDispatcher(Dispatcher):
     def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:
             self._outstanding -= 1
-            windows = [window for window in self._windows if not window.closed]
+            windows = [window for window in tuple(self._windows) if not window.closed]  # a finalizer may cancel one
             kept = [window.dispatch(element) for window in windows]
         if not any(kept):
             self.discard(element)
@@ -217,7 +217,7 @@ class _ToggledDispatcher(Dispatcher):
         return self._windows
 
     def _more(self) -> int:
-        unread = max((len(window.elements) for window in self._windows), default=0)
+        unread = max((len(window.elements) for window in tuple(self._windows)), default=0)
         more = self._size - unread - self._outstanding
         if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
             return 0

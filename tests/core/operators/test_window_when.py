@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyrs
+from pyrs.operators import toggling
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 from tests.waiting import collected
@@ -163,3 +166,42 @@ def test_wrong_arguments_raise() -> None:
     for call, error, message in wrong:
         with pytest.raises(error, match=message):
             call()
+
+
+def test_finalizer_can_cancel_a_window_at_any_instruction() -> None:
+    """The trace function cancels where the garbage collector could run a finalizer that does so."""
+    for number in range(1, 120):
+        source: TestPublisher[str] = TestPublisher()
+        openings: TestPublisher[int] = TestPublisher()
+        readers: list[TestSubscriber[str]] = []
+        errors: list[BaseException] = []
+        stream = source.stream().window_when(openings.stream(), lambda _: pyrs.never())
+        stream.subscribe(
+            on_next=lambda window, readers=readers: readers.append(read(window)),  # type: ignore[misc]
+            on_error=errors.append,
+        )
+        openings.next(1, 2, 3)
+        countdown = itertools.count(number, -1)
+
+        def trace(frame: Any, event: str, _: Any, reader: Any = readers[0], countdown: Any = countdown) -> Any:
+            if frame.f_code.co_filename != toggling.__file__:
+                return trace
+            frame.f_trace_opcodes = True
+            if event == "opcode" and not next(countdown):
+                reader.cancel()
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            source.next("element")
+        finally:
+            sys.settrace(before)
+        assert errors == [], number
+        assert [reader.elements for reader in readers[1:]] == [["element"]] * 2, number
+
+
+def read(window: pyrs.Stream[str]) -> TestSubscriber[str]:
+    reader: TestSubscriber[str] = TestSubscriber(9)
+    window.subscribe(reader)
+    return reader
