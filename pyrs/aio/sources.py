@@ -40,11 +40,12 @@ class Once(AsyncIterable[T]):
 class _Iteration(Coordinator[Any]):
     """One Subscriber's iteration: a task awaits elements, the drain loop emits them."""
 
+    _operator: AsyncIterablePublisher[Any]
+
     def __init__(self, subscriber: Subscriber[Any], operator: AsyncIterablePublisher[Any]) -> None:
         super().__init__(subscriber, operator)
         self._iterable = operator.iterable
-        self._given_loop = operator.loop
-        self._only = operator.only
+        self._only = isinstance(operator.iterable, Once)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._launched = False  # the task may read the demand
@@ -52,7 +53,7 @@ class _Iteration(Coordinator[Any]):
         self._awaited = 0  # elements requested from the iterator; changed on the loop
 
     def _begin(self) -> None:
-        self._loop = loop_for(self._given_loop)
+        self._loop = loop_for(self._operator.loop)
         run_on(self._loop, self._context, self._launch)
 
     def _requested_more(self, n: int) -> None:
@@ -87,8 +88,7 @@ class _Iteration(Coordinator[Any]):
     def _stop(self) -> None:
         if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
-        if isinstance(self._iterable, Once):
-            self._iterable.discard()
+        self._operator.discard()
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
@@ -156,20 +156,16 @@ class AsyncIterablePublisher(Operator[T]):
     """The elements of an asynchronous iterable, awaited one by one on demand.
 
     Args:
-        iterable: iterated once per Subscriber, if it supports that.
+        iterable: iterated once per Subscriber, if it supports that. A ``Once`` is not awaited again after its element.
         loop: the loop that iterates; None for the loop that is running at ``subscribe``, else the background loop.
-        only: whether the first element is the last one, so that the iterator is not awaited again.
     """
 
     run_type = _Iteration
 
-    def __init__(
-        self, iterable: AsyncIterable[T], call: str, loop: asyncio.AbstractEventLoop | None, only: bool = False
-    ) -> None:
+    def __init__(self, iterable: AsyncIterable[T], call: str, loop: asyncio.AbstractEventLoop | None) -> None:
         super().__init__(None, call)
         self.iterable = iterable
         self.loop = loop
-        self.only = only
 
     def discard(self) -> None:
         """Close the coroutine if it was not awaited and will not be."""

@@ -37,7 +37,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
     if awaited or hasattr(type(result), "__aiter__"):
         from pyrs.aio.sources import AsyncIterablePublisher, Once  # asyncio is a slow import
 
-        inner = AsyncIterablePublisher(Once(result) if awaited else result, operator.call, loop, only=awaited)
+        inner = AsyncIterablePublisher(Once(result) if awaited else result, operator.call, loop)
         inner.site = operator.site  # not the line of the code that delivered the element
         return inner
     message = f"the function must return a Publisher, not {kind_of(result)}"

@@ -87,7 +87,7 @@ def from_awaitable(
     from pyrs.aio.sources import AsyncIterablePublisher, Once
 
     name = name_of(awaitable) if callable(awaitable) else short(awaitable)
-    return Single(AsyncIterablePublisher(Once(awaitable), f"from_awaitable({name})", _checked_loop(loop), only=True))
+    return Single(AsyncIterablePublisher(Once(awaitable), f"from_awaitable({name})", _checked_loop(loop)))
 
 
 def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, cancel: bool = False) -> Single[T]:
