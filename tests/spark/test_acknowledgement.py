@@ -125,9 +125,9 @@ def test_an_acknowledgement_after_completion_does_nothing(numbers: Numbers) -> N
 
 def test_a_batch_is_a_tuple_and_its_copies_cannot_acknowledge() -> None:
     acknowledged: list[int] = []
-    receipt: Any = SimpleNamespace(ack=lambda: acknowledged.append(3))
+    query: Any = SimpleNamespace(acknowledge=acknowledged.append)
     batch = ps.Batch(3, ["row"])
-    batch._receipt = receipt
+    batch._query = query
     copy = pickle.loads(pickle.dumps(batch))
     copy.ack()
     assert copy == batch == (3, ["row"])

@@ -69,26 +69,6 @@ class BatchDiscarded(PyrsError, RuntimeError):
         )
 
 
-class _Receipt:
-    """The right to acknowledge one batch. Only the batch references it, so it is finalized with the batch."""
-
-    __slots__ = ("_batch_id", "_discarded", "_settle")
-
-    def __init__(self, batch_id: int, settle: Callable[[int], object], discarded: Callable[[int], object]) -> None:
-        self._batch_id = batch_id
-        self._settle: Callable[[int], object] | None = settle
-        self._discarded = discarded
-
-    def ack(self) -> None:
-        settle, self._settle = self._settle, None
-        if settle is not None:
-            settle(self._batch_id)
-
-    def __del__(self) -> None:
-        if self._settle is not None:
-            self._discarded(self._batch_id)
-
-
 class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
     """A micro-batch of a streaming query: a tuple of its number and its rows.
 
@@ -99,15 +79,20 @@ class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
         data: its rows, in the form that ``as_`` of ``from_stream`` names.
     """
 
-    _receipt: _Receipt | None = None
+    _query: _QueryRun | None = None  # the query that waits for the acknowledgement
 
     def ack(self) -> None:
         """Acknowledge the batch: Spark commits it, and computes the next one.
 
         Call it from any thread. A second call does nothing, and so does a call after the query has ended.
         """
-        if self._receipt is not None:
-            self._receipt.ack()
+        query, self._query = self._query, None
+        if query is not None:
+            query.acknowledge(self.batch_id)
+
+    def __del__(self) -> None:
+        if self._query is not None:
+            self._query.batch_discarded(self.batch_id)
 
     def __enter__(self) -> Batch:
         return self
@@ -362,16 +347,18 @@ class _QueryRun(Coordinator[Batch]):
     def _offer(self, batch_id: int, data: Any) -> None:
         batch = Batch(batch_id, data)
         if self._arguments.explicit:
-            batch._receipt = _Receipt(batch_id, self._ack, self._batch_discarded)
+            batch._query = self
         self._offered = batch
         del batch
         self.wake()
 
-    def _ack(self, batch_id: int) -> None:
+    def acknowledge(self, batch_id: int) -> None:
+        """Let Spark commit the batch. Called on any thread."""
         self._acknowledged = batch_id
         self._notify()
 
-    def _batch_discarded(self, batch_id: int) -> None:
+    def batch_discarded(self, batch_id: int) -> None:
+        """Fail the stream, because nobody can acknowledge the batch."""
         # The garbage collector calls this, on any thread, so it takes no lock that its thread may hold.
         if self._live:
             self.post(self._fail, BatchDiscarded(batch_id))
