@@ -343,9 +343,6 @@ class JobRun(Coordinator[R]):
         super().__init__(subscriber, operator, drain_executor())
         self._jobs = Jobs(spark)
 
-    def _begin(self) -> None:
-        """Do nothing: the first request starts the work."""
-
     def _job_raised(self, error: BaseException) -> None:
         """Report the error of a job, or ``JvmUnavailable`` if the session was stopped. Called on any thread."""
         if self._live:  # otherwise the cancel itself is the likely cause

@@ -247,9 +247,6 @@ class _QueryRun(Coordinator[Batch]):
         self._reason: Exception | None = None  # why ``_take`` failed
         self._stopped = False  # whether it failed because the query was stopped
 
-    def _begin(self) -> None:
-        """Do nothing: the first request starts the query."""
-
     def _requested_more(self, n: int) -> None:
         super()._requested_more(n)
         self._notify()

@@ -120,7 +120,7 @@ class _MicroFramesRun(JobRun[int]):
         frames: _MicroFrames = operator.arguments
         super().__init__(subscriber, operator, frames.spark)
         self._frames = frames
-        self._input: QueuedInput[Any] = QueuedInput(self, frames.max_rows)
+        self._rows_input: QueuedInput[Any] = QueuedInput(self, frames.max_rows)
         self._timer = waking_timer(self, None)
         self._begun = False
         self._due = False
@@ -128,7 +128,7 @@ class _MicroFramesRun(JobRun[int]):
         self._rows = 0
 
     def _advance(self) -> None:
-        source = self._input
+        source = self._rows_input
         self._due = self._timer.claim() or self._due
         if not (self._begun or self._demand()):
             return
@@ -179,8 +179,8 @@ class _MicroFramesRun(JobRun[int]):
 
     def _release(self) -> None:
         self._timer.close()
-        self._input.cancel()
-        self._drop(self._input.error)
+        self._rows_input.cancel()
+        self._drop(self._rows_input.error)
         super()._release()
 
 
