@@ -87,15 +87,23 @@ class _Function0:
         implements = ("scala.Function0",)
 
 
+def java_method(gateway: Any, owner: Any, name: str, *parameters: str) -> Any:
+    """Return a public method of a Java class, by the names of its parameters' classes.
+
+    Raises:
+        Exception: the class has no such method, or a vendor's driver forbids reflection.
+    """
+    classes = gateway.new_array(gateway.jvm.java.lang.Class, len(parameters))
+    for i, parameter in enumerate(parameters):
+        classes[i] = gateway.jvm.java.lang.Class.forName(parameter)
+    return owner.getMethod(name, classes)
+
+
 def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object]:
     """Return a function that runs a body as an execution of a Java ``QueryExecution``."""
     jvm = gateway.jvm
-    to_class = jvm.java.lang.Class.forName
-    kinds = gateway.new_array(jvm.java.lang.Class, len(_PARAMETERS))
-    for i, parameter in enumerate(_PARAMETERS):
-        kinds[i] = to_class(parameter)
-    owner = to_class("org.apache.spark.sql.execution.SQLExecution$")
-    method = owner.getMethod("withNewExecutionId", kinds)  # raises NoSuchMethodException
+    owner = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.SQLExecution$")
+    method = java_method(gateway, owner, "withNewExecutionId", *_PARAMETERS)
     module = owner.getField("MODULE$").get(None)
     idle: deque[tuple[_Function0, Any]] = deque()  # proxies, each with a Java list that has it as the last argument
 

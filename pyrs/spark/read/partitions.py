@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 import pyarrow
 
 from pyrs.errors import PyrsError
+from pyrs.spark.read.execution import java_method
 from pyrs.spark.schema.arrow import Encoding, arrow_schema, numbered, prefers_large, renamed
 from pyrs.spark.sessions import is_connect, loopback
 
@@ -28,7 +29,7 @@ _PARTITION_FAILED = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): 
 _JOB_CANCELLED = re.compile(r"\bJob \d+ cancelled\b")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # available on Linux only
-_probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # the results of has_fast_path by gateway
+_probed: WeakSet[Any] = WeakSet()  # the gateways for which has_fast_path has returned True
 
 
 class PartitionFailed(PyrsError, RuntimeError):
@@ -140,23 +141,12 @@ def has_fast_path(df: Any) -> bool:
     try:
         gateway = df.sparkSession.sparkContext._gateway
         if gateway not in _probed:
-            _probed[gateway] = _probe(gateway, df._jdf)
-        return _probed[gateway]
+            java_method(gateway, df._jdf.getClass(), "toArrowBatchRdd")
+            rdd = gateway.jvm.java.lang.Class.forName("org.apache.spark.api.python.PythonRDD")
+            java_method(gateway, rdd, "runJob", *_RUN_JOB)
+            _probed.add(gateway)
     except Exception:  # a method is missing, or a vendor's driver forbids reflection
         return False
-
-
-def _probe(gateway: Any, java_df: Any) -> bool:
-    to_class = gateway.jvm.java.lang.Class.forName
-
-    def look_up(owner: Any, name: str, *parameters: str) -> None:
-        kinds = gateway.new_array(gateway.jvm.java.lang.Class, len(parameters))
-        for i, parameter in enumerate(parameters):
-            kinds[i] = to_class(parameter)
-        owner.getMethod(name, kinds)  # raises NoSuchMethodException
-
-    look_up(java_df.getClass(), "toArrowBatchRdd")
-    look_up(to_class("org.apache.spark.api.python.PythonRDD"), "runJob", *_RUN_JOB)
     return True
 
 
