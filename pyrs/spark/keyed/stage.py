@@ -60,9 +60,9 @@ class KeyedStage:
 
     def __init__(self, stage: Callable[[Stream[Any]], Publisher[Any]]) -> None:
         self._chain = _chain(stage)
-        self._operators = [operator for each in self._chain for operator in _operators(each)]
-        self._stateful = [_call(operator) for operator in self._operators if operator.saved]
-        self.is_timed = any(_has_clock(operator) for operator in self._operators)
+        operators = [operator for each in self._chain for operator in _operators(each)]
+        self._stateful = [_call(operator) for operator in operators if operator.saved]
+        self.is_timed = any(hasattr(operator, "scheduler") for operator in operators)
 
     def advance(self, saved: str | None, elements: Iterable[Any], now: float) -> Step:
         """Continue the stream of a key.
@@ -163,10 +163,6 @@ def _operators(publisher: Any) -> Sequence[Any]:
 
 def _call(operator: Any) -> str:
     return operator.call if isinstance(operator, Operator) else repr(operator)
-
-
-def _has_clock(operator: Any) -> bool:
-    return hasattr(operator, "scheduler")
 
 
 def _why_not(operator: Any) -> str | None:

@@ -283,14 +283,11 @@ class _QueryRun(Coordinator[Batch]):
             if self._stopped:
                 self.post(self._end_with)
             else:
-                self.post(self._fail, self._explained(error))
+                explained = unless_stopped(self._arguments.spark, error)
+                explained.__cause__ = explained.__cause__ or self._reason
+                self.post(self._fail, explained)
         else:
             self.post(self._end_with)
-
-    def _explained(self, error: Exception) -> BaseException:
-        explained = unless_stopped(self._arguments.spark, error)
-        explained.__cause__ = explained.__cause__ or self._reason
-        return explained
 
     def _take(self, df: Any, batch_id: int) -> None:
         """Offer a batch, and return when it was acknowledged. Called on the query's thread.

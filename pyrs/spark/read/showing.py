@@ -35,13 +35,13 @@ class Bar:
     def rows(self, n: int) -> None:
         """Add n rows that were signalled."""
         self._rows += n
-        self._show(monotonic() - self._shown >= _SECONDS)
+        self._show()
 
     def partitions(self, done: int, count: int) -> None:
         """Set the number of partitions that were read, and the total number."""
         at_once = self._count is None
         self._done, self._count = done, count
-        self._show(at_once or monotonic() - self._shown >= _SECONDS)
+        self._show(at_once)
 
     def close(self) -> None:
         """Show the final numbers, and release the display."""
@@ -56,8 +56,8 @@ class Bar:
             return
         self._tqdm = tqdm(desc=progress.description, file=progress.file, unit=" partitions")
 
-    def _show(self, now: bool) -> None:
-        if now and self._count is not None:
+    def _show(self, at_once: bool = False) -> None:
+        if self._count is not None and (at_once or monotonic() - self._shown >= _SECONDS):
             self._shown = monotonic()
             self._try(self._write if self._tqdm is None else self._update)
 

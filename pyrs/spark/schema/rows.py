@@ -109,7 +109,10 @@ class RowEncoder:
         try:
             arrays = columns(rows, self.schema, self.arrow)
         except Misfit as misfit:
-            raise _schema_misfit(misfit, rows, first) from misfit.__cause__
+            field = ".".join(misfit.path)
+            message = f"field {field!r} {misfit.message}" if field else misfit.message
+            text = f"{in_line(rows[misfit.index])}: {message}"
+            raise SchemaMisfit(first + misfit.index, field, text) from misfit.__cause__
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
     def fitted(self, batch: Any, number: int = 0) -> pyarrow.RecordBatch:
@@ -139,9 +142,3 @@ class RowEncoder:
                 path = ".".join(misfit.path)
                 raise SchemaMisfit(number, path, f"a batch: field {path!r} {misfit.message}") from misfit.__cause__
         return pyarrow.RecordBatch.from_arrays(fitted, schema=self.arrow)
-
-
-def _schema_misfit(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:
-    field = ".".join(misfit.path)
-    message = f"field {field!r} {misfit.message}" if field else misfit.message
-    return SchemaMisfit(first + misfit.index, field, f"{in_line(rows[misfit.index])}: {message}")
