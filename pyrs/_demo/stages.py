@@ -43,8 +43,7 @@ class RatingProcessor(Processor[str, Rating], Subscription):
     It accepts one Subscriber, and is that Subscriber's Subscription.
 
     Demand: requests are forwarded unchanged, and each rejected rating requests one more element. So the Processor
-        buffers
-    nothing and never requests more than downstream demands.
+    buffers nothing and never requests more than downstream demands.
     """
 
     def __init__(self) -> None:

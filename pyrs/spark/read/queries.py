@@ -138,9 +138,9 @@ def from_stream(
     A batch is in memory as a whole. The source limits its size (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
 
     The stream completes when the query ends: all data was read (``availableNow``), or ``query.stop()`` was called,
-        which takes less than a second even while a batch waits for its acknowledgement. A query that fails fails the
-        stream with Spark's error, of which
-    the ``PartitionFailed`` of a batch that could not be computed is the ``__cause__``. A cancel stops the query.
+    which takes less than a second even while a batch waits for its acknowledgement. A query that fails fails the stream
+    with Spark's error, of which the ``PartitionFailed`` of a batch that could not be computed is the ``__cause__``. A
+    cancel stops the query.
 
     The data of a batch by ``as_``:
 

@@ -44,14 +44,14 @@ def read_stream(
                              a commit requests as many again
 
     Lazy: the first query subscribes to the publisher, once, and requests ``capacity`` elements. After that, it requests
-        as many as Spark commits, so at most ``capacity`` elements are buffered. A batch has the elements that arrived
-    while Spark processed the previous one, at most ``max_rows``.
+    as many as Spark commits, so at most ``capacity`` elements are buffered. A batch has the elements that arrived while
+    Spark processed the previous one, at most ``max_rows``.
 
     Elements are rows: tuples, lists, ``Row``, or mappings by name. An element that does not fit fails the query, after
     the rows before it, with an error that names the element, the field and both types; so does, on a cluster, a row
-    that exceeds ``spark.rpc.message.maxSize`` (128 MiB). The publisher's error fails the
-    query in the same way. When the publisher completes, the query waits without new batches; with
-    ``trigger(availableNow=True)`` it reads until then, and ends (before PySpark 4.2 it reads one batch).
+    that exceeds ``spark.rpc.message.maxSize`` (128 MiB). The publisher's error fails the query in the same way. When
+    the publisher completes, the query waits without new batches; with ``trigger(availableNow=True)`` it reads until
+    then, and ends (before PySpark 4.2 it reads one batch).
 
     With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema: matched by name, and
     cast if that is lossless, also within structs, lists and maps. Offsets, ``max_rows`` and the function of
