@@ -130,11 +130,7 @@ def checked_session(spark: Any, function: str = "") -> Any:
 
 
 def why_not(spark: Any, function: str = "") -> str | None:
-    """Return the reason why a function does not work on this session, None if it does.
-
-    Raises:
-        TypeError: ``spark`` is not a SparkSession.
-    """
+    """Return the reason why a function does not work on this session, None if it does."""
     if is_connect(spark):
         if function in _NEED_JVM:
             return (
@@ -159,11 +155,7 @@ def why_too_old(spark: Any, function: str) -> str | None:
 
 
 def check_pyspark(spark: Any, function: str) -> None:
-    """Check that this PySpark has a function.
-
-    Raises:
-        NotImplementedError: it is too old.
-    """
+    """Check that this PySpark has a function."""
     reason = why_too_old(spark, function)
     if reason is not None:
         raise NotImplementedError(reason)
@@ -206,9 +198,6 @@ class Jobs:
     """The jobs of one subscription. All carry one tag, by which a cancel finds them.
 
     Create it on the thread that subscribes: the jobs inherit its local properties, such as a scheduler pool.
-
-    Raises:
-        JvmUnavailable: the session is not supported, or was stopped.
     """
 
     def __init__(self, spark: Any) -> None:

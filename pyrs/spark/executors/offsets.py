@@ -15,12 +15,7 @@ its start, and a partition that is added later has no start in the previous offs
 
 
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions by their names in the checkpoint: a string is its own name, another value's name is JSON.
-
-    Raises:
-        TypeError: a partition is not a JSON value.
-        ValueError: two partitions have the same name.
-    """
+    """Return the partitions by their names in the checkpoint: a string itself, another value as JSON."""
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
         name = partition if isinstance(partition, str) else _json(partition)
@@ -39,9 +34,6 @@ def checked_offset(offset: Any, origin: str) -> Any:
     """Return an offset in the form of the checkpoint: with lists instead of tuples.
 
     ``origin`` begins the message of an error.
-
-    Raises:
-        TypeError: it is None, or not a JSON value.
     """
     if offset is None:
         raise TypeError(f"{origin} is None: if there is nothing to read, the offset is that of the next element")
@@ -55,9 +47,8 @@ class Offsets:
     """The offsets of all partitions, for one run of a query.
 
     Args:
-        latest: returns the end of a partition.
-        start: the first offset of each partition, or a function of a partition.
-        limit: the maximum advance of an offset in a micro-batch; or a function of partition, start and end; or None.
+        partitions: the partitions by name.
+        latest, start, limit: the arguments of ``stream_from_publishers``.
 
     Attributes:
         latest: the ends of the partitions at the last call of ``after``; None before it.

@@ -222,11 +222,7 @@ def from_publishers(
 
 
 def checked_partitions(partitions: Any) -> Iterable[Any]:
-    """Return the values of partitions if they are iterable.
-
-    Raises:
-        TypeError: they are a string, or not iterable.
-    """
+    """Return the values of partitions if they are iterable."""
     if isinstance(partitions, str) or not isinstance(partitions, Iterable):
         kind = type(partitions).__name__
         raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")
@@ -234,24 +230,14 @@ def checked_partitions(partitions: Any) -> Iterable[Any]:
 
 
 def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
-    """Return the output of the tasks of a session.
-
-    Raises:
-        TypeError: ``schema`` is not a schema or has a type that Arrow cannot carry.
-        ValueError: it has no column or two columns of one name.
-    """
+    """Return the output of the tasks of a session."""
     encoder = RowEncoder(checked_schema(spark, schema), may_be_large and prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)
 
 
 def _checked_columns(df: Any) -> None:
-    """Check that Spark can send the rows of a DataFrame to tasks.
-
-    Raises:
-        TypeError: a column has a type that pyarrow cannot read.
-        ValueError: df has no column. Spark would give its tasks batches without rows.
-    """
+    """Check that Spark can send the rows of a DataFrame to tasks."""
     if not df.columns:
         raise ValueError("df has no column, so Spark does not send its rows to tasks: select a column")
     for field in df.schema:
@@ -262,11 +248,7 @@ def _checked_columns(df: Any) -> None:
 
 
 def _makes_processor(stage: Any) -> bool:
-    """Return whether a stage is called without arguments and returns a Processor.
-
-    Raises:
-        TypeError: it can be called neither with one argument nor without arguments.
-    """
+    """Return whether a stage is called without arguments and returns a Processor."""
     if isinstance(stage, type) and issubclass(stage, Processor):
         return True
     checked_callable(stage, "stage")

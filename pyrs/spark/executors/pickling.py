@@ -56,11 +56,7 @@ def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any,
 
 
 def pickled(function: Any, parameter: str, receiver: str) -> bytes:
-    """Return a function as bytes.
-
-    Raises:
-        TypeError: the function cannot be pickled. The message names the parameter and the variable.
-    """
+    """Return a function as bytes."""
     try:
         pickled: bytes = cloudpickle.dumps(function)
     except Exception as error:

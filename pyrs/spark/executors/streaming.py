@@ -133,14 +133,8 @@ def _source(
 ) -> type[Any]:
     """Return a Data Source class for Spark to register.
 
-    It is pickled by value, and checks that pyrs can be imported.
-
-    Args:
-        name: the name that Spark registers.
-        schema: the ``StructType`` of the rows.
-        partitions: the partitions by name.
-        functions: the pickled functions of the planner by the names of their parameters.
-        task: yields the batches of a range.
+    It is pickled by value, and checks that pyrs can be imported. ``functions`` are the pickled functions of the planner
+    by the names of their parameters. ``task`` yields the batches of a range.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 

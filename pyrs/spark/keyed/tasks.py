@@ -60,9 +60,6 @@ class KeyedTask:
         """Continue the stream of a key, and yield the rows that it emits.
 
         ``fired`` is the time of the timer that has fired, which Spark removes. Times are in milliseconds.
-
-        Raises:
-            PartitionFailed: the stage failed; its error is the cause.
         """
         saved, timer = self._state.get() or (None, None)
         try:

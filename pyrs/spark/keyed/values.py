@@ -61,11 +61,7 @@ _DECODERS = {tag: decode for tag, _, decode in _TYPES.values()}
 
 
 def encoded(value: Any) -> Any:
-    """Return a value as a JSON value: a scalar, or a list of a tag and a payload.
-
-    Raises:
-        TypeError: the value, or one within it, is not plain.
-    """
+    """Return a value as a JSON value: a scalar, or a list of a tag and a payload."""
     kind = type(value)
     if kind in _SCALARS:
         return value

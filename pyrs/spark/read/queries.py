@@ -199,9 +199,6 @@ def batches(
     """Return a stream of the batches of a streaming DataFrame; the arguments are those of ``from_stream``.
 
     ``data`` is called with the DataFrame of each batch, on the query's thread, and returns the data of its ``Batch``.
-
-    Raises:
-        TypeError, ValueError: checkpoint, trigger or output_mode is not supported.
     """
     if not isinstance(checkpoint, (str, PathLike, type(None))):
         raise TypeError(f"checkpoint must be the path of a folder, not {type(checkpoint).__name__}")

@@ -58,13 +58,7 @@ class Encoding(NamedTuple):
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
-    """Return the shape named ``as_`` for batches of a Spark schema. ``zone`` is the session's time zone.
-
-    Raises:
-        TypeError: the name is not a string.
-        ValueError: there is no such shape, or it is ``"dicts"`` and two columns have the same name.
-        ImportError: it is ``"pandas"``, which is not installed.
-    """
+    """Return the shape named ``as_`` for batches of a Spark schema. ``zone`` is the session's time zone."""
     if not isinstance(as_, str):
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
     names = tuple(schema.names)
@@ -82,11 +76,7 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
 
 
 def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
-    """Return the Arrow schema that Spark uses for rows of this Spark schema. Times are in UTC, as with ``toArrow``.
-
-    Raises:
-        TypeError: a column has a type that Arrow cannot carry. The message names the column.
-    """
+    """Return the Arrow schema that Spark uses for rows of this Spark schema. Times are in UTC, as with ``toArrow``."""
     # Up to Spark 4.1 there is no timezone parameter, and 3.5 has no large types.
     wanted = {"timezone": "UTC", "prefers_large_types": large}
     options = {name: wish for name, wish in wanted.items() if name in _SCHEMA_OPTIONS}

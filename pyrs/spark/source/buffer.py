@@ -48,11 +48,8 @@ class ReplayBuffer:
     Requests are answered sequentially.
 
     Args:
-        publisher: emits the rows.
+        publisher, max_rows, capacity, on_restart: the arguments of ``read_stream``.
         encoder: encodes the rows in Arrow.
-        max_rows: the maximum number of rows in a batch.
-        capacity: the maximum number of buffered elements.
-        on_restart: ``"fail"``, ``"new-epoch"`` or a function.
         journal: stores the segments on disk; None to buffer them in memory only.
         parallelism: the number of tasks for a large batch.
         whole: whether elements are Arrow batches instead of rows. Offsets and ``max_rows`` count rows in either case,
@@ -182,10 +179,8 @@ class ReplayBuffer:
         """Return the rows between two offsets as Arrow streams, one for each partition."""
         if end.epoch != self._epoch and self._on_restart == "new-epoch":
             if end != start:
-                _log.error(
-                    "read_stream: %s rows of a batch are lost with the process that had buffered them",
-                    _between(start, end),
-                )
+                rows = str(end.sequence - start.sequence) if start.epoch == end.epoch else f"up to {end.sequence}"
+                _log.error("read_stream: %s rows of a batch are lost with the process that had buffered them", rows)
             return ()
         before = self._epoch  # the epoch of the initial offset, if this is the first batch of the checkpoint
         last = self._position(end, start)
@@ -348,10 +343,6 @@ def _offset(value: Any) -> Offset | None:
     if not isinstance(epoch, str) or len(epoch.encode()) != 32 or not isinstance(sequence, int) or sequence < 0:
         raise OffsetRefused(f"the checkpoint has an offset of another source: {value!r}")
     return Offset(epoch, sequence)
-
-
-def _between(start: Offset, end: Offset) -> str:
-    return str(end.sequence - start.sequence) if start.epoch == end.epoch else f"up to {end.sequence}"
 
 
 def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
