@@ -20,7 +20,7 @@ from pyrs._core.prefetch import Prefetch
 from pyrs._core.replay import ReplayHub
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import Disconnected
+from pyrs.errors import Disconnected, NullSignal
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.timer import Timer
 
@@ -180,6 +180,8 @@ class _Feed(Input[Any]):
         return self._prefetch.size - (self._requested_upstream - self._received) - self._hub.backlog()
 
     def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
         unobserved = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
         if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK or unobserved:
             hooks.on_error_dropped(error, "a shared stream has no Subscribers")
