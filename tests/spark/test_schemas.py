@@ -14,6 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as t
 
 from pyrs import spark as ps
+from pyrs.spark.schema.arrow import checked_shape
 from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit, checked_schema
 from tests.spark.jobs import JOB_DEADLINE
 
@@ -208,6 +209,18 @@ def test_every_type_round_trips(spark: Any, as_: str) -> None:
     elements = ps.from_dataframe(df, as_=as_).collect(timeout=JOB_DEADLINE)
     (batch,) = ps.from_dataframe(df, as_="arrow").collect(timeout=JOB_DEADLINE)
     assert RowEncoder(df.schema).batch(elements).equals(batch)
+
+
+@pytest.mark.skipif(not hasattr(t, "Geometry"), reason="this PySpark has no spatial types")
+def test_spatial_values_round_trip() -> None:
+    point = t.Geometry.fromWKB(bytes.fromhex("0101000000000000000000F03F0000000000000040"), 4326)
+    for srid in (4326, "ANY"):
+        schema = t.StructType().add("g", t.GeometryType(srid)).add("a", t.ArrayType(t.GeometryType(srid)))
+        encoder, rows = RowEncoder(schema), [(point, [point, None]), (None, None)]
+        elements, _ = checked_shape("tuples", schema, "UTC").of_batch(encoder.batch(rows))
+        assert list(elements) == rows
+    with pytest.raises(SchemaMisfit, match=r"field 'g' is of type geometry.*: its SRID is 4326"):
+        RowEncoder(t.StructType().add("g", t.GeometryType(0))).batch([(point,)])
 
 
 def test_bad_schemas_are_refused(spark: Any) -> None:

@@ -19,7 +19,7 @@ from pyrs.spark.schema.zones import naive
 
 _SCHEMA_OPTIONS = frozenset(signature(to_arrow_schema).parameters)
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
-_SPATIAL: dict[Any, Any] = {
+SPATIAL: dict[Any, Any] = {
     getattr(spark_types, f"{name}Type"): getattr(spark_types, name)
     for name in ("Geometry", "Geography")
     if hasattr(spark_types, f"{name}Type") and hasattr(spark_types, name)
@@ -218,7 +218,7 @@ def _values(column: Any, kind: Any, as_: str) -> list[Any]:
     if isinstance(kind, spark_types.UserDefinedType):
         stored = _values(column, kind.sqlType(), "rows")
         return [None if value is None else kind.deserialize(value) for value in stored]
-    spatial = _SPATIAL.get(type(kind))
+    spatial = SPATIAL.get(type(kind))
     if spatial is not None:
         stored = column.to_pylist()
         return [None if value is None else spatial.fromWKB(value["wkb"], value["srid"]) for value in stored]
@@ -245,7 +245,7 @@ def _is_plain(kind: Any) -> bool:
         spark_types.MapType,
         spark_types.UserDefinedType,
         _VARIANT,
-        *_SPATIAL,
+        *SPATIAL,
     )
     return not isinstance(kind, special)
 

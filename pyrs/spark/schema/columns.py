@@ -18,6 +18,7 @@ from pyarrow import compute
 from pyspark.sql import types as spark_types
 
 from pyrs._core.display import short
+from pyrs.spark.schema.arrow import SPATIAL
 
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 _TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
@@ -46,6 +47,8 @@ _NAMED: dict[str, tuple[type, ...]] = {
 }
 _ACCEPTED = {kind: classes for name, classes in _NAMED.items() if (kind := getattr(spark_types, name, None))}
 _ACCEPTED |= {_VARIANT: (spark_types.VariantVal,)} if _VARIANT else {}
+_ACCEPTED |= {kind: (value,) for kind, value in SPATIAL.items()}
+_MIXED_SRID = -1
 
 
 class Misfit(Exception):
@@ -136,6 +139,8 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
     if isinstance(kind, _VARIANT):
         parts = [None if v is None else {"value": v.value, "metadata": v.metadata} for v in values]
         return _converted(parts, values, kind, into)
+    if type(kind) in SPATIAL:
+        return _converted(_each(lambda value: _spatial(value, kind.srid), values, kind), values, kind, into)
     if isinstance(kind, _TIMES):
         to_number = _without_zone if isinstance(kind, spark_types.TimestampNTZType) else kind.toInternal
         return pyarrow.array(_each(to_number, values, kind), pyarrow.int64()).cast(into)
@@ -145,6 +150,14 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
             if isfinite(values[i]):
                 raise _misfit(i, values[i], kind, "it is too large")
     return converted
+
+
+def _spatial(value: Any, srid: int) -> dict[str, Any]:
+    """Return a spatial value in the form of Arrow."""
+    own = value.getSrid()
+    if srid not in (_MIXED_SRID, own):
+        raise ValueError(f"its SRID is {own}")
+    return {"srid": own, "wkb": bytes(value.getBytes())}
 
 
 def _without_zone(time: datetime.datetime) -> int:
