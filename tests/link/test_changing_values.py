@@ -69,12 +69,13 @@ changes = pytest.mark.parametrize("kind", [Shrinking, Growing, Replacing])
 
 @changes
 @pytest.mark.parametrize("pulled", [True, False], ids=["pulled", "pushed"])
+@pytest.mark.parametrize("outer", [list, tuple])
 @pytest.mark.parametrize("filler", ["", "x" * 100_000], ids=["small", "large"])
 def test_an_element_that_changes_while_it_is_encoded_fails_its_stream(
-    session: LinkSession, other: TestSubscriber[Any], kind: type[Shrinking], pulled: bool, filler: str
+    session: LinkSession, other: TestSubscriber[Any], kind: type[Shrinking], pulled: bool, outer: type, filler: str
 ) -> None:
     """The peer would take the next element for a member of the list."""
-    changed = {"thing": object(), "changed": changing(kind), "filler": filler}
+    changed = outer([object(), changing(kind), filler])
     elements = [[object()], (1, 2), changed, "after"]
     pushed: TestPublisher[Any] = TestPublisher()
     handle = session.handles.own(pyrs.from_iterable(elements) if pulled else pushed, Kind.PUBLISHER)

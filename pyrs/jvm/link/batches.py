@@ -10,7 +10,7 @@ from pyrs._core.fusion import null_element
 from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import ARRAY32, MAX_BODY, MAX_MESSAGE
-from pyrs.jvm.values.encoder import ValueEncoder
+from pyrs.jvm.values.encoder import ValueEncoder, is_immutable
 
 MAX_ELEMENTS = LIMITS["next.elements"]
 _HEADER_SIZE = ARRAY32.size
@@ -71,7 +71,7 @@ class Batches:
             encoded = encoder.encode_element(element)
             converted = encoder.converted
             if converted[0] is not None:
-                if converted[0] is not element:
+                if converted[0] is not element and not is_immutable(element):
                     encoder.check(encoded)  # type: ignore[arg-type]  # Buffers were not converted
                 converted[0] = None
         except BaseException as error:
@@ -98,7 +98,7 @@ class Batches:
                 try:
                     encoded = encode(element)
                     if converted[0] is not None:
-                        if converted[0] is not element:
+                        if converted[0] is not element and not is_immutable(element):
                             self._encoder.check(encoded)  # type: ignore[arg-type]  # Buffers were not converted
                         converted[0] = None
                 except BaseException as error:

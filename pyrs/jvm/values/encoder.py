@@ -24,6 +24,12 @@ _EXTENSION32 = struct.Struct(">BIB")
 _MIN_BUFFERS = 2 * LIMITS["frame.body"]
 _MAX_EXTENSION = LIMITS["message.bytes"]
 _CHECKED_AT_ONCE = LIMITS["frame.body"]
+_SCALARS = frozenset({type(None), bool, float, str, bytes, *table.PLAIN} - {tuple})
+
+
+def is_immutable(element: object) -> bool:
+    """Return whether an element is a tuple of scalars, which cannot change while it is encoded."""
+    return type(element) is tuple and _SCALARS.issuperset(map(type, element))
 
 
 class ValueEncoder:
