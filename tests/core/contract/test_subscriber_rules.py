@@ -159,6 +159,23 @@ def test_rule_2_13_none_raises_null_signal(subscriber_of_pyrs: pyrs.Subscriber[A
         subscriber_of_pyrs.on_error(None)  # type: ignore[arg-type]
 
 
+def test_rule_2_13_the_subscribers_of_a_share_receive_an_error_after_a_missing_one() -> None:
+    receivers: list[pyrs.Subscriber[int]] = []
+
+    class Faulty(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            receivers.append(subscriber)
+            subscriber.on_subscribe(RecordingSubscription())
+
+    shared = pyrs.defer(Faulty).share()
+    subscriber = TestSubscriber[int]()
+    shared.subscribe(subscriber)
+    with pytest.raises(pyrs.NullSignal):
+        receivers[0].on_error(None)  # type: ignore[arg-type]
+    receivers[0].on_error(ValueError("real"))
+    assert str(subscriber.await_error(ValueError)) == "real"
+
+
 def test_rule_2_13_exception_in_on_next_cancels_and_is_reported(source: Source, dropped: Any) -> None:
     def raise_error(subscriber: TestSubscriber[int], number: int) -> None:
         if number == 1:

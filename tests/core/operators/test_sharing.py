@@ -10,11 +10,11 @@ import pytest
 
 import pyrs
 from pyrs import schedulers, sinks
-from pyrs.errors import Disconnected, NonPositiveRequest, NullSignal
+from pyrs.errors import Disconnected, NonPositiveRequest
 from pyrs.stream.stream import ConnectableStream
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import Counting
-from tests.core.support import RecordingSubscription, subscribe
+from tests.core.support import subscribe
 from tests.waiting import collected
 
 # publish.
@@ -38,22 +38,6 @@ def test_second_connect_returns_the_same_connection() -> None:
     shared = publisher.stream().publish()
     assert shared.connect() is shared.connect()
     assert publisher.subscribe_count == 1
-
-
-def test_rule_2_13_the_subscribers_of_a_share_receive_an_error_after_a_missing_one() -> None:
-    receivers: list[pyrs.Subscriber[int]] = []
-
-    class Faulty(pyrs.Publisher[int]):
-        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
-            receivers.append(subscriber)
-            subscriber.on_subscribe(RecordingSubscription())
-
-    shared = pyrs.defer(Faulty).share()
-    subscriber = subscribe(shared)
-    with pytest.raises(NullSignal):
-        receivers[0].on_error(None)  # type: ignore[arg-type]
-    receivers[0].on_error(ValueError("real"))
-    assert str(subscriber.await_error(ValueError)) == "real"
 
 
 def test_slowest_subscriber_limits_demand() -> None:
