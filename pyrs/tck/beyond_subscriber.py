@@ -21,6 +21,9 @@ from pyrs.tck.whitebox_tests import WhiteboxTests
 _ELEMENTS = 10
 _CALL_DURATION = 0.001  # seconds that a call on the Subscription takes, so that an overlapping call is detected
 
+# The part of the name of the official test that sends None with this signal.
+_NONE_TESTS = {"on_next": "_onNext_", "on_error": "_onError_", "on_subscribe": "_onSubscribe_"}
+
 
 class BeyondSubscriberTests(SubscriberHooks[T]):
     """The additional tests of §2.3 and §2.4 on any thread, §2.7 and §3.1."""
@@ -38,11 +41,20 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
         self._leaves_alone("on_error", lambda subscriber: subscriber.on_error(tck_error()))
 
     def beyond_spec207_mustCallTheSubscriptionSerially(self) -> None:
-        """Calls of request and cancel must not overlap on changing threads (§2.7)."""
+        """Calls of request and cancel must not overlap on changing threads (§2.7).
+
+        After an element, None must still raise TypeError (§2.13).
+        """
         driven = self.drive()
         driven.trigger(_ELEMENTS)
-        driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
+        sent = driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
         driven.subscription.settle()
+        self.env.verify_no_async_errors_no_delay()
+        if sent:
+            for signal, official in _NONE_TESTS.items():
+                # A Subscriber that forwards its signals without a check declares it by a skip of the official test.
+                if not any("_spec213_" in name and official in name for name in self.skip_tests):
+                    self._refuses_none_after_an_element(signal)
 
     def beyond_spec301_mustUseItsOwnSubscriptionOnly(self) -> None:
         """A Subscriber must not call the Subscription of another Subscriber (§3.1)."""
@@ -56,6 +68,13 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
             if still.subscription.calls != calls:
                 last = still.subscription.last
                 self.env.flop(f"a Subscriber called {last} on the Subscription of another Subscriber (rule 3.1)")
+
+    def _refuses_none_after_an_element(self, signal: str) -> None:
+        driven = self.drive()
+        driven.trigger(1)
+        driven.deliver(self.new_element, 1, all_of_them=False)
+        if not driven.subscription.cancelled.is_closed:  # a Subscriber may ignore all signals after its cancel
+            self.must_refuse_none(driven.subscriber, signal, " after an element")
 
     def _leaves_alone(self, signal: str, send: Callable[[Subscriber[T]], None]) -> None:
         driven = self.drive()

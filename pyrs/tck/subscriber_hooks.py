@@ -56,13 +56,13 @@ class SubscriberHooks(Verification, Generic[T]):
         second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
         self.env.verify_no_async_errors_no_delay()
 
-    def must_refuse_none(self, subscriber: Subscriber[T], signal: str) -> None:
+    def must_refuse_none(self, subscriber: Subscriber[T], signal: str, state: str = "") -> None:
         """Send a signal with None, which must raise TypeError or AttributeError (§2.13)."""
         try:
             getattr(subscriber, signal)(None)
         except NULL_ERRORS:
             return
-        raise AssertionError(f"{signal}(None) did not raise TypeError (rule 2.13)")
+        raise AssertionError(f"{signal}(None){state} did not raise TypeError (rule 2.13)")
 
 
 class ElementSource(ManualPublisher[T]):

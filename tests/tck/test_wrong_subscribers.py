@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Timer
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -215,6 +215,20 @@ def test_the_right_subscriber_passes_everything_as_a_blackbox() -> None:
     assert [(v.name, v.reason) for v in report.verdicts if v.status not in (Status.PASSED, Status.UNTESTED)] == []
     assert report.passed
     assert report.count(Status.PASSED) == 11
+
+
+def test_a_skip_of_the_official_test_of_none_also_applies_after_an_element() -> None:
+    class Forwards(SubscriberBlackboxVerification[int]):
+        environment = PATIENT
+        skip_tests: ClassVar = {black(NULL.format("onNext")): "it forwards its signals"}
+
+        def create_subscriber(self) -> Any:
+            return wrong.AcceptsNoneElements()
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    assert verify(Forwards).passed
 
 
 def test_trigger_request_is_called_for_a_subscriber_that_does_not_request() -> None:

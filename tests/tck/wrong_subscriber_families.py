@@ -117,6 +117,36 @@ def _null(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Case
     return cases
 
 
+def _accepting_later(signal: str, base: type[Any]) -> dict[str, Any]:
+    def on_next(self: Any, element: Any) -> None:
+        if element is None and self.elements and signal == "on_next":
+            return
+        base.on_next(self, element)
+        self.elements += 1
+
+    def send(self: Any, argument: Any) -> None:
+        if argument is not None or not self.elements:
+            getattr(base, signal)(self, argument)
+
+    return {"elements": 0, signal: send, "on_next": on_next}
+
+
+def _null_later(base: type[Any], prefix: str, *signals: str) -> list[Case]:
+    return [
+        Case(
+            SERIAL,
+            _subscriber(
+                f"{prefix}AcceptsNone{signal.title().replace('_', '')}Later",
+                f"Accepts {signal}(None) after an element",
+                base,
+                **_accepting_later(signal, base),
+            ),
+            f"{signal}(None) after an element did not raise TypeError (rule 2.13)",
+        )
+        for signal in signals
+    ]
+
+
 # Subscribers that mishandle a second Subscription.
 
 
@@ -402,6 +432,7 @@ TERMINAL_STATES = [
 WHITEBOX = [
     *_terminal(RightProbed, ""),
     *_null(RightProbed, "", str),
+    *_null_later(RightProbed, "", "on_next", "on_error"),
     *_second(RightProbed, "", str),
     *ELEMENTS,
     *(
@@ -475,6 +506,7 @@ def _requests(n: int) -> Callable[[Any, Any], None]:
 BLACKBOX = [
     *_terminal(RightSubscriber, "Black"),
     *_null(RightSubscriber, "Black", black),
+    *_null_later(RightSubscriber, "Black", "on_next", "on_error", "on_subscribe"),
     *_second(RightSubscriber, "Black", black),
     *(
         Case(

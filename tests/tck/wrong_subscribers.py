@@ -347,6 +347,14 @@ class NoneIsFine(RightSubscriber):
         pass
 
 
+class AcceptsNoneElements(RightSubscriber):
+    """Ignores None as an element."""
+
+    def on_next(self, element: Any, /) -> None:
+        if element is not None:
+            super().on_next(element)
+
+
 class BlackRequestsLater(RightSubscriber):
     """Calls request after the terminal signal, on another thread."""
 
