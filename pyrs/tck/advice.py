@@ -36,7 +36,8 @@ _CAUSES = {
     "2.10": "on_error expects an earlier request or element.",
     "2.11": "Signals reach the processing logic in another order. Use a queue.",
     "2.12": "subscribe calls on_subscribe again, for example when it retries.",
-    "2.13": "A signal method raises, or accepts None. Raise TypeError for None, and cancel on other failures.",
+    "2.13": "A signal method raises, or accepts None. Raise TypeError for None, cancel on other failures, and ignore "
+    "signals after a cancel.",
     "3.1": "The Subscribers share a Subscription. Create one for each call of subscribe.",
     "3.2": "request is ignored while on_subscribe or on_next is running. Add it to the demand; emit it afterwards.",
     "3.3": "request emits inside on_next. Let request only add to the demand if an emitting loop is running.",

@@ -10,7 +10,7 @@ from typing import Generic
 
 from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
-from pyrs.tck.environment import T, TestEnvironment, milliseconds, remaining
+from pyrs.tck.environment import Flop, T, TestEnvironment, milliseconds, remaining
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
@@ -19,6 +19,7 @@ from pyrs.tck.waiting import Latch, Promise, started
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
 _ELEMENTS = 10
+_LATE_ELEMENTS = 3  # the number of elements after a cancel, if the Subscriber has requested them
 _CALL_DURATION = 0.001  # seconds that a call on the Subscription takes, so that an overlapping call is detected
 
 # The part of the name of the official test that sends None with this signal.
@@ -115,16 +116,22 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
         self.env.verify_no_async_errors()
 
     def beyond_spec206_mustCancelWheneverItIsTold(self) -> None:
-        """A Subscription that is no longer needed must be cancelled (§2.6)."""
+        """A Subscription that is no longer needed must be cancelled (§2.6).
+
+        The Publisher may notice the cancel late, so the Subscriber must accept requested elements and a terminal signal
+        after it (§2.8).
+        """
         for state, elements in (("before any request", -1), ("with demand", 0), ("after an element", 1)):
-            driven = self.drive()
-            if elements >= 0:
-                driven.trigger(2)
-            if elements > 0:
-                driven.deliver(self.new_element, elements)
-            assert driven.probe is not None
-            driven.probe.puppet.signal_cancel()
-            driven.subscription.cancelled.expect_close(f"{state}, the Subscriber did not cancel (rule 2.6)")
+            for end in ("on_complete", "on_error"):
+                driven = self.drive()
+                if elements >= 0:
+                    driven.trigger(elements + _LATE_ELEMENTS)
+                sent = driven.deliver(self.new_element, elements) if elements > 0 else []
+                assert driven.probe is not None
+                driven.probe.puppet.signal_cancel()
+                driven.subscription.cancelled.expect_close(f"{state}, the Subscriber did not cancel (rule 2.6)")
+                self.env.verify_no_async_errors_no_delay()
+                driven.deliver_late(self.new_element, len(sent), end)
         self.env.verify_no_async_errors()
 
     def beyond_spec211_mustProcessSignalsInTheirOrder(self) -> None:
@@ -175,20 +182,31 @@ class Driven(Generic[T]):
                 break
             element = create(at)
             sent.append(element)
-            self._send_on_a_thread(element)
+            self._send_on_a_thread("on_next", element)
         return sent
 
-    def _send_on_a_thread(self, element: T) -> None:
+    def deliver_late(self, create: Callable[[int], T], at: int, end: str) -> None:
+        """Send requested elements, from number ``at``, and a terminal signal after the Subscriber's cancel."""
+        for late in range(min(_LATE_ELEMENTS, int(self.subscription.demand) - at)):
+            which = f", for requested element {late + 1} after its cancel (rule 2.8)"
+            self._send_on_a_thread("on_next", create(at + late), context=which)
+        arguments = [tck_error()] if end == "on_error" else []
+        why = " after its cancel, which the Publisher may not have noticed yet (rule 2.13)"
+        self._send_on_a_thread(end, *arguments, context=why)
+
+    def _send_on_a_thread(self, signal: str, *arguments: object, context: str = " (rule 2.13)") -> None:
         def run() -> None:
             try:
-                self.subscriber.on_next(element)
+                getattr(self.subscriber, signal)(*arguments)
             except Exception as error:
-                self._env.flop(f"a signal raised {type(error).__name__}: {error} (rule 2.13)", error)
+                raised = Flop(f"{signal} raised {type(error).__name__}: {error}{context}")
+                raised.__cause__ = error
+                self._env.flop("", raised)
 
         thread = started("signal", run)
         thread.join(10 * self._env.timeout)
         if thread.is_alive():
-            self._env.flop_and_fail("on_next did not return (rule 2.13)")
+            self._env.flop_and_fail(f"{signal} did not return (rule 2.13)")
 
 
 class RecordingSubscription(Subscription):

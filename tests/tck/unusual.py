@@ -376,7 +376,15 @@ class OneByOne(RightProbed):
         self.request_next()
 
 
-WHITEBOX: list[Any] = [RequestsMore, Unbounded, OnAQueue, OneByOne]
+class CancelsLater(RightProbed):
+    """Cancels on a timer, and ignores the elements until then."""
+
+    class puppet(Puppet):  # noqa: N801
+        def signal_cancel(self) -> None:
+            Timer(0.05, self.subscription.cancel).start()
+
+
+WHITEBOX: list[Any] = [CancelsLater, RequestsMore, Unbounded, OnAQueue, OneByOne]
 
 
 class Everything(RightSubscriber):
