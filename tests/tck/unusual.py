@@ -430,6 +430,19 @@ class CancelsAfterThree(RightSubscriber):
             self.subscription.cancel()
 
 
+class CancelsAfterThreeLater(Everything):
+    """Requests everything, and cancels on a timer after three elements."""
+
+    count = 0
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.count += 1
+        if self.count == 3:
+            assert self.subscription is not None
+            Timer(0.2, self.subscription.cancel).start()
+
+
 class CancelsTheSecondLater(RightSubscriber):
     """Cancels a second Subscription on a timer."""
 
@@ -440,4 +453,4 @@ class CancelsTheSecondLater(RightSubscriber):
             Timer(0.005, not_none(subscription).cancel).start()
 
 
-BLACKBOX: list[Any] = [Everything, Batches, CancelsAfterThree, CancelsTheSecondLater]
+BLACKBOX: list[Any] = [Everything, Batches, CancelsAfterThree, CancelsAfterThreeLater, CancelsTheSecondLater]

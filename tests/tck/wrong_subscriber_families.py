@@ -83,6 +83,43 @@ def _terminal(base: type[Any], prefix: str) -> list[Case]:
     return cases
 
 
+def _terminal_later(base: type[Any], prefix: str) -> list[Case]:
+    """Return Subscribers that call their Subscription after a terminal signal in one state."""
+
+    def sends(signal: str, method: str, applies: Callable[[int], bool]) -> dict[str, Any]:
+        def on_next(self: Any, element: Any) -> None:
+            base.on_next(self, element)
+            self.elements += 1
+
+        def send(self: Any, *arguments: Any) -> None:
+            getattr(base, signal)(self, *arguments)
+            if applies(self.elements):
+                call = self.subscription.cancel if method == "cancel" else lambda: self.subscription.request(1)
+                _on_a_thread(call)
+
+        return {"elements": 0, "on_next": on_next, signal: send}
+
+    return [
+        Case(
+            AFTER_END.format(end),
+            _subscriber(
+                f"{prefix}{method.capitalize()}s{when}{end}",
+                f"Calls {method} in {signal}, on another thread, if it has received {state}",
+                base,
+                **sends(signal, method, applies),
+            ),
+            f"the Subscriber called {method}({'1' * (method == 'request')}) after {signal} (rules 2.3, 2.4), "
+            f"which followed {elements} elements",
+        )
+        for end, signal in (("OnComplete", "on_complete"), ("OnError", "on_error"))
+        for method in ("request", "cancel")
+        for when, state, applies, elements in (
+            ("WithoutElements", "no element", lambda elements: elements == 0, 0),
+            ("AfterSeveral", "several elements", lambda elements: elements > 1, 5),
+        )
+    ]
+
+
 # Subscribers that mishandle None as an argument.
 
 
@@ -500,6 +537,7 @@ TERMINAL_STATES = [
 
 WHITEBOX = [
     *_terminal(RightProbed, ""),
+    *_terminal_later(RightProbed, ""),
     *_null(RightProbed, "", str),
     *_null_later(RightProbed, "", "on_next", "on_error"),
     *_second(RightProbed, "", str),
@@ -575,6 +613,7 @@ def _requests(n: int) -> Callable[[Any, Any], None]:
 
 BLACKBOX = [
     *_terminal(RightSubscriber, "Black"),
+    *_terminal_later(RightSubscriber, "Black"),
     *_null(RightSubscriber, "Black", black),
     *_null_later(RightSubscriber, "Black", "on_next", "on_error", "on_subscribe"),
     *_second(RightSubscriber, "Black", black),
