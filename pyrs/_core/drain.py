@@ -68,7 +68,7 @@ class DrainLoop(ABC):
             try:
                 del scheduled[0]
             except IndexError:
-                pass  # the task has begun, and returns the turn
+                pass  # the task has begun, and releases the turn
             else:
                 self._turn.append(True)  # a refused task must not keep the turn
             raise
@@ -132,7 +132,7 @@ class DrainLoop(ABC):
         try:
             del self._scheduled[0]
         except IndexError:
-            return  # ``schedule`` has taken the turn back
+            return  # ``schedule`` has failed and released the turn
         try:
             self._work()
         finally:

@@ -56,7 +56,7 @@ def last_operator(source: Publisher[T]) -> Publisher[T]:
 
 
 def last_subscriber(source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
-    """Return the Subscriber to use in place of the last one, if ``subscribe`` is not called."""
+    """Like ``last_operator``, but for a caller that does not call ``subscribe``: return the Subscriber to use."""
     return subscriber if _instrumentation is None else _instrumentation.subscriber(source, subscriber)
 
 

@@ -177,7 +177,7 @@ class ReplayHub(Hub[T]):
         """Release the positions of departed Subscribers, and find unreceived elements.
 
         Runs with the turn. Settles all of them in one pass. With a pass for each one, threads that subscribe and cancel
-        could add them faster than this thread settles them.
+        could add departed Subscribers faster than this thread settles them.
         """
         with self._lock:
             departed, self._departed = self._departed, deque()

@@ -65,9 +65,9 @@ def from_queue(
     Demand is exact: an element, or ``end``, is taken from the queue only when an element is demanded. Several
     Subscribers compete for the elements. A shut-down queue (Python 3.13) completes the stream when it is empty.
 
-    For a queue of threads or processes, a thread of the scheduler waits while there is demand, and emits there; it
-    detects a cancel within 0.1 seconds. For an asyncio queue, a task on its loop waits; a cancel cancels the task. An
-    element taken just before a cancel is lost and reported to the dropped-elements hook.
+    For a queue of threads or processes, a thread of the scheduler waits while there is demand, and emits the elements;
+    that thread detects a cancel within 0.1 seconds. For an asyncio queue, a task on the loop of the queue waits; a
+    cancel cancels the task. An element taken just before a cancel is lost and reported to the dropped-elements hook.
 
     Args:
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
@@ -127,7 +127,7 @@ def to_queue(
 
     Raises:
         TypeError: ``stream`` is not a Publisher, or ``queue`` is not a queue.
-        TimeoutError: the queue stayed full, or no element arrived, in that time. The stream was cancelled.
+        TimeoutError: the queue stayed full, or no element arrived, for ``timeout`` seconds. The stream was cancelled.
         BaseException: the error of the stream.
 
     Examples:

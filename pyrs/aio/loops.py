@@ -16,7 +16,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """Return the background asyncio loop, which runs coroutines outside any loop.
+    """Return the background asyncio loop, for threads without a running loop.
 
     There is one per process. It runs on a daemon thread and is created on first use.
 

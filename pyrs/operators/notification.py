@@ -77,7 +77,7 @@ class Notification(Generic[T_co]):
     def accept(self, subscriber: Subscriber[Any]) -> None:
         """Emit the signal to a Subscriber.
 
-        The caller obeys demand and the order of signals.
+        The caller must obey demand and the order of signals.
         """
         if self.kind == "next":
             subscriber.on_next(self.element)

@@ -127,7 +127,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         if end is not None:
             self._end_with(end[0])
             return
-        # Before the request, inside which the Publisher of the signals may request the outcome.
+        # The outcome is pushed first, because the Publisher of the signals may request it inside ``request``.
         self._outcomes.push(outcome)
         self._signals.request(1)
 
@@ -204,7 +204,7 @@ class _OutcomesRun(Coordinator[Any]):
 class _Outcomes(Operator[Any]):
     """The stream of outcomes for the function of ``retry_when`` or ``repeat_when``.
 
-    Each Subscriber receives an outcome on demand, until the signal for it arrives.
+    Each Subscriber receives an outcome on demand, until the signal that answers the outcome arrives.
     """
 
     run_type = _OutcomesRun

@@ -56,7 +56,8 @@ class Crossing(Coordinator[Any]):
 
     Args:
         prefetch: the capacity of the queue.
-        refill_at: the number of consumed elements after which as many are requested; None for three quarters.
+        refill_at: the number of consumed elements after which the same number is requested; None for three quarters of
+            ``prefetch``.
         execute: runs the drain loop; None for the calling thread.
     """
 
@@ -77,7 +78,7 @@ class Crossing(Coordinator[Any]):
 
     def cancel(self) -> None:
         super().cancel()
-        self._input.cancel()  # §3.5: the drain loop may wait for its thread
+        self._input.cancel()  # §3.5: the drain loop may be waiting for a thread
 
     def _advance(self) -> None:
         source, begin = self._input, self._emitted
@@ -229,7 +230,7 @@ class _CrossingInput(QueuedInput[Any]):
 
 
 def _pushes(source: Publisher[Any] | None) -> bool:
-    """Return whether the source may push inside ``subscribe``, for whose end demand must then not wait."""
+    """Return whether the source may push inside ``subscribe``. Demand must then not wait until it returns."""
     while isinstance(source, (PublisherWrapper, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
             return True
@@ -320,7 +321,10 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
 
 
 class _UpstreamCalls(DrainLoop):
-    """Runs ``subscribe``, then every request, on the scheduler."""
+    """Runs ``subscribe``, then the requests, on the scheduler.
+
+    While ``subscribe`` runs for a source that is not pulled, a request runs on the calling thread.
+    """
 
     def __init__(
         self, owner: _SubscribeOnRun, upstream: _Passed, execute: Callable[[Callable[[], None]], object]

@@ -55,7 +55,7 @@ class VirtualTime(Scheduler):
 
         Raises:
             ValueError: ``seconds`` is negative or not finite.
-            RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
+            RuntimeError: another thread is advancing the clock, or a task of this clock calls this method.
         """
         seconds = checked_seconds(seconds, "seconds")
         with self._exclusively():
@@ -66,7 +66,7 @@ class VirtualTime(Scheduler):
 
         Raises:
             ValueError: ``time`` is in the past, or not finite.
-            RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
+            RuntimeError: another thread is advancing the clock, or a task of this clock calls this method.
         """
         time = checked_seconds(time, "time")
         with self._exclusively():
@@ -78,7 +78,7 @@ class VirtualTime(Scheduler):
         """Run the due tasks without advancing the clock.
 
         Raises:
-            RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
+            RuntimeError: another thread is advancing the clock, or a task of this clock calls this method.
         """
         self.advance_by(0.0)
 

@@ -47,8 +47,8 @@ FailureHandler = Callable[[EmitResult], object]
 class Sink(Hub[T], Generic[T]):
     """A hot Publisher to push elements into.
 
-    ``unicast``, ``multicast``, ``replay`` and others return it; pass its ``stream`` to the Subscribers. ``try_emit``
-    emits on the calling thread or buffers, and never waits. A Subscriber sees the context variables of its
+    ``unicast``, ``multicast``, ``replay`` and others return a sink. Subscribe to the ``stream`` of the sink.
+    ``try_emit`` emits on the calling thread or buffers, and never waits. A Subscriber sees the context variables of its
     subscription.
 
     **One thread at a time.** A push during another thread's push is rejected with NON_SERIALIZED and has no effect. A

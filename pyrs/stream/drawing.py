@@ -13,7 +13,7 @@ _INDENT = 24
 _CHARACTER = 7.3
 _LEFT = 12
 _THREADS = ("#e0f2f1", "#fff3e0", "#e8eaf6", "#fce4ec", "#f1f8e9")
-"""The colours of the boxes. Each change of thread starts the next one."""
+"""The colours of the boxes. Each change of thread selects the next colour."""
 
 
 def draw_svg(steps: Sequence[Step]) -> str:
@@ -27,7 +27,7 @@ def draw_svg(steps: Sequence[Step]) -> str:
     y = 10.0
     colour = 0
     colours: dict[tuple[int, ...], int] = {}
-    last: dict[tuple[int, ...], tuple[float, float]] = {}  # the last box of each branch that is not yet connected
+    last: dict[tuple[int, ...], tuple[float, float]] = {}  # the last box of each branch, until a line leads on from it
     for step, (demand, holds, site) in zip(steps, notes, strict=True):
         x = _LEFT + len(step.branch) * _INDENT
         for branch in [*last]:

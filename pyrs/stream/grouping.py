@@ -172,10 +172,11 @@ class Grouping(Family[T_co]):
             buffer_when(openings, lambda _: a stream that emits later)
             -----------[2,3]---[4,5]|
 
-        An element of ``openings`` opens a list; the first element or the completion of the stream that ``closing``
-        returns for it closes and emits the list, even if it is empty. Lists may overlap. Elements outside of a list are
-        dropped and not reported. Requests one opening for each demanded list, and ``prefetch`` elements of this stream,
-        replenished at 75 %. **A list grows** until it is closed; without an open list nothing is buffered.
+        An element of ``openings`` opens a list, and ``closing`` is called with that element. The first element or the
+        completion of the returned stream closes the list, which is emitted even if it is empty. Lists may overlap.
+        Elements outside of a list are dropped and not reported. Requests one opening for each demanded list, and
+        ``prefetch`` elements of this stream, replenished at 75 %. **A list grows** until it is closed; without an open
+        list nothing is buffered.
 
         When this stream completes, the open lists are emitted. The stream also completes when ``openings`` has
         completed and all lists are closed. An error of any of the streams fails the stream at once.
@@ -229,14 +230,15 @@ class Grouping(Family[T_co]):
         and accepts one Subscriber. An upstream error fails the open windows and then the stream of windows.
 
         By count, demand for ``n`` windows requests ``n * count`` elements, whether the windows are consumed or not. A
-        window without a Subscriber buffers its elements, at most ``count``, until it is released; it blocks nothing.
-        With ``skip``, a window starts every ``skip`` elements, the first ``n`` windows need ``(n - 1) * skip + count``
-        elements, and each window is emitted when it is demanded.
+        window without a Subscriber buffers its elements, at most ``count``, until the window is released, and blocks
+        nothing. With ``skip``, a window starts every ``skip`` elements, the first ``n`` windows need ``(n - 1) * skip +
+        count`` elements, and each window is emitted when it is demanded.
 
         By time, a window closes ``seconds`` after its first element if the next window is demanded by then; otherwise
-        it stays open until that is demanded, so that nothing is dropped. With a count, the remaining capacity of the
-        window is requested. Without one, a window buffers up to ``prefetch`` elements; after that upstream is slowed
-        until the window is consumed or the next one is demanded. A cancelled window drops its elements until it closes.
+        it stays open until the next window is demanded, so that nothing is dropped. With a count, the remaining
+        capacity of the window is requested. Without one, a window buffers up to ``prefetch`` elements; after that
+        upstream is slowed until the window is consumed or the next one is demanded. A cancelled window drops its
+        elements until it closes.
 
         After a cancel of the stream of windows, the emitted windows continue: upstream is cancelled when the last of
         them has closed or been cancelled. An unreferenced window without a Subscriber counts as cancelled.
@@ -428,7 +430,8 @@ class Grouping(Family[T_co]):
         equals the default ``concurrency`` of ``flat_map``. An error of upstream or of a function fails the groups and
         then the stream of groups. After a cancel of the stream of groups, the emitted groups continue: upstream is
         cancelled when the last of them has been cancelled. A group without a Subscriber that is no longer referenced
-        drops its elements; its key starts no new group, and it still counts towards ``max_groups``.
+        drops its elements. The key of that group starts no new group, and the group still counts towards
+        ``max_groups``.
 
         Args:
             key: returns the key of an element; it must be hashable.

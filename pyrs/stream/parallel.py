@@ -51,7 +51,7 @@ class ParallelStream(Generic[T_co]):
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            from pyrs.stream.stream import Stream  # it imports this module
+            from pyrs.stream.stream import Stream  # imported late, because stream.py imports this module
 
             message = f"'ParallelStream' object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(Stream, name):
@@ -184,7 +184,8 @@ class ParallelStream(Generic[T_co]):
 
         The function is called once for each rail of each subscription, and may apply any operators of a Stream.
         Elements are dispatched when each rail has a Subscriber. If the returned stream completes before its rail, the
-        remaining elements of that rail go to the other rails; when all have completed, the source is cancelled.
+        remaining elements of that rail go to the other rails; when all returned streams have completed, the source is
+        cancelled.
 
         Args:
             function: called with a rail; returns a Publisher, which usually subscribes to the rail once.
@@ -222,7 +223,7 @@ class ParallelStream(Generic[T_co]):
         return self._wrap(operators.parallel.Sequential(self._rails, self._calls, transform, prefetch, self._thread))
 
     def _with(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
-        """Return the rails with another operator; its errors name the calling line."""
+        """Return the rails with another operator, whose errors name the calling line."""
         function(self._wrap(self._rails))  # validates the arguments now; the result is not subscribed to
         return self._transformed(partial(_at_site, function, assembly_site()), call, thread)
 

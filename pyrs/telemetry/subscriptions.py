@@ -1,4 +1,4 @@
-"""Observe subscriptions: a span each, and the counts that the metrics read."""
+"""Observe subscriptions: record a span for each, and the counts that the metrics read."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Observation:
 
     Attributes:
         name: the name of the span, and of the stream in metrics.
-        context: the caller's context, with the span as the current one.
+        context: the caller's context, in which the span is the current span.
         started: the time of the subscription.
-        bounded: the requested elements until the demand became unbounded.
+        bounded: the number of elements requested before the demand became unbounded.
         counted: the elements before those that ``counting`` counts.
         counting: returns the number of the elements that are being delivered.
     """
@@ -137,7 +137,7 @@ class Observation:
 
 
 def observed(subscriber: Subscriber[T], observation: Observation) -> Subscriber[T]:
-    """Return a Subscriber that counts the signals of another."""
+    """Return a Subscriber that forwards signals to another, and records them in the observation."""
     if isinstance(subscriber, IteratorConsumer):
         return _ObservedConsumer(subscriber, subscriber, observation)
     return _ObservedSubscriber(subscriber, observation)

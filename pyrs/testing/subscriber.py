@@ -32,7 +32,8 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         timeout: the deadline of each wait, in seconds or as a timedelta.
 
     Raises:
-        TypeError: ``request`` is not an integer, ``on_element`` is not callable, or ``timeout`` is not a number.
+        TypeError: ``request`` is not an integer, ``on_element`` is not callable, or ``timeout`` is neither a number nor
+            a timedelta.
         ValueError: ``timeout`` is negative or not finite.
 
     Attributes:
