@@ -1,4 +1,4 @@
-"""Send and receive references in values: the value table with a session's handles."""
+"""Encode and decode the values of a link, with the references within them."""
 
 from __future__ import annotations
 

@@ -94,13 +94,13 @@ def resolve(
 ) -> list[Path]:
     """Return the jars of packages and their dependencies; download missing ones.
 
-    The result is cached by arguments: a second call starts no Java process, needs no network, and only checks that the
-    files exist and have the recorded sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,
-    ``latest.release``) are resolved each time. Several processes may resolve into one cache.
+    The result is cached by arguments: a second call with the same arguments starts no Java process, needs no network,
+    and only checks that the files exist and have the recorded sizes. Versions that may change (``-SNAPSHOT``, ``1.+``,
+    ``[1.0,2.0)``, ``latest.release``) are resolved each time. Several processes may resolve into one cache.
 
     The named packages and their dependencies are resolved together. Of two versions of a package the later one is
-    selected, as with ``spark.jars.packages``. To get the earlier one, name it and ``exclude`` it: a named package is
-    never left out.
+    selected, as with ``spark.jars.packages``. To get an earlier version, name it in ``packages`` and put its
+    ``group:artifact`` in ``exclude``: this leaves out dependencies, but no named package.
 
     Args:
         packages: ``group:artifact:version``, as in ``spark.jars.packages``; ``group:artifact:version:classifier`` for
@@ -345,9 +345,9 @@ def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
 
 
 def _excluded(text: str, named: Coordinate) -> str:
-    """Return the exclusion of ``group:artifact``, except the named package itself.
+    """Return the elements that exclude ``group:artifact``, but never the named package.
 
-    It uses regular expressions, because the ``*`` of Ivy needs a library that Ivy does not include.
+    They use regular expressions, because the ``*`` of Ivy needs a library that Ivy does not include.
     """
     group, artifact = (".*".join(map(re.escape, part.split("*"))) for part in text.split(":"))
     pairs = (

@@ -116,7 +116,7 @@ class Rates:
     def rates(self, counts: Sequence[tuple[Hashable, int, float]]) -> list[float]:
         """Return the rate of each stream since the previous call.
 
-        Within 0.1 seconds it is the previous rate.
+        A rate is measured over at least 0.1 seconds; before that, the previous rate is returned.
 
         Args:
             counts: the key, the number of elements and the age in seconds of each stream.

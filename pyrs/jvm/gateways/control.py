@@ -55,7 +55,7 @@ class Control:
         return cast(int, self._call("kind", value))
 
     def export(self, value: object) -> int:
-        """Export a Java object: return its handle, and count one more sending of it."""
+        """Return the handle of a Java object, and count the handle as sent once more."""
         return cast(int, self._call("export", next(self._requests), value))
 
     def resolve(self, handle: int) -> object:

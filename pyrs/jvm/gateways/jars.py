@@ -32,7 +32,7 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
     """Return the jars of this installation, as files that a JVM can open.
 
     A JVM cannot open a jar inside a zip file, which is where the package is after ``addPyFile("pyrs.zip")``. Such jars
-    are copied into a private folder, once per process; it is removed when the process exits.
+    are copied into a private folder, once per process. The folder is removed when the process exits.
 
     Raises:
         JvmUnavailable: a jar is missing.
@@ -86,7 +86,7 @@ def check_java(specification: str) -> None:
     """Refuse a JVM that is too old, given its ``java.specification.version``.
 
     Raises:
-        JvmUnavailable: it is older than Java 11.
+        JvmUnavailable: the JVM is older than Java 11.
 
     Examples:
         >>> check_java("17")
@@ -104,7 +104,7 @@ def check_java(specification: str) -> None:
 
 
 def check_version(jar: str, package: str) -> None:
-    """Refuse a jar that is not this package's own.
+    """Refuse a jar whose version differs from that of this package.
 
     Raises:
         VersionMismatch: the versions differ in any way; the two sides of the link are only tested as a pair.
@@ -112,6 +112,6 @@ def check_version(jar: str, package: str) -> None:
     if jar != package:
         raise VersionMismatch(
             f"this JVM has loaded pyrs.jar {jar} and this Python process runs pyrs {package}. A JVM keeps the first "
-            "one that it loads: use one version in every process that connects to it, remove pyrs.jar from spark.jars "
-            "and the class path (pyrs loads its own), and restart the JVM"
+            "pyrs.jar that it loads: use one version in every process that connects to the JVM, remove pyrs.jar from "
+            "spark.jars and the class path (pyrs loads its own), and restart the JVM"
         )

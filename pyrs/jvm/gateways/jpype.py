@@ -55,8 +55,8 @@ def launched_gateway(classpath: Sequence[str | os.PathLike[str]], jvm_options: S
     """Start a JVM, or check the options of the running one and extend its class path.
 
     Raises:
-        JvmUnavailable: No JVM was found, or it did not start. The running JVM was started without one of the options,
-            which are fixed at the start, or has an earlier version of a jar.
+        JvmUnavailable: No JVM was found, or the JVM did not start; or the running JVM was started without one of the
+            options, which are fixed at the start, or has an earlier version of a jar.
     """
     paths = _expanded(classpath)
     if not jpype.isJVMStarted():
@@ -128,7 +128,7 @@ class JPypeGateway(Gateway):
 
     def __init__(self) -> None:
         super().__init__(JPypeJava(), self._stays_attached)
-        self._java_thread = jpype.JClass("java.lang.Thread")  # now, because a later look-up would attach its thread
+        self._java_thread = jpype.JClass("java.lang.Thread")  # a later look-up would attach the calling thread
         _accept_references()
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:

@@ -28,7 +28,7 @@ def load_entry(java: Java, jars: Jars, version: str) -> object:
 
     Raises:
         JvmUnavailable: Java is too old, or the jar cannot be loaded.
-        VersionMismatch: the JVM has another version of it.
+        VersionMismatch: the JVM has another version of the jar.
     """
     check_java(str(java.static("java.lang.System", "getProperty", "java.specification.version")))
     with _lock:
@@ -45,7 +45,7 @@ def _loader(java: Java, jars: Jars) -> object:
     known = java.call(properties, "get", LOADER_PROPERTY)
     if known is None:
         found = _find_loader(java, jars)
-        # Another process may have been first; then all use its copy.
+        # Another process may have stored a loader before this one. Then all processes use that loader.
         known = java.call(properties, "putIfAbsent", LOADER_PROPERTY, found)
         if known is None:
             return found
@@ -62,8 +62,8 @@ def _find_loader(java: Java, jars: Jars) -> object:
     if needs_publisher:
         fallback = _url(java, jars.reactive_streams)
         if _is_kind(java, context, _JPYPE_LOADER):
-            # JPype's loader accepts this jar, but not our own: the classes that it defines have no package, and
-            # therefore no version.
+            # JPype's loader is used for this jar, but not for pyrs.jar: the classes that the loader defines have no
+            # package, and therefore no version.
             java.call(context, "addURL", fallback)
         else:
             added.append(fallback)
@@ -80,11 +80,11 @@ def _find_loader(java: Java, jars: Jars) -> object:
 
 
 def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
-    """Return the loader of a visible pyrs.jar; it must see org.reactivestreams."""
+    """Return the loader of a visible pyrs.jar, and make org.reactivestreams visible to it."""
     if _visible(java, loader, _PUBLISHER) is None:
         if not (_is_kind(java, loader, _SPARK_LOADER) or _is_kind(java, loader, _JPYPE_LOADER)):
             raise JvmUnavailable(
-                "pyrs.jar is on the JVM's class path, but the class loader that holds it sees no org.reactivestreams: "
+                "pyrs.jar is on the JVM's class path, but the class loader of pyrs.jar sees no org.reactivestreams: "
                 f"put {jars.reactive_streams.name} on the same class path, or remove pyrs.jar (pyrs loads its own)"
             )
         java.call(loader, "addURL", _url(java, jars.reactive_streams))

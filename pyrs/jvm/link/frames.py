@@ -33,8 +33,8 @@ Body: TypeAlias = "bytes | bytearray | memoryview"
 
 HEADER = struct.Struct(">IBQ")
 MAX_FRAGMENT = MAX_LENGTH - HEADER.size
-"""The body of a fragment in a message of several buffers. The JVM reads the rest of a frame and the next header in one
-system call, of at most 128 KiB."""
+"""The maximum size of a fragment's body, if the message consists of several buffers. The body and the next header are
+then 128 KiB, the most that the JVM reads in one system call."""
 CREDIT = struct.Struct(">q")
 RELEASED = struct.Struct(">QI")
 ARRAY32 = struct.Struct(">BI")

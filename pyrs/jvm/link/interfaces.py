@@ -22,10 +22,10 @@ class Codec(Protocol):
         """
 
     def disown(self, carried: Iterable[object]) -> None:
-        """Take back the handles of this side, which are ints, among the references of a value that is not sent."""
+        """Release the handles of this side, which are ints, among the references of a value that is not sent."""
 
     def discard(self, body: Body) -> None:
-        """Give back the handles of a NEXT that is dropped."""
+        """Release the peer's handles in the body of a NEXT that is dropped."""
 
     def encode(self, value: object) -> bytes:
         """Encode one value without the encoder of a stream."""

@@ -1,6 +1,7 @@
 """Keep the state of one end of the link, without its socket.
 
-The reader calls ``receive``, which records and schedules, and runs no user code. Outgoing frames are in ``outbox``.
+The reader calls ``receive``, which updates tables and schedules drain loops, and runs no user code. Outgoing frames are
+in ``outbox``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ _log = logging.getLogger("pyrs.jvm")
 NOBODY = 0
 """The handle of no object. A CALL to it is a barrier: it is answered after all earlier frames were read."""
 _LATE_STREAMS = 1_024
-"""The maximum number of cancelled streams whose late elements are discarded. Others only release the references."""
+"""The maximum number of cancelled streams whose late elements are discarded. For others, only references are
+released."""
 _MAIN = threading.main_thread().ident
 MAX_STREAMS = LIMITS["link.streams"]
 MAX_CALLS = LIMITS["call.pending"]
@@ -61,8 +63,9 @@ class Session:
 
     Args:
         execute: Runs a task on a worker thread (inline in tests that replay vectors).
-        post: Runs a task on the writer thread of the link. Python's main thread uses it: an interrupt there could leave
-            a frame or a thread pool in an inconsistent state.
+        post: Runs a task on the writer thread of the link. Python's main thread uses it to schedule drain loops and to
+            cancel, because an interrupt on the main thread could leave a frame or a thread pool in an inconsistent
+            state.
         send: Writes bytes to the socket.
         wake: Wakes the writer thread, which flushes the outbox.
         max_prefetch: The largest window of a stream.
@@ -90,7 +93,7 @@ class Session:
         self.streams: dict[int, InboundStream | OutboundStream] = {}
         """The live streams."""
         self.late: dict[int, InboundStream] = {}
-        """Cancelled streams with functions for discarded elements, until all granted elements have arrived."""
+        """Cancelled streams whose late elements are reported as discarded, until all granted elements have arrived."""
         self.elements_in = 0
         self.elements_out = 0
         self.dropped = 0
@@ -128,7 +131,8 @@ class Session:
         Subscriber receives its Subscription and then the error (§1.9). The signals run in the context of this call.
 
         With ``confirm`` this returns after the peer's ``subscribe`` has returned, so that no element is lost that a hot
-        Publisher emits afterwards. On a thread with a running event loop, which must not block, it returns at once.
+        Publisher emits afterwards; after ``confirm_seconds`` it logs a warning and returns. On a thread with a running
+        event loop, which must not block, it returns at once.
         """
         stream = InboundStream(
             self,
