@@ -99,8 +99,8 @@ def test_arguments_are_validated(rocksdb: Any, tmp_path: Path) -> None:
     df = events_of(rocksdb, tmp_path / "events")
     arguments: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"key": 3}, TypeError, "key must be the name of a column, or a list of names, not int"),
-        ({"key": [3]}, TypeError, "key must have names of columns, not int"),
-        ({"key": []}, ValueError, "key must have a column"),
+        ({"key": [3]}, TypeError, "key must contain names of columns, not int"),
+        ({"key": []}, ValueError, "key must name at least one column"),
         ({"key": ["user", "user"]}, ValueError, "key must have distinct columns, but has 'user' more than once"),
         ({"key": "customer"}, ValueError, "df has no column 'customer': its columns are value, user"),
         ({"stage": 3}, TypeError, "stage must be callable"),

@@ -36,7 +36,7 @@ def test_rows_tuples_lists_and_dicts_become_rows_of_a_batch() -> None:
 
 def test_a_row_with_two_fields_of_one_name_is_not_matched_by_name() -> None:
     """Otherwise one of the values would be lost, and another field null."""
-    with pytest.raises(SchemaMisfit, match=r"element 0, .*: has two fields of one name: n, n"):
+    with pytest.raises(SchemaMisfit, match=r"element 0, .*: has two fields with the same name: n, n"):
         RowEncoder(PAIR).batch([Row("n", "n")(1, "a")])
 
 

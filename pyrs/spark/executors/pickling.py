@@ -1,4 +1,4 @@
-"""Pickle the work of tasks. Metrics in it return their counts to the driver."""
+"""Pickle values for tasks. A ``Metrics`` within a value returns its counts to the driver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
 
     Args:
         value: the value to pickle.
-        function: the user's function in it.
+        function: the user's function within the value.
         parameter: the name of the parameter to which the user passed the function.
         spark: the session.
 

@@ -106,7 +106,7 @@ class StageTask(NamedTuple):
     output: Output
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the output batches of the stage for a partition, one on each request.
+        """Yield the output batches of the stage for a partition.
 
         Raises:
             PartitionFailed: the stage raised or failed; that error is the cause.
@@ -204,8 +204,8 @@ def _output_of_worker() -> Any:
 def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]:
     """Cancel a stream when Spark needs no more rows, for example after a ``limit``.
 
-    Spark then closes its connection to the worker. Without this, the worker would detect that only when it writes the
-    next batch. A pulled stream is not watched, because it runs only when Spark takes a row.
+    Spark then closes its connection to the worker. Without this function, the worker would notice the closed connection
+    only when it writes the next batch. A pulled stream is not watched, because it runs only when Spark takes a row.
     """
     events = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
     if isinstance(stream.source, IterablePublisher) or not hasattr(select, "poll"):

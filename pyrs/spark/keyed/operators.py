@@ -18,7 +18,7 @@ from pyrs.spark.sessions import check_pyspark, checked_dataframe
 from pyrs.stream.stream import Stream
 
 PROTOBUF = "google.protobuf"
-"""Spark's worker imports it for its messages to the state store, but PySpark does not require it."""
+"""Spark's worker imports this package for messages to the state store, but PySpark does not require it."""
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -39,24 +39,24 @@ def apply_by_key(
         stage of b   ----------5------------------------------------6---
 
     Each key is one stream, which continues in the next micro-batch, and after a restart from the checkpoint. Spark's
-    state store holds the state of its operators between micro-batches. The result equals that of the same stage in the
-    driver, where all rows of a micro-batch arrive at the time of that micro-batch.
+    state store holds the state of the stage's operators between micro-batches. The result equals that of the same stage
+    in the driver, if all rows of a micro-batch arrived there at the time of that micro-batch.
 
     The stage is a chain of operators over its stream, with any of ``map``, ``filter``, ``of_type``, ``handle``,
     ``do_on_next``, ``take``, ``take_while``, ``skip``, ``skip_while``, ``distinct``, ``distinct_until_changed``,
     ``scan``, ``with_index``, ``buffer``, ``window``, ``debounce``, ``throttle``, ``timestamp``, ``elapsed``,
-    ``flat_map``, ``flat_map_sequential``, ``concat_map``, ``filter_when`` and ``delay_until``. Any other operator is
-    refused by its name, when ``apply_by_key`` is called. A stream that the function of an operator returns must
-    complete at once, such as ``pyrs.from_iterable(list)``. A window is emitted when it closes.
+    ``flat_map``, ``flat_map_sequential``, ``concat_map``, ``filter_when`` and ``delay_until``. For any other operator,
+    ``apply_by_key`` raises a ``TypeError`` that names the operator. A stream that the function of an operator returns
+    must complete at once, such as ``pyrs.from_iterable(list)``. A window is emitted when it closes.
 
     The stage is called once in the driver and once in each task, not for each key: state belongs in operators such as
-    ``scan``, and not in variables of the stage. When the stream of a key completes, as by ``take``, later rows of that
-    key are ignored.
+    ``scan``, and not in variables of the stage. When the stream of a key completes, for example by ``take``, later rows
+    of that key are ignored.
 
-    The state of a key is JSON. It may have None, booleans, numbers, strings, bytes, dates, times, and lists, tuples,
-    dicts, sets and Rows of these. It is read and written as a whole in each micro-batch with rows of that key, and kept
-    until the checkpoint is deleted. If the operators with state change, the query fails with the reason. The functions
-    of operators may change.
+    The state of a key is JSON. It may contain None, booleans, numbers, strings, bytes, UUIDs, dates, times, and lists,
+    tuples, dicts, sets and Rows of these. It is read and written as a whole in each micro-batch with rows of that key,
+    and kept until the checkpoint is deleted. If the operators with state change, the query fails with an error that
+    says so. The functions of operators may change.
 
     Time is that of the micro-batches: ``debounce``, ``buffer(seconds=...)`` and ``window(seconds=...)`` emit in the
     first micro-batch after their time. Spark runs micro-batches without rows for them.
@@ -78,13 +78,14 @@ def apply_by_key(
             callable, has an operator whose state cannot be saved or cannot be pickled, or ``schema`` is not a schema or
             has a type that Arrow cannot carry.
         ValueError: ``df`` is not streaming, has no such column or has a column name with a dot, ``key`` has a column
-            twice, the schema has no column or two columns of one name, ``as_`` has another value, or the session does
-            not use the RocksDB state store.
+            twice, the schema has no column or two columns with the same name, ``as_`` has another value, or the session
+            does not use the RocksDB state store.
         ImportError: protobuf is not installed, or is older than PySpark's messages.
         NotImplementedError: PySpark is older than 4.1, the first with ``transformWithState`` of rows.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
-    An error of a stage fails the task, and the query, with ``PartitionFailed`` in Spark's error, which has the key.
+    An error of a stage fails the task and the query. Spark's error then contains a ``PartitionFailed``, which names the
+    key.
 
     Examples:
         >>> def totals(orders):                                                     # doctest: +SKIP
@@ -136,11 +137,11 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
     keys = list(keys)
     for each in keys:
         if not isinstance(each, str):
-            raise TypeError(f"key must have names of columns, not {type(each).__name__}")
+            raise TypeError(f"key must contain names of columns, not {type(each).__name__}")
         if each not in df.columns:
             raise ValueError(f"df has no column {each!r}: its columns are {', '.join(df.columns)}")
     if not keys:
-        raise ValueError("key must have a column")
+        raise ValueError("key must name at least one column")
     dotted = next((name for name in df.columns if "." in name), None)
     if dotted is not None:
         raise ValueError(f"df has a column {dotted!r}, which Spark's transformWithState takes for a field: rename it")
@@ -153,8 +154,8 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
 def _processor(work: bytes) -> Any:
     """Return Spark's processor of the work.
 
-    Its class is pickled by value and holds the work as bytes, so that an executor without this package can report its
-    absence.
+    Its class is pickled by value and holds the work as bytes, so that an executor without pyrs can report that pyrs is
+    missing.
     """
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import LongType, StringType, StructType
@@ -164,7 +165,7 @@ def _processor(work: bytes) -> Any:
 
     class Processor(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
-            check_protobuf()  # the methods of the handle import it
+            check_protobuf()  # the methods of the handle import protobuf
             self.handle = handle
             self.state = handle.getValueState("pyrs", state)
             self.task: Any = None

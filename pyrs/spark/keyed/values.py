@@ -31,7 +31,7 @@ def _time(value: Any) -> list[Any]:
     return [value.isoformat(), value.fold]
 
 
-# A type: its tag, the function that encodes a value as JSON, and the function that decodes it.
+# Each type has its tag, the function that encodes a value as JSON, and the function that decodes it.
 _TYPES: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     list: ("list", _all, lambda parts: list(_each(parts))),
     tuple: ("tuple", _all, lambda parts: tuple(_each(parts))),
@@ -54,7 +54,7 @@ _TYPES: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda value: [value.days, value.seconds, value.microseconds],
         lambda parts: datetime.timedelta(*parts),
     ),
-    count: ("count", next, count),  # encoding advances the counter, so it is called after the subscription has ended
+    count: ("count", next, count),  # advances the counter, so state is encoded after the subscription has ended
     type(MISSING): ("missing", lambda _: None, lambda _: MISSING),
 }
 _DECODERS = {tag: decode for tag, _, decode in _TYPES.values()}

@@ -96,15 +96,15 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the error is that of a job that was cancelled, by the user or by the Spark UI."""
+    """Return whether the error is that of a job that the user cancelled, in code or in the Spark UI."""
     return _JOB_CANCELLED.search(reason_of(error)) is not None
 
 
 class PartitionReader(ABC):
-    """The partitions of one subscription, and the DataFrame whose plan the jobs run."""
+    """Reads the partitions of ``df`` for one subscription. The jobs run the plan of ``df``."""
 
     streams = False
-    """Whether batches arrive from all partitions in one read, as fast as they are delivered."""
+    """Whether one read delivers the batches of all partitions, and waits while ``deliver`` blocks."""
 
     def __init__(self, df: Any) -> None:
         self.df = df
@@ -125,7 +125,7 @@ class PartitionReader(ABC):
     def read(self, partitions: range, deliver: Callable[[Any], object], ended: Callable[[], bool]) -> None:
         """Run the job of some partitions, and deliver their batches until ``ended`` returns True.
 
-        Several threads call this at a time.
+        Several threads may call this at the same time.
         """
 
 
@@ -173,7 +173,8 @@ class _RddReader(PartitionReader):
 class JvmReader(_RddReader):
     """Reads each partition as Arrow that the JVM encodes, in jobs of one partition or of several small ones.
 
-    The two methods are not public, but have had the same names and signatures since Spark 3.5.
+    It calls ``toArrowBatchRdd`` and ``PythonRDD.runJob``, which are not public, but have had the same names and
+    signatures since Spark 3.5.
     """
 
     def __init__(self, df: Any, encoding: Encoding) -> None:
@@ -188,7 +189,8 @@ class JvmReader(_RddReader):
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
         while True:
-            # The JVM reads this setting here, and its batches have no schema. With a wrong one Arrow would crash.
+            # toArrowBatchRdd reads the setting, which may change during the call. The batches have no schema, and
+            # pyarrow would crash with a wrong one.
             large = prefers_large(self.df.sparkSession)
             encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
             if large is prefers_large(self.df.sparkSession):
@@ -249,7 +251,9 @@ class PublicReader(_RddReader):
 
     def __init__(self, df: Any) -> None:
         self._names = df.columns
-        super().__init__(numbered(df).mapInArrow(_encoder(), "batch binary"))  # it takes names as expressions
+        super().__init__(
+            numbered(df).mapInArrow(_encoder(), "batch binary")
+        )  # numbered, because mapInArrow parses names
 
     def _plan(self) -> Any:
         rdd = self.df.rdd
@@ -258,7 +262,7 @@ class PublicReader(_RddReader):
 
     def _run(self, partitions: range) -> list[bytes]:
         if self._observed is None:
-            return self._run_over(self._encoded, partitions)  # see JvmReader
+            return self._run_over(self._encoded, partitions)  # see JvmReader._run
         with self._observed:
             return self._run_over(self._same, partitions)
 
@@ -277,7 +281,8 @@ class PublicReader(_RddReader):
 class ConnectReader(PartitionReader):
     """Reads all partitions from the Arrow stream of Spark Connect, in order, as one partition.
 
-    The client's method is not public. It is the one that ``toLocalIterator`` calls since Spark 3.5.
+    It calls the client's ``to_table_as_iterator``, which is not public. ``toLocalIterator`` has called this method
+    since Spark 3.5.
     """
 
     streams = True

@@ -65,7 +65,7 @@ class BatchDiscarded(PyrsError, RuntimeError):
     def __str__(self) -> str:
         return (
             f"batch {self.batch_id} was discarded without an acknowledgement: keep the Batch and call batch.ack() when "
-            'it is stored, or use from_stream(..., acknowledge="request")'
+            'its data is stored, or use from_stream(..., acknowledge="request")'
         )
 
 
@@ -75,8 +75,9 @@ class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
     As a context manager it acknowledges itself when the block ends without an exception.
 
     Attributes:
-        batch_id: Spark's number for it. A batch that was not acknowledged is delivered again with the same number.
-        data: its rows, in the form that ``as_`` of ``from_stream`` names.
+        batch_id: Spark's number for the batch. A batch that was not acknowledged is delivered again with the same
+            number.
+        data: the rows, in the form that ``as_`` of ``from_stream`` names.
     """
 
     _query: _QueryRun | None = None  # the query that waits for the acknowledgement
@@ -102,7 +103,7 @@ class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
             self.ack()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Batch, tuple(self)  # a copy has no right to acknowledge
+        return Batch, tuple(self)  # a copy cannot acknowledge the batch
 
 
 def from_stream(
@@ -138,9 +139,9 @@ def from_stream(
     A batch is in memory as a whole. The source limits its size (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
 
     The stream completes when the query ends: all data was read (``availableNow``), or ``query.stop()`` was called,
-    which takes less than a second even while a batch waits for its acknowledgement. A query that fails fails the stream
-    with Spark's error, of which the ``PartitionFailed`` of a batch that could not be computed is the ``__cause__``. A
-    cancel stops the query.
+    which takes less than a second even while a batch waits for its acknowledgement. If the query fails, the stream
+    fails with Spark's error. If a batch could not be computed, the ``__cause__`` of that error is a
+    ``PartitionFailed``. A cancel stops the query.
 
     The data of a batch by ``as_``:
 
@@ -226,7 +227,7 @@ class _Query(NamedTuple):
 
 
 class _QueryRun(Coordinator[Batch]):
-    """The query of one Subscriber. Spark calls ``_take`` with each batch, which waits for the acknowledgement.
+    """The query of one Subscriber. Spark calls ``_take`` with each batch; ``_take`` waits for the acknowledgement.
 
     Spark cannot interrupt a thread that waits in Python. So the wait checks ten times a second whether the query is
     active. If it is not, the function raises, and Spark ends the query without a commit.
@@ -302,7 +303,7 @@ class _QueryRun(Coordinator[Batch]):
         except Exception as error:
             self._reason = error
             if isinstance(error, _Stopped) or not self._is_active():
-                self._stopped = True  # a stop cancels the jobs, so it is the likely cause
+                self._stopped = True  # a stop cancels the jobs, so the stop is the likely cause
                 raise _Stopped from None
             raise
 
@@ -350,7 +351,7 @@ class _QueryRun(Coordinator[Batch]):
 
     def batch_discarded(self, batch_id: int) -> None:
         """Fail the stream, because nobody can acknowledge the batch."""
-        # The garbage collector calls this, on any thread, so it takes no lock that its thread may hold.
+        # The garbage collector calls this, on any thread, so this takes no lock that the same thread may hold.
         if self._live:
             self.post(self._fail, BatchDiscarded(batch_id))
 

@@ -37,7 +37,7 @@ class Shape(NamedTuple):
     Attributes:
         name: one of ``SHAPES``.
         of_batch: returns an iterator over the elements of a batch, and their number.
-        whole: joins the elements of many batches, which have a schema, in one value.
+        whole: joins the elements of all batches in one value. The second argument is the schema of the batches.
     """
 
     name: str
@@ -85,7 +85,7 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
         only = spark_types.StructType([field])
         try:
             if _distinct(field.dataType) != field.dataType:
-                raise ValueError("a struct has two fields of one name, which Spark rejects only in a task")
+                raise ValueError("a struct has two fields with the same name, which Spark rejects only in a task")
             fields += to_arrow_schema(only, **options)
         except Exception as error:
             raise TypeError(
@@ -96,7 +96,7 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
 
 
 def _distinct(kind: Any) -> Any:
-    """Return the type with other names in each struct that has two fields of one name."""
+    """Return the type with other names in each struct that has two fields with the same name."""
     if isinstance(kind, spark_types.StructType):
         numbered = len(set(kind.names)) < len(kind.names)
         result = spark_types.StructType()
@@ -111,7 +111,10 @@ def _distinct(kind: Any) -> Any:
 
 
 def distinct_fields(df: Any) -> Any:
-    """Return the DataFrame with other names if a struct has two fields of one name, which Spark does not encode."""
+    """Return the DataFrame, with other names if a struct has two fields with the same name.
+
+    Spark does not encode such a struct.
+    """
     kinds = [_distinct(field.dataType) for field in df.schema]
     if all(kind == field.dataType for kind, field in zip(kinds, df.schema, strict=True)):
         return df
@@ -122,8 +125,9 @@ def distinct_fields(df: Any) -> Any:
 def with_found_names(df: Any, shape: Shape) -> tuple[Any, Shape]:
     """Return a DataFrame for ``mapInArrow``, and the shape of its batches.
 
-    ``mapInArrow`` takes the name of each column as an expression: it fails for two columns of one name, and for a
-    column ``a.b`` it takes the field ``b`` of a column ``a``. Such a DataFrame has numbers as names.
+    ``mapInArrow`` takes the name of each column as an expression: it fails for two columns with the same name, and for
+    a column ``a.b`` it takes the field ``b`` of a column ``a``. The columns of such a DataFrame are renamed to ``_0``,
+    ``_1`` and so on.
     """
     names = tuple(df.columns)
     if len({name.lower() for name in names}) == len(names) and not any(map(_EXPRESSION.search, names)):
@@ -155,7 +159,9 @@ def opened(df: Any, as_: str) -> tuple[Shape, Encoding]:
     spark, distinct = df.sparkSession, distinct_fields(df)
     shape = checked_shape(as_, df.schema, session_zone(spark))
     if distinct is not df and as_ not in ("rows", "tuples"):
-        raise ValueError(f"as_ must be 'rows' or 'tuples', not {as_!r}: a struct of df has two fields of one name")
+        raise ValueError(
+            f"as_ must be 'rows' or 'tuples', not {as_!r}: a struct of df has two fields with the same name"
+        )
     large = prefers_large(spark)
     return shape, Encoding(arrow_schema(distinct.schema, large), large)
 
@@ -191,7 +197,10 @@ def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str)
 
 @lru_cache(maxsize=256)
 def row_class(names: tuple[str, ...]) -> Any:
-    """Return a subclass of Row with these fields. C code creates them, six times as fast; they pickle as Row."""
+    """Return a subclass of Row with these fields.
+
+    C code creates its instances, six times as fast as Python code creates a Row. They are pickled as Row.
+    """
     return type("Row", (Row,), {"__fields__": list(names), "__slots__": (), "__module__": Row.__module__})
 
 
@@ -236,7 +245,7 @@ def _with_nulls(column: Any, values: list[Any]) -> list[Any]:
 
 
 def _is_plain(kind: Any) -> bool:
-    """Return whether the value of pyarrow equals that of Spark."""
+    """Return whether pyarrow and Spark return equal Python values for this type."""
     if isinstance(kind, spark_types.ArrayType):
         return _is_plain(kind.elementType)
     special = (

@@ -14,7 +14,7 @@ from pyrs.spark.schema.lists import offsets, pairs
 
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
-    """Return the column in another type. Fields of structs are matched by name, and must be the same.
+    """Return the column in another type. A struct must have the same fields, which are matched by name.
 
     Args:
         column: any Arrow array.
@@ -24,7 +24,8 @@ def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataTyp
         hidden: the number of nulls that come from the enclosing column.
 
     Raises:
-        Misfit: a value would change, or is null where nulls are not allowed. Its path has the names.
+        Misfit: a value would change or is null where nulls are not allowed, or the types do not fit. The path of the
+            error has the names of the enclosing fields.
     """
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()  # its values may contain a null
@@ -57,7 +58,7 @@ def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataTyp
 def _structs(column: pyarrow.StructArray, kind: Any, into: pyarrow.StructType) -> pyarrow.StructArray:
     children = {field.name: child for field, child in zip(column.type, column.flatten(), strict=True)}
     if column.type.num_fields != len(kind) or children.keys() != set(kind.names):
-        raise ValueError(f"its fields are {listed([field.name for field in column.type])}")
+        raise ValueError(f"the struct in the batch has the fields {listed([field.name for field in column.type])}")
     arrays = [
         named(field.name, cast, children[field.name], field.dataType, field.nullable, inner.type, column.null_count)
         for field, inner in zip(kind, into, strict=True)

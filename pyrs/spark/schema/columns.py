@@ -104,7 +104,7 @@ def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequ
                 raise Misfit(index, f"has {len(row)} values, but there are {len(names)} fields: {_fields(schema)}")
             return row
         if len(set(own)) < len(own):
-            raise Misfit(index, f"has two fields of one name: {', '.join(own)}")
+            raise Misfit(index, f"has two fields with the same name: {', '.join(own)}")
         row = dict(zip(own, row, strict=True))
     if isinstance(row, Mapping):
         unknown = next((name for name in row if name not in names), None)

@@ -42,7 +42,7 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     Raises:
         TypeError: the schema is neither a ``StructType`` nor text, or a column has a type that Arrow cannot carry, or
             is of type ``char`` or ``varchar``.
-        ValueError: the schema has no column, or two columns of the same name. Case matters if
+        ValueError: the schema has no column, or two columns with the same name. Case matters if
             ``spark.sql.caseSensitive`` is true.
         pyspark.errors.ParseException: the text is not a schema.
     """

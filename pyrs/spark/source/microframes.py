@@ -46,7 +46,7 @@ def for_each_frame(
     result on an asyncio loop. An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
 
     A frame is created when ``max_rows`` elements are buffered, when the first of them has waited for ``max_wait``, or
-    when upstream ends, also by an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
+    when upstream ends, even with an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
     elements are requested at first, and then as many as each new frame has. So at most one current and one buffered
     frame are in memory. No frame is empty.
 
@@ -68,10 +68,11 @@ def for_each_frame(
 
     Raises:
         TypeError: an argument has a wrong type, or Arrow cannot carry the type of a column.
-        ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns of one name.
+        ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns with the same name.
         JvmUnavailable: there is no session, it was stopped, or it runs with ``PYSPARK_PIN_THREAD=false``.
 
-    An element that does not fit fails the result with ``SchemaMisfit``; the rows of its frame are not processed.
+    An element that does not fit the schema fails the result with ``SchemaMisfit``. ``fn`` is not called with the rows
+    of that frame.
 
     Rules: 1.3, 1.4, 2.1, 2.7, 2.8, 3.5, 3.13.
 
@@ -114,7 +115,7 @@ class _MicroFrames(NamedTuple):
 
 
 class _MicroFramesRun(JobRun[int]):
-    """The frames of one Subscriber. The drain loop takes them from the buffer; a job thread runs ``fn``."""
+    """Builds the frames of one subscription. The drain loop takes rows from the buffer; a job thread runs ``fn``."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
         frames: _MicroFrames = operator.arguments

@@ -54,7 +54,7 @@ class Server:
         self._ahead = ahead
         self._alive = alive
         self._closed = closed
-        self._turn = Lock()  # held by the thread of the planner that is answered
+        self._turn = Lock()  # held by the thread that answers a planner
         self._unproven: dict[socket.socket, None] = {}
         self._current: socket.socket | None = None
         self._closing = False
@@ -72,7 +72,7 @@ class Server:
         return self._turn.locked()
 
     def close(self) -> None:
-        """Close the server, and wait until no planner is answered."""
+        """Close the server, and wait until no planner is being answered."""
         self._closing = True
         self._thread.join()
 

@@ -47,21 +47,21 @@ def read_stream(
     as many as Spark commits, so at most ``capacity`` elements are buffered. A batch has the elements that arrived while
     Spark processed the previous one, at most ``max_rows``.
 
-    Elements are rows: tuples, lists, ``Row``, or mappings by name. An element that does not fit fails the query, after
-    the rows before it, with an error that names the element, the field and both types; so does, on a cluster, a row
-    that exceeds ``spark.rpc.message.maxSize`` (128 MiB). The publisher's error fails the query in the same way. When
-    the publisher completes, the query waits without new batches; with ``trigger(availableNow=True)`` it reads until
-    then, and ends (before PySpark 4.2 it reads one batch).
+    Elements are rows: tuples, lists, ``Row``, or mappings by name. An element that does not fit the schema fails the
+    query, after the rows before it, with an error that names the element, the field and both types. An error of the
+    publisher, and on a cluster a row that exceeds ``spark.rpc.message.maxSize`` (128 MiB), fail the query in the same
+    way. When the publisher completes, the query waits without new batches; with ``trigger(availableNow=True)`` the
+    query ends then (before PySpark 4.2 it reads one batch).
 
     With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema: matched by name, and
     cast if that is lossless, also within structs, lists and maps. Offsets, ``max_rows`` and the function of
     ``on_restart`` still count rows, and an element that is larger than a batch is divided. ``capacity`` counts
     elements, 8 by default: each is replaced when Spark has committed its last row.
 
-    An offset is the number of an element, and an epoch, which identifies the numbering. Elements are buffered until
-    Spark has committed them. A failed batch is read again, unchanged, by the next query over the checkpoint, so each
-    element is in exactly one batch. One query reads at a time: a second one replaces it, and a query that joins the
-    stream with itself fails. The subscription lasts until the session stops.
+    An offset consists of the number of an element and an epoch, which identifies the numbering. Elements are buffered
+    until Spark has committed them. A failed batch is read again, unchanged, by the next query over the checkpoint, so
+    each element is in exactly one batch. One query reads at a time: a second one replaces it, and a query that joins
+    the stream with itself fails. The subscription lasts until the session stops.
 
     When the driver's process ends, the elements that it buffered in memory are lost. ``on_restart`` and ``journal``
     select how a query with its checkpoint continues:
@@ -71,12 +71,12 @@ def read_stream(
       follow with new numbers.
     - a function: it is called with the number of the first missing element, and returns a publisher of the elements
       from that number on. Nothing is lost (PySpark 4.2, or a journal).
-    - ``journal``: Spark receives an offset when its elements are on the disk. Elements that it has not committed are
-      read from the journal. The publisher's elements, or those of the function, follow.
+    - ``journal``: Spark receives an offset when the elements before it are on the disk. Elements that Spark has not
+      committed are read from the journal. The publisher's elements, or those of the function, follow.
 
     The journal lacks the elements of the last tenth of a second, or up to ``capacity`` elements while no query reads.
-    After a restart its elements count as buffered. If Spark has computed ``capacity`` elements and committed none, one
-    more is requested, since Spark commits a batch when it plans the next one.
+    After a restart, the elements of the journal count as buffered. If Spark has computed ``capacity`` elements and
+    committed none, one more is requested, since Spark commits a batch when it plans the next one.
 
     Args:
         spark: a classic session.
@@ -84,7 +84,8 @@ def read_stream(
         schema: a ``StructType``, or text such as ``"id long, name string"``.
         max_rows: the maximum number of rows in a batch. The rows travel within the tasks, in memory.
         capacity: the maximum number of buffered elements, twice ``max_rows`` by default. Spark commits a batch when it
-            plans the next one, so it must be greater than ``max_rows``, or at minimum 2 if elements are batches.
+            plans the next one, so ``capacity`` must be greater than ``max_rows``, or at minimum 2 if elements are
+            batches.
         on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
         journal: a folder on a local disk, used by this stream only.
         as_: the type of the elements: ``"rows"`` or ``"arrow"``.
@@ -157,7 +158,10 @@ def _most_bytes(context: Any) -> float:
 
 
 def _opened(folder: str) -> Journal:
-    """Open a journal. Close an earlier read_stream with it that has no query, as when a notebook cell is rerun."""
+    """Open a journal. Close the server of an earlier call with this journal if it has no query.
+
+    This happens when a notebook cell is run again.
+    """
     path = Path(folder).resolve()
     before = _servers.get(path)
     if before is not None and not before.has_planner:
