@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 from pyrs.tck.environment import Call, TestEnvironment
 from pyrs.tck.verification import Verification
 
-_LATE_CALLS = 2  # consecutive tests with a late call of a method after which its timeout is shortened
+# The number of consecutive tests with a late call of a method, after which the timeout of the method is shortened.
+_LATE_CALLS = 2
 # The shortened timeout is the longer of _SHORT seconds and _TIMES the longest duration of a call that was not late.
 _SHORT = 0.2
 _TIMES = 5
@@ -35,7 +36,7 @@ class Lateness:
         """Record the calls that returned in a test, and the late ones."""
         names = {call.name for call in late}
         for name, took in env.returned.copy().items():  # other threads may still call
-            if name == "cancel" and took > env.timeout:  # it must return in time (§3.5), so it is late if it is slow
+            if name == "cancel" and took > env.timeout:  # cancel must be responsive (§3.5), so a slow one is late
                 names.add(name)
             elif name not in names:
                 # A cancel of a terminated stream returns at once, which does not show that another one does.

@@ -16,7 +16,7 @@ _NO_COMPLETION = "did not receive the expected on_complete"
 
 
 class UnexpectedSubscriber(Subscriber[T]):
-    """Records each signal as an error; subclasses override the expected ones."""
+    """Records each signal as an error; subclasses override the methods of expected signals."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
@@ -234,7 +234,7 @@ class ManualPublisher(Publisher[T]):
         self.cancelled = Latch(env)
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Signal on_subscribe; the second Subscriber is an error."""
+        """Signal on_subscribe; record an error for a second Subscriber."""
         if self.subscriber.is_completed:
             self.env.flop("the test's Publisher supports one Subscriber only")
         else:

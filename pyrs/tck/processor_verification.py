@@ -177,7 +177,7 @@ class _KeepsError(ManualSubscriber[T]):
 
 
 class _Downstream(Subscriber[T]):
-    """Reports its signals to the probe and gives it a puppet."""
+    """Reports its signals to the probe, and registers a puppet there."""
 
     def __init__(self, probe: WhiteboxProbe[T]) -> None:
         self._probe = probe

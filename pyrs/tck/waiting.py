@@ -190,7 +190,8 @@ def started(name: str, target: Callable[..., object], *arguments: object) -> Thr
 def linger(event: Event, seconds: float) -> None:
     """Wait for an event of another thread, longer on a loaded machine.
 
-    This thread needs the processor after each of the steps. So the other thread, which competes with it, has run too.
+    This thread needs the processor after each of the steps. Another thread that competes for the processor has then run
+    as well.
     """
     for _ in range(_STEPS):
         if event.wait(seconds / _STEPS):

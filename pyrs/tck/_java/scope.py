@@ -248,8 +248,8 @@ class Scope:
 def _kind(error: BaseException) -> str:
     """Return the letter of the Throwable class that represents an exception in Java.
 
-    N: NullPointerException, I: IllegalArgumentException, S: a skip, A: AssertionError, O: another class. The port
-    classifies exceptions in the same way.
+    N: NullPointerException, I: IllegalArgumentException, S: a skip, A: AssertionError, O: another class. The port of
+    the TCK to Python classifies exceptions in the same way.
     """
     if isinstance(error, NULL_ERRORS):
         return "N"
