@@ -118,7 +118,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
 
     def drive(self) -> Driven[T]:
         promise: Promise[Subscriber[T]] = Promise(self.env)
-        probe: WhiteboxProbe[T] = WhiteboxProbe(self.env, promise)
+        probe: WhiteboxProbe[T] = _OneEndProbe(self.env, promise)
         subscriber = self.new_subscriber(probe)
         promise.complete(subscriber)
         return Driven(self.env, subscriber, lambda elements: probe.puppet.trigger_request(elements), probe)
@@ -160,6 +160,27 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
             driven.probe.expect_next(element)
         driven.probe.expect_completion()
         self.env.verify_no_async_errors()
+
+
+class _OneEndProbe(WhiteboxProbe[T]):
+    """Records an error if both terminal signals are reported (§1.7)."""
+
+    def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
+        super().__init__(env, subscriber)
+        self._end = ""
+
+    def register_on_complete(self) -> None:
+        self._ends("on_complete")
+        super().register_on_complete()
+
+    def register_on_error(self, error: BaseException) -> None:
+        self._ends("on_error")
+        super().register_on_error(error)
+
+    def _ends(self, signal: str) -> None:
+        if self._end not in ("", signal):
+            self.env.flop(f"the probe received {signal} after {self._end}, which is the last signal (rule 1.7)")
+        self._end = signal
 
 
 class Driven(Generic[T]):

@@ -13,6 +13,8 @@ from tests.tck.test_wrong_subscribers import NULL
 
 __all__ = ["PROCESSORS"]
 
+AFTER_END = "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete"
+AFTER_ERROR = "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError"
 CANCELS = "beyond_spec206_mustCancelWheneverItIsTold"
 ORDER = "beyond_spec211_mustProcessSignalsInTheirOrder"
 HAPPY = "required_exerciseWhiteboxHappyPath"
@@ -164,6 +166,28 @@ class CompletesTheSecond(RightProcessor):
             super().subscribe(subscriber)
 
 
+class CompletesAfterError(RightProcessor):
+    """Signals on_complete after on_error."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        subscribers = [branch.subscriber for branch in self.branches]
+        super().on_error(error)
+        for subscriber in subscribers:
+            assert subscriber is not None
+            subscriber.on_complete()
+
+
+class FailsAfterCompletion(RightProcessor):
+    """Signals on_error after on_complete."""
+
+    def on_complete(self) -> None:
+        subscribers = [branch.subscriber for branch in self.branches]
+        super().on_complete()
+        for subscriber in subscribers:
+            assert subscriber is not None
+            subscriber.on_error(RuntimeError("one more"))
+
+
 PROCESSORS = [
     Case(AT_ONCE, CompletesInsteadOfError, ""),
     Case(COMPLETES, KeepsTheEndBack, "did not receive the expected on_complete"),
@@ -181,4 +205,6 @@ PROCESSORS = [
     Case(RIGHT_NUMBER, RequestsOneShort, "published no element after the first request"),
     Case(HAPPY, CompletesEarly, ""),
     Case(LONG_AGO, CompletesTheSecond, ""),
+    Case(AFTER_ERROR, CompletesAfterError, "received on_complete after on_error, which is the last signal (rule 1.7)"),
+    Case(AFTER_END, FailsAfterCompletion, "received on_error after on_complete, which is the last signal (rule 1.7)"),
 ]
