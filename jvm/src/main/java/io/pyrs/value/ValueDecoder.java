@@ -38,6 +38,8 @@ public final class ValueDecoder {
     private int elementStart;
     private int receipts;
     private int deepest; // the maximum depth of containers in an entry
+    private boolean defers;
+    private boolean deferred;
 
     /** Creates a decoder; an element type of {@link ElementType#ANY} or null leaves elements unchanged. */
     public ValueDecoder(References references, ElementType elementType) {
@@ -59,11 +61,20 @@ public final class ValueDecoder {
      * Opens the body of a control frame, an array like a NEXT body.
      *
      * @param ownDepth the depth of containers that belong to the frame, such as the list of a CALL's arguments
+     * @param defers whether to decode local objects as placeholders, so that no method of a user's object runs; see
+     *     {@link #deferred} and {@link LocalPlaceholder#restored}
      * @return the number of entries, which {@link #next} returns
      * @throws MalformedValueException if the bytes are not a msgpack array
      */
-    public int beginFrame(byte[] body, int ownDepth) {
-        return begin(body, 0, body.length, ExtensionTypes.MAX_DEPTH + ownDepth);
+    public int beginFrame(byte[] body, int ownDepth, boolean defers) {
+        int size = begin(body, 0, body.length, ExtensionTypes.MAX_DEPTH + ownDepth);
+        this.defers = defers;
+        return size;
+    }
+
+    /** Returns whether an entry of the frame contains a placeholder. */
+    public boolean deferred() {
+        return deferred;
     }
 
     private int begin(byte[] body, int offset, int length, int depth) {
@@ -201,6 +212,8 @@ public final class ValueDecoder {
         end = newLength;
         left = 0;
         receipts = 0;
+        defers = false;
+        deferred = false;
         deepest = ExtensionTypes.MAX_DEPTH;
         input.reset(newBody, newOffset, newLength);
         try {
@@ -221,7 +234,7 @@ public final class ValueDecoder {
     }
 
     /** Converts each error except malformed bytes to a ConversionException, including errors of hashCode and equals. */
-    private static RuntimeException conversionFailure(Throwable error) {
+    static RuntimeException conversionFailure(Throwable error) {
         return error instanceof MalformedValueException || error instanceof ConversionException
                 ? (RuntimeException) error
                 : new ConversionException("a value cannot be converted to Java: " + ErrorCodec.describe(error), error);
@@ -283,7 +296,9 @@ public final class ValueDecoder {
         }
         long handle = ByteBuffer.wrap(payload).getLong(1);
         if (type == ExtensionTypes.RECEIVER_OWNS) {
-            return references.local(handle);
+            Object local = references.local(handle);
+            deferred |= defers;
+            return defers ? new LocalPlaceholder(local) : local;
         }
         if (!ObjectKind.isCode(payload[0])) {
             throw new MalformedValueException("a reference of the unknown kind " + (payload[0] & 0xff));
@@ -323,8 +338,9 @@ public final class ValueDecoder {
         Map<Object, Object> map = new LinkedHashMap<>(size * 4 / 3 + 1);
         for (int i = 0; i < size; i++) {
             Object key = read(depth);
-            if (key instanceof Collection || key instanceof Map) {
-                throw new ConversionException("a dict with a " + ElementType.pythonName(key)
+            Object plain = LocalPlaceholder.targetOf(key);
+            if (plain instanceof Collection || plain instanceof Map) {
+                throw new ConversionException("a dict with a " + ElementType.pythonName(plain)
                         + " (or tuple) as a key cannot be converted to Java: keys are scalars");
             }
             map.put(key, read(depth));

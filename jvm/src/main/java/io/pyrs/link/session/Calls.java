@@ -96,10 +96,9 @@ final class Calls {
             return;
         }
         long handle = (Long) body.get(0);
-        List<?> arguments = (List<?>) body.get(1);
         // The target is looked up before the task runs, since RELEASE may be the next frame.
         Object target = handle == BARRIER ? null : session.handles().find(handle);
-        session.executor().execute(() -> reply(answer(message.id, handle, target, arguments), size));
+        session.executor().execute(() -> reply(answer(message.id, handle, target, body), size));
     }
 
     private static IllegalStateException tooMany(int pending) {
@@ -108,8 +107,9 @@ final class Calls {
                 + " call.pending_mib): wait for answers before further calls");
     }
 
-    private OutgoingMessage answer(long id, long handle, Object target, List<?> arguments) {
+    private OutgoingMessage answer(long id, long handle, Object target, Codec.Entries body) {
         try {
+            List<?> arguments = (List<?>) body.restored(1);
             Object result;
             if (handle == BARRIER) {
                 result = arguments.isEmpty() ? null : arguments.get(0);

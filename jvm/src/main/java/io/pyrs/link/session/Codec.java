@@ -9,6 +9,7 @@ import io.pyrs.value.Conversion;
 import io.pyrs.value.ConversionException;
 import io.pyrs.value.ElementType;
 import io.pyrs.value.ErrorCodec;
+import io.pyrs.value.LocalPlaceholder;
 import io.pyrs.value.MalformedValueException;
 import io.pyrs.value.SentErrors;
 import io.pyrs.value.ValueBuffer;
@@ -117,10 +118,21 @@ public final class Codec {
     public static final class Entries {
         private final List<Object> values = new ArrayList<>();
         private RuntimeException failure;
+        private boolean deferred;
 
         /** Returns the entry at an index, null if it cannot be converted to Java. */
         public Object get(int index) {
             return index < values.size() ? values.get(index) : null;
+        }
+
+        /**
+         * Returns an entry of a CALL or RETURN with the local objects in it. Their {@code hashCode} may run and block,
+         * so the reader does not call this.
+         *
+         * @throws ConversionException if a method of a local object throws
+         */
+        Object restored(int index) {
+            return deferred ? LocalPlaceholder.restored(get(index)) : get(index);
         }
 
         /** Returns the exception of the first entry that cannot be converted to Java; null if there is none. */
@@ -130,7 +142,8 @@ public final class Codec {
     }
 
     /**
-     * Decodes the body of a control frame, which must be an array of at least {@code size} entries.
+     * Decodes the body of a control frame, which must be an array of at least {@code size} entries. The entries of a
+     * CALL or RETURN may contain placeholders; see {@link Entries#restored}.
      *
      * @throws ProtocolException if the body is malformed
      */
@@ -138,7 +151,8 @@ public final class Codec {
         Entries entries = new Entries();
         ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
         try {
-            int count = decoder.beginFrame(message.body, message.type == FrameType.CALL ? 1 : 0);
+            boolean call = message.type == FrameType.CALL;
+            int count = decoder.beginFrame(message.body, call ? 1 : 0, call || message.type == FrameType.RETURN);
             if (count < size) {
                 throw new MalformedValueException("its body is not an array of " + size);
             }
@@ -150,6 +164,7 @@ public final class Codec {
                 entries.failure = unconvertible;
                 decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
             }
+            entries.deferred = decoder.deferred();
         } catch (MalformedValueException error) {
             throw new ProtocolException("malformed " + message.type + ": " + error.getMessage(), error);
         }
@@ -162,9 +177,9 @@ public final class Codec {
             throw pair.failure;
         }
         if (Boolean.TRUE.equals(pair.get(0))) {
-            return pair.get(1);
+            return pair.restored(1);
         }
-        throw errors.fromWire(pair.get(1));
+        throw errors.fromWire(pair.restored(1));
     }
 
     /** Releases the handles in a dropped NEXT or RETURN. */

@@ -18,7 +18,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import org.reactivestreams.Publisher;
 import org.testng.annotations.AfterMethod;
@@ -121,6 +124,71 @@ public class UnconvertibleValuesTest {
         python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x92, 1, value)));
         List<?> answer = (List<?>) python.decode(python.next(FrameType.RETURN).body);
         assertEquals(answer.get(0), false);
+        assertEquals(((List<?>) answer.get(1)).get(2), ConversionException.class.getName());
+        assertOtherStreamsLive();
+    }
+
+    /** A key whose {@code hashCode} blocks, or throws if it was released with an error. */
+    private static final class SlowKey {
+        final CountDownLatch hashed = new CountDownLatch(1);
+        final CompletableFuture<Integer> hash = new CompletableFuture<>();
+
+        @Override
+        public int hashCode() {
+            hashed.countDown();
+            return hash.join();
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return this == other;
+        }
+    }
+
+    /** Encodes a map and a set with a local object as their key and member. */
+    private byte[] keyed(Object key) {
+        long handle = session().handles().own(key);
+        byte[] local = extension(
+                17, ByteBuffer.allocate(9).put((byte) 0).putLong(handle).array());
+        return bytes(0x92, 0x81, local, 1, extension(9, bytes(0x91, local)));
+    }
+
+    @Test(timeOut = 120_000)
+    public void hashCodeOfAnArgumentRunsOnAWorker() throws Exception {
+        SlowKey key = new SlowKey();
+        python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, keyed(key))));
+        key.hashed.await();
+        assertOtherStreamsLive();
+        key.hash.complete(7);
+        List<?> answer = (List<?>) python.decode(python.next(FrameType.RETURN).body);
+        assertEquals(answer.get(0), true);
+    }
+
+    @Test(timeOut = 120_000)
+    public void hashCodeOfAResultRunsOnTheCallingThread() throws Exception {
+        SlowKey key = new SlowKey();
+        FutureTask<Object> call = new FutureTask<>(() -> {
+            try {
+                return session().call(session().handles().receipt(ObjectKind.OBJECT, 9), List.of(), Conversion.AUTO);
+            } catch (Throwable error) {
+                throw new AssertionError(error);
+            }
+        });
+        new Thread(call).start();
+        long id = python.next(FrameType.CALL).id;
+        python.send(Frames.frame(FrameType.RETURN, id, bytes(0x92, 0xc3, keyed(key))));
+        key.hashed.await();
+        assertOtherStreamsLive();
+        key.hash.complete(7);
+        assertEquals(call.get(), List.of(Map.of(key, 1L), Set.of(key)));
+    }
+
+    @Test(timeOut = 120_000)
+    public void hashCodeThatThrowsFailsItsCall() throws Exception {
+        SlowKey key = new SlowKey();
+        key.hash.completeExceptionally(new IllegalStateException());
+        python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, keyed(key))));
+        List<?> answer = (List<?>) python.decode(python.next(FrameType.RETURN).body);
         assertEquals(((List<?>) answer.get(1)).get(2), ConversionException.class.getName());
         assertOtherStreamsLive();
     }
