@@ -84,6 +84,13 @@ def from_dataframe_of_no_rows(spark: Any) -> Any:
 
 
 @recorded
+def from_dataframe_without_columns(spark: Any) -> Any:
+    df = spark.range(0, 5, 1, 2).select()
+    (first, *_) = ps.from_dataframe(df, "arrow").collect(timeout=SECONDS)
+    return [len(ps.from_dataframe(df, "tuples").collect(timeout=SECONDS)), first.num_rows > 0, first.num_columns]
+
+
+@recorded
 def from_dataframe_in_pandas(spark: Any) -> Any:
     return sum(len(frame) for frame in ps.from_dataframe(spark.range(10), "pandas").collect(timeout=SECONDS))
 

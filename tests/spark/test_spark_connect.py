@@ -68,6 +68,7 @@ def test_a_function_that_needs_the_jvm_names_the_alternative(results: Any, funct
         ("for_each_partition", 1000),
         ("from_dataframe", True),
         ("from_dataframe_of_no_rows", []),
+        ("from_dataframe_without_columns", [5, True, 0]),
         ("from_dataframe_in_pandas", 10),
         ("from_dataframe_on_demand", [3, True]),
         ("from_publishers", [[1, 0], [2, 0], [2, 1]]),

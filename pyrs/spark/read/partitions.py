@@ -288,7 +288,9 @@ class ConnectReader(PartitionReader):
     streams = True
 
     def __init__(self, df: Any, encoding: Encoding) -> None:
-        super().__init__(df)
+        self._has_columns = bool(df.columns)
+        # The client loses the number of rows of a batch without a column.
+        super().__init__(df if self._has_columns else df.selectExpr("true AS row"))
         self._encoding = encoding
 
     def open(self) -> int:
@@ -302,8 +304,9 @@ class ConnectReader(PartitionReader):
                 if ended():
                     return
                 if isinstance(answer, pyarrow.Table):  # the other answers are schemas
-                    for batch in answer.cast(self._encoding.schema).to_batches():
-                        deliver(batch)
+                    table = answer.cast(self._encoding.schema) if self._has_columns else answer
+                    for batch in table.to_batches():
+                        deliver(batch if self._has_columns else batch.select([]))
 
 
 class _MappedOnce:
