@@ -22,8 +22,8 @@ The packages and modules:
     pyrs._core        the engine that enforces the rules
 
 ``import pyrs`` defines the names that most programs need and imports modules on first use. ``pyrs.adapters``,
-``pyrs.schedulers`` and ``pyrs.sinks`` are imported on first access; import ``pyrs.testing``, ``pyrs.tck``, ``pyrs.jvm``
-and ``pyrs.spark`` explicitly. ``from pyrs import *`` excludes ``range`` and ``zip``, which would hide the built-ins.
+``pyrs.schedulers`` and ``pyrs.sinks`` are imported on first access; import other packages, such as ``pyrs.testing`` and
+``pyrs.jvm``, explicitly. ``from pyrs import *`` excludes ``range`` and ``zip``, which would hide the built-ins.
 
 Examples:
     >>> import pyrs

@@ -15,8 +15,8 @@ def add_demand(outstanding: int, more: int) -> int:
 
 
 def in_words(demand: int) -> str:
-    """Return the demand as text."""
-    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # emitted elements were subtracted
+    """Return the demand that remains after the emitted elements, as text."""
+    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # less the emitted elements
 
 
 def non_positive(n: int) -> NonPositiveRequest:

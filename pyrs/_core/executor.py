@@ -21,11 +21,11 @@ _STALL_SECONDS = 0.02
 class DaemonExecutor:
     """Runs tasks on daemon threads, and adds threads while all of them are blocked.
 
-    Up to four threads start at once. After that a task waits until a thread is free. If no task has been started for
-    20 ms, more threads start. At ``max_threads`` it warns once, and tasks wait in an unbounded queue. A thread
-    ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter. An exception of
-    a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs exactly once. After
-    an interrupt of ``execute`` it runs once or never.
+    The first four threads start without delay. After that a task waits until a thread is free. If no task has been
+    started for 20 ms, more threads start. At ``max_threads`` the executor warns once, and tasks wait in an unbounded
+    queue. A thread ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter.
+    An exception of a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs
+    exactly once. After an interrupt of ``execute`` it runs once or never.
 
     Args:
         name: the threads are named ``pyrs-<name>-<number>``.
@@ -108,7 +108,7 @@ class DaemonExecutor:
             raise
 
     def _watch(self) -> None:
-        """Start threads while tasks wait and none has been started since the last check."""
+        """Start threads while tasks wait and no task has been started since the last check."""
         pause = threading.Event()
         while True:
             taken = self._taken
@@ -143,7 +143,7 @@ class DaemonExecutor:
         # An empty context: on a free-threaded Python a thread inherits the context of its starter.
         name = f"pyrs-{self._name}-{self._started + 1}"
         thread = threading.Thread(target=Context().run, args=(self._work,), name=name, daemon=True)
-        if len(self._threads) >= self._max_threads:  # a finalizer has just started the last one
+        if len(self._threads) >= self._max_threads:  # a finalizer has just added the last thread
             return None
         self._started += 1
         try:
@@ -228,7 +228,7 @@ class DaemonExecutor:
 
 
 def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
-    """Wait for a thread that may not be started yet; return whether it has ended."""
+    """Wait, up to the deadline, for a thread that may not be started yet; return whether it has ended."""
     end = monotonic() + deadline_seconds
     pause = threading.Event()
     while True:

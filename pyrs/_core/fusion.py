@@ -119,11 +119,11 @@ class Chain(Generic[T]):
                 raise
             yield element
             return
-        self.check_end()  # else the iterator behind this one would continue after a false end
+        self.check_end()  # otherwise ``chain`` would continue with the iterator after a false end
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
         """Return the first ``count`` elements; the end is known without another pull."""
-        count = min(count, sys.maxsize)  # the maximum of these iterators
+        count = min(count, sys.maxsize)  # the maximum of ``repeat`` and ``islice``
         ticks = repeat(True, count)
         self._gauges.append(ticks)
         # compress pulls the element before the tick: without islice it would pull one element too many.
@@ -155,7 +155,7 @@ class Chain(Generic[T]):
         self.ended = True
 
     def is_used_up(self) -> bool:
-        """Return whether it is known, without pulling an element, that none is left; raise an error that follows."""
+        """Return True if the gauges show that no element is left; raise an error that the iterators end with."""
         if all(map(length_hint, self._gauges)):
             return False
         for _ in self.iterator:
@@ -212,7 +212,7 @@ class Chain(Generic[T]):
         return [n for n, code in codes if code is None]
 
     def _not_callable_with_one(self, message: str) -> Sequence[int]:
-        """Return the places of the functions that a TypeError about a call names.
+        """Return the places of the functions that the message of a TypeError names.
 
         Such an error is raised before the function has a frame. Several lambdas of one scope share a name; those whose
         signature accepts one argument are excluded.
@@ -259,7 +259,7 @@ def pull(
 
 
 def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
-    """Return up to ``limit`` elements of an iterator that cannot block before a None, and whether there was one."""
+    """Return up to ``limit`` elements, those before a None, and whether there was a None. The iterator cannot block."""
     batch = list(islice(iterator, limit))
     for element in batch:  # not "None in batch", which is slower and calls each element's __eq__
         if element is None:

@@ -25,7 +25,7 @@ DRAINING: Final = 2
 
 
 class EmitResult(Enum):
-    """The outcome of a push. The names are Reactor's."""
+    """The outcome of a push. The names are Reactor's, without ``FAIL_`` and with a plural in ``ZERO_SUBSCRIBERS``."""
 
     OK = "ok"
     """The signal was sent, or is buffered until it can be sent."""
@@ -102,7 +102,8 @@ class HubSubscription(DownstreamSubscription[T]):
         hub = self._hub
         with hub._lock:
             self._subscriber = None
-            hub._exclude(self)  # first: the hub compares its Subscriptions after an element was late
+            # First, because ``_drain`` looks for late elements only if ``hub._subscriptions`` has been replaced.
+            hub._exclude(self)
             # The signalling thread may still refer to this subscription, which must ignore further elements.
             self.on_next = self._ignore_late
             self._requested = self._emitted + UNBOUNDED
@@ -186,7 +187,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 self._unbounded = False
                 self._subscriptions = more
                 self._update_unbounded()
-                if subscription._illegal is not None:  # in on_subscribe; |= could overwrite another thread's flag
+                if subscription._illegal is not None:  # from on_subscribe; |= could undo another thread's flag
                     self._has_illegal_request = True
                 return
 
@@ -450,5 +451,5 @@ class AlignedHub(Hub[T]):
     def _discard(self) -> None:
         count = len(self._buffer)
         hooks.discard_all(self.discards, self._buffer)
-        where = "buffered when the last Subscriber, or the connection, was cancelled"
+        where = "buffered when the last Subscriber cancelled, or the connection was cancelled"
         hooks.on_next_dropped(count, where, cancelled=True)
