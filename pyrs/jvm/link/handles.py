@@ -1,4 +1,4 @@
-"""Count the handles that the peer holds, and collect those to give back to it."""
+"""Count the handles that the peer holds, and queue the peer's handles to release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MissingHandle(ProtocolError, LookupError):
     """A handle is not in the table. The call or the stream that used it fails."""
 
     def __init__(self, handle: int) -> None:
-        super().__init__(f"there is no handle {handle}: it was never sent, or it was given back already")
+        super().__init__(f"there is no handle {handle}: it was never sent, or it was released already")
 
 
 @dataclass(eq=False, slots=True)
@@ -38,10 +38,10 @@ class Owned:
 
 
 class Handles:
-    """The table of exported objects, and the queue of the peer's handles to give back.
+    """The table of exported objects, and the queue of the peer's handles to release.
 
-    Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and it is
-    removed at zero; every handle that was given back is in one RELEASE.
+    Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and an
+    entry is removed when its count is zero; each released handle is in one RELEASE.
 
     ``give_back`` only appends to a deque. Every other method holds a lock for a short time and calls no user code. The
     garbage collector may run while the lock is held, and with it finalizers, which are user code. The lock is therefore
@@ -74,7 +74,7 @@ class Handles:
             if identity not in self._by_identity:
                 if len(self._by_handle) >= MAX_HANDLES:
                     raise ConversionError(
-                        f"the JVM refers to {MAX_HANDLES:,} objects of Python, the limit of a link (link.handles): "
+                        f"the JVM refers to {MAX_HANDLES:,} Python objects, the limit of a link (link.handles): "
                         "release some of them in Java, or send values instead of references"
                     )
                 self._last += 1
@@ -91,7 +91,7 @@ class Handles:
         """Return the object of a handle.
 
         Raises:
-            MissingHandle: There is no such handle, or it was given back.
+            MissingHandle: There is no such handle, or it was released.
         """
         owned = self._by_handle.get(handle)
         if owned is None:
@@ -104,10 +104,10 @@ class Handles:
         return (None, None) if owned is None else (owned.target, owned.site)
 
     def pin(self, handles: list[int]) -> None:
-        """Keep objects that return in a batch until ``unpin``, when the batch is decoded.
+        """Keep the objects of the handles in a received batch until ``unpin``.
 
-        The drain loop of the stream decodes the batch later. Before that, a RELEASE of the handles may arrive, or the
-        link may end.
+        The drain loop of the stream decodes the batch later, and then calls ``unpin``. Before that, a RELEASE of the
+        handles may arrive, or the link may end.
         """
         with self._lock:
             for handle in handles:
@@ -125,9 +125,9 @@ class Handles:
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
-        """Return a handle's Subscriber once: it accepts one subscription (§2.5, §2.12).
+        """Return a handle's Subscriber once: a Subscriber accepts one subscription (§2.5, §2.12).
 
-        Return None if it had one, if the handle is unknown, or if its object is not a Subscriber.
+        Return None after the first call, if the handle is unknown, or if the object is not a Subscriber.
         """
         owned = self._by_handle.get(handle)
         if owned is None or not _may_be_subscriber(owned.target):
@@ -137,7 +137,7 @@ class Handles:
         return None if claimed else owned.target
 
     def released(self, handle: int, count: int) -> object | None:
-        """Subtract ``count`` receipts that the peer gives back; ignore unknown handles.
+        """Subtract ``count`` receipts that the peer releases; ignore unknown handles.
 
         Returns:
             The object, if the peer holds no reference to it any more. The caller drops it where its finalizer, which is
@@ -158,7 +158,7 @@ class Handles:
         return owned.target
 
     def release_frames(self) -> bytes:
-        """Return RELEASE frames for the handles that were given back since the last call."""
+        """Return RELEASE frames for the handles that were released since the last call."""
         given_back = self._given_back
         if not given_back:
             return b""
@@ -179,7 +179,7 @@ class Handles:
 
     @property
     def waiting(self) -> int:
-        """The number of receipts to give back."""
+        """The number of receipts to release."""
         return len(self._given_back)
 
     def __len__(self) -> int:

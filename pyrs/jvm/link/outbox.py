@@ -31,7 +31,7 @@ class FrameSource(Protocol):
     def take(self) -> tuple[FrameBytes, bool]:
         """Return the next frame, empty for none, and whether more follow. Called serially.
 
-        The buffers of a frame are joined once, with those of the frames that are written at the same time.
+        A frame may be a list of buffers. They are joined once, with the other frames of the same write.
         """
 
 
@@ -74,7 +74,7 @@ class Outbox:
                 self.overflowed()
 
     def ready(self, source: FrameSource) -> None:
-        """Queue a source for its turn; ``flush`` or ``wake`` sends it."""
+        """Queue a source for its turn; ``flush`` or ``wake`` sends its frames."""
         if not source.queued and not self.closed:
             source.queued = True
             self._ready.append(source)
@@ -97,7 +97,7 @@ class Outbox:
         return bool(self._control or self._ready)
 
     def flush(self) -> None:
-        """Write the queued frames; a thread that must not block wakes the writer."""
+        """Write the queued frames, or wake the writer thread if this thread must not block."""
         if threading.get_ident() == _MAIN or on_event_loop():
             self.wake()
         else:
@@ -176,7 +176,7 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN with its references; its fragments take turns with the streams.
+    """A CALL or RETURN with its references. The fragments take turns with the streams.
 
     ``written`` is called by the writer after the last fragment.
     """
