@@ -110,7 +110,7 @@ def launch(
 
     Raises:
         JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, a package is not available, or
-            the running JVM has an earlier version of one.
+            the running JVM has an earlier version of a package.
         FileNotFoundError: A part of the class path does not exist.
         ValueError: A coordinate, a repository or an exclusion is malformed.
         TypeError: An argument is one str or path instead of a list.

@@ -15,7 +15,7 @@ class JavaClass:
       name that is a Python keyword: ``Flux.from_(publisher)``. A method hides a field of the same name.
     - A call of the class calls its constructor. The result is always a ``JavaObject``, so ``Integer(5)`` is a
       ``java.lang.Integer``, while the plain 5 is a ``java.lang.Long`` for a parameter that takes any object.
-    - ``class_`` is the ``java.lang.Class``. A ``JavaClass`` that is passed as an argument is converted to it.
+    - ``class_`` is the ``java.lang.Class``. A ``JavaClass`` that is passed as an argument is converted to this object.
 
     Arguments and results are converted as for the methods of ``JavaObject``.
 

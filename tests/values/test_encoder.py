@@ -143,7 +143,7 @@ def test_numpy_times_finer_and_coarser_than_a_microsecond_are_converted() -> Non
     ids=repr,
 )
 def test_numpy_times_that_overflow_are_refused(value: Any) -> None:
-    assert "outside of Python's years" in refusal(value)
+    assert "outside of the range of Python's datetime" in refusal(value)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ _Rows: TypeAlias = "tuple[tuple[type, Callable[[Any], Any]], ...]"
 
 
 def converter_for(kind: type) -> Callable[[Any], Any] | None:
-    """Return the conversion for a class without a row, or None for a reference.
+    """Return the conversion for a class without a row, or None if objects cross as references.
 
     An Enum crosses by name, whatever else it derives from. A subclass of a builtin crosses as the builtin's value.
     Neither numpy nor pyarrow is imported for the check: a process with such a value has imported them.
@@ -51,8 +51,8 @@ def _datetime(value: dt.datetime) -> Any:
     return table.from_datetime(value)
 
 
-# The methods of the base class are called, because a subclass may override them: __str__ of an amount may print two
-# digits.
+# For int, float, str, bytes, bytearray and list, the method of the base class is called, because a subclass may
+# override it: __str__ of an amount may print two digits.
 _BASES: _Rows = (
     (int, lambda value: table.from_int(int.__int__(value))),
     (float, float.__float__),
@@ -94,8 +94,11 @@ def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
     scaled = value.astype(f"{name}[D]" if name == "datetime64" and unit in ("Y", "M", "W", "D") else f"{name}[us]")
     exact = scaled.item()
     convert = table.PLAIN.get(type(exact))
-    # numpy does not detect the overflow of a cast to a finer unit, so the value is cast back. Coarser units truncate.
+    # numpy does not detect the overflow of a cast to a finer unit, so the value is cast back. A cast to a coarser unit
+    # truncates, and cannot overflow.
     overflowed = unit not in _FINER_THAN_MICROSECONDS and scaled.astype(value.dtype) != value
     if overflowed or convert is None or isinstance(exact, int):
-        raise ConversionError(f"a numpy.{name} of {value} cannot be converted to Java: it is outside of Python's years")
+        raise ConversionError(
+            f"a numpy.{name} of {value} cannot be converted to Java: it is outside of the range of Python's datetime"
+        )
     return convert(exact)

@@ -47,8 +47,8 @@ def type_name(value: object) -> str:
 def contains_type(value: object, kinds: frozenset[type], *, subclasses: bool = False) -> bool:
     """Return True if a value is, or contains in lists, tuples, dicts and sets, an object of one of these classes.
 
-    The inner loops run in C. With ``subclasses`` the containers include those of subclasses, whose methods are user
-    code; their members are those that the encoder reads.
+    The inner loops run in C. With ``subclasses``, objects of subclasses of these containers are containers, too.
+    Their methods are user code, so their members are read as the encoder reads them.
     """
     level: list[Any] = [value]
     while level:
