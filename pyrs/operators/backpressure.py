@@ -40,8 +40,8 @@ class LimitRate(Operator[Any]):
 class Drops:
     """Reports dropped elements: each one to a callback, or their number to the hook.
 
-    The hook is notified of the first of several consecutive drops at once, and of the others when an element is
-    emitted.
+    The first of several consecutive drops is reported immediately. The number of the others is reported when an element
+    is accepted, or when the stream terminates or is cancelled.
     """
 
     def __init__(self, action: Action | None, where: str) -> None:
@@ -64,7 +64,7 @@ class Drops:
             hooks.on_next_dropped(1, self._where)
 
     def flush(self) -> None:
-        """Report the remaining drops, after an element was emitted or the stream terminated."""
+        """Report the remaining drops, when an element is accepted or the stream ends."""
         with self._lock:
             count, self._unreported = self._unreported, 0
             self.dropping = False

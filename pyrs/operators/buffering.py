@@ -34,9 +34,9 @@ def extent(name: str, count: int | None, skip: int | None, seconds: float | None
 
 
 def needed(pieces: int, count: int, skip: int) -> int:
-    """Return how many elements ``pieces`` lists need.
+    """Return the number of elements that ``pieces`` lists need.
 
-    Each list has ``count`` elements, and they start ``skip`` elements apart.
+    Each list has ``count`` elements, and the lists start ``skip`` elements apart.
     """
     return min((pieces - 1) * skip + count, UNBOUNDED) if pieces > 0 else 0
 
@@ -310,8 +310,8 @@ class BufferBy(Stage):
 class _BufferTimeRun(Coordinator[list[Any]]):
     """Moves elements from the input queue to the current list.
 
-    With a count, the capacity of the list is the limit. Without one, elements are moved only if a list is demanded; the
-    others stay in the queue, which is bounded.
+    With a count, elements are moved until the list is full. Without a count, they are moved only if a list is demanded;
+    until then they stay in the queue, which is bounded.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: BufferTime) -> None:

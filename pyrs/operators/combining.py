@@ -25,7 +25,7 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
 
 
 def as_publishers(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources; each iterable, except str and bytes, becomes a Publisher of its elements."""
+    """Return the sources; each iterable becomes a Publisher of its elements; reject str and bytes."""
     return tuple(_as_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
@@ -181,7 +181,7 @@ class _ZipRun(Coordinator[Any]):
 
 
 class _MergeComparingRun(_ZipRun):
-    """Emits the smallest of the sources' first elements. Waits until each active source has one."""
+    """Emits the smallest (with ``reverse``, the largest) next element, once each active source has one."""
 
     _operator: MergeComparing
 

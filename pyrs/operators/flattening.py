@@ -133,7 +133,7 @@ class ConcatMap(Flattening):
 
 
 class FilterWhen(ConcatMap):
-    """``filter_when(predicate)``: the elements for which the inner stream emits true first."""
+    """``filter_when(predicate)``: the elements whose inner stream has a true first element."""
 
     name = "filter_when"
     emits_elements = True
@@ -184,7 +184,7 @@ class _HoldingRun(TailRun):
 
 
 class _Holding(PushedStage):
-    """Holds an element until its inner stream emits a true element or, if it ``waits``, completes.
+    """Holds an element until its inner stream emits a true element or, with ``waits``, completes.
 
     Serves one subscription.
     """

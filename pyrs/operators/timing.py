@@ -286,7 +286,7 @@ class _WakingInput(_LatestInput):
 
 
 class _DelayRun(Coordinator[Any]):
-    """Buffers demanded elements until they are due, up to its capacity."""
+    """Buffers demanded elements until they are due, at most ``prefetch`` of them."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Delay) -> None:
         super().__init__(subscriber, operator)
@@ -412,7 +412,7 @@ class _TimeoutRun(Coordinator[Any]):
         self._next: Publisher[Any] | None = None  # subscribed to outside the drain loop: ``subscribe`` may take long
 
     def _begin(self) -> None:
-        upstream = self._input  # the timer may replace it by that of the fallback before this thread continues
+        upstream = self._input  # the timer may replace ``_input`` before this thread continues
         self._deadline = self._timer.now() + self._limit
         self._timer.set(self._deadline)
         upstream.subscribe_to(self._operator.source)

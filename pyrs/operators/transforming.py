@@ -167,7 +167,7 @@ class _ScanFromRun(StageRun):
 
 
 class HandleSink:
-    """The second argument of the function of ``handle``: emits at most one element for each element.
+    """The second argument of the function of ``handle``: emits at most one element per source element.
 
     Use it only inside the function, on the thread that calls the function.
     """
@@ -213,7 +213,7 @@ class _HandleRun(DroppingRun):
 
 
 class Handle(Stage):
-    """``handle(function)``: at most one element for each, and completion."""
+    """``handle(function)``: at most one element per source element; the function may complete the stream."""
 
     run_type = _HandleRun
     saved = ()

@@ -67,10 +67,10 @@ def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], 
         using(open_file, lines)
         subscribe -> enter ---1---2---| -> exit
 
-    For each Subscriber, ``resource`` is called and its context manager is entered. It is exited exactly once: before
-    the terminal signal is emitted, or on cancel. It receives the error of a failed stream, and cannot suppress it. If
-    the exit of a completed stream raises, the stream fails with that error; otherwise the error is reported to the
-    dropped-errors hook. Forwards demand unchanged.
+    For each Subscriber, ``resource`` is called, and the returned context manager is entered. The manager is exited
+    exactly once: before the terminal signal is emitted, or on cancel. ``__exit__`` receives the error of a failed
+    stream, and cannot suppress that error. If ``__exit__`` raises at completion, the stream fails with the exception;
+    after an error or a cancel, the exception is reported to the dropped-errors hook. Forwards demand unchanged.
 
     Args:
         resource: returns the context manager, such as ``lambda: open(path)``; see ``contextlib.closing`` and
