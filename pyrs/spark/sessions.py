@@ -39,7 +39,7 @@ _NEED_VERSION = {
     "on_restart as a function": ((4, 2), "the first that passes the start of a query"),
     "events on Spark Connect": ((4, 0), "the first whose listeners run in the client"),
 }
-"""The functions that need a later PySpark than 3.5, with its version and the feature that they need."""
+"""The functions that need a later PySpark than 3.5, with the first version and its relevant feature."""
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
@@ -155,7 +155,7 @@ def why_too_old(spark: Any, function: str) -> str | None:
 
 
 def check_pyspark(spark: Any, function: str) -> None:
-    """Check that this PySpark has a function."""
+    """Check that this PySpark is recent enough for a function."""
     reason = why_too_old(spark, function)
     if reason is not None:
         raise NotImplementedError(reason)
@@ -197,7 +197,7 @@ def unless_stopped(spark: Any, error: BaseException) -> BaseException:
 class Jobs:
     """The jobs of one subscription. All carry one tag, by which a cancel finds them.
 
-    Create it on the thread that subscribes: the jobs inherit its local properties, such as a scheduler pool.
+    Create it on the thread that subscribes: the jobs inherit that thread's local properties, such as a scheduler pool.
     """
 
     def __init__(self, spark: Any) -> None:
@@ -231,7 +231,7 @@ class Jobs:
         self._tag_thread = inherited(self._spark, lambda: None)
 
     def wait_until_finished(self) -> None:
-        """Return after ``finish``. This thread does not count as one that runs a job.
+        """Wait for ``finish``. A waiting thread does not count as one that runs a job.
 
         Raises:
             ExecutionFailed: the jobs were cancelled.

@@ -104,7 +104,7 @@ def test_arguments_are_validated(rocksdb: Any, tmp_path: Path) -> None:
         ({"key": ["user", "user"]}, ValueError, "key must have distinct columns, but has 'user' more than once"),
         ({"key": "customer"}, ValueError, "df has no column 'customer': its columns are value, user"),
         ({"stage": 3}, TypeError, "stage must be callable"),
-        ({"stage": lambda rows: rows.sample(1)}, TypeError, r"the state of sample\(1\): it cannot be saved"),
+        ({"stage": lambda rows: rows.sample(1)}, TypeError, r"the state of sample\(1\): the operator does not"),
         ({"as_": "arrow"}, ValueError, "as_ must be one of 'rows', 'tuples', 'dicts', not 'arrow'"),
         ({"df": rocksdb.sql("select '' as user, 1L as value")}, ValueError, "df is not streaming"),
         ({"df": df.withColumnRenamed("value", "a.b")}, ValueError, "df has a column 'a.b', .* takes for a field"),

@@ -38,10 +38,11 @@ def ship(spark: Any) -> None:
     Raises:
         TypeError: ``spark`` is not a SparkSession.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        ImportError: an executor lacks one of the packages, or has another version of pyrs. The message has its Python.
+        ImportError: an executor lacks one of the packages, or has another version of pyrs. The message has
+            the path of its Python.
     """
     owner = _owner(checked_session(spark))
-    if owner not in _shipped and ".zip" not in pyrs.__file__:  # Spark has sent the zip file that this process imports
+    if owner not in _shipped and ".zip" not in pyrs.__file__:  # otherwise Spark has sent pyrs already
         if is_connect(spark):
             spark.addArtifact(_archive()[0], pyfile=True)
         else:

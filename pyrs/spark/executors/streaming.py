@@ -66,19 +66,19 @@ def stream_from_publishers(
         factory: called on the executor with a partition, a start and an end; returns a Publisher of rows, as in
             ``from_publishers``.
         schema: the schema of the DataFrame: a ``StructType``, or text such as ``"id long, name string"``.
-        latest: called with a partition; returns the offset after its last element. It must not decrease.
+        latest: called with a partition; returns the offset after its last element. The offset must not decrease.
         start: the first offset of each partition, or a function of a partition. With ``start=latest`` the query reads
             only the elements that are added after its start.
         limit: the maximum advance of an offset in a micro-batch, if offsets are numbers; or a function of a partition,
             a start and an end that returns an offset after the start, at most the end. ``trigger(once=True)`` ignores
-            it.
+            the limit.
         prefetch: the number of elements that are requested ahead.
 
     Raises:
         TypeError: ``spark`` is not a SparkSession, a partition or start is not a JSON value, a function is not callable
             or cannot be pickled, ``schema`` is not a schema or has a type that Arrow cannot carry, or another argument
             has a wrong type.
-        ValueError: two partitions are equal, the schema has no column or two columns of one name, limit is not
+        ValueError: two partitions are equal, the schema has no column or two columns with the same name, limit is not
             positive, or prefetch is less than 1.
         NotImplementedError: PySpark is older than 4.0.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
@@ -133,8 +133,8 @@ def _source(
 ) -> type[Any]:
     """Return a Data Source class for Spark to register.
 
-    It is pickled by value, and checks that pyrs can be imported. ``functions`` are the pickled functions of the planner
-    by the names of their parameters. ``task`` yields the batches of a range.
+    The class is pickled by value, and checks that pyrs can be imported. ``functions`` has the pickled functions for the
+    planner, keyed by parameter name. ``task`` yields the batches of a range.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
@@ -173,7 +173,7 @@ def _source(
             return ReadMaxRows(1)  # the number has no effect; the type differs from that of Trigger.Once
 
         def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
-            # Spark before 4.2 does not pass the start of the batch. It is the end of the previous batch.
+            # Spark before 4.2 does not pass the start of the batch, which is the end of the previous batch.
             limited = type(limit).__name__ != "ReadAllAvailable"
             self._position = self._planner().after(start or self._position, limited)
             return self._position

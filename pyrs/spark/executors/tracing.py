@@ -12,7 +12,7 @@ from pyrs._core.observation import set_instrumentation
 
 
 def current_trace() -> dict[str, str]:
-    """Return the W3C entries of the current span, an empty dict if ``pyrs.telemetry`` is not used."""
+    """Return the W3C entries of the current span, or an empty dict if ``pyrs.telemetry`` is not used."""
     propagation = sys.modules.get("pyrs.telemetry.propagation")
     return {} if propagation is None else propagation.inject()
 

@@ -70,7 +70,8 @@ class KeyedStage:
         Args:
             saved: the state that the previous call for this key returned; None for a new key.
             elements: the rows of the key in this micro-batch.
-            now: the time of the micro-batch in seconds. It has no effect if it is before that of the previous one.
+            now: the time of the micro-batch in seconds. A time before that of the previous micro-batch has
+                no effect.
 
         Raises:
             RuntimeError: another stage saved the state, or a stream that a function returned has not completed.
@@ -105,7 +106,7 @@ class KeyedStage:
         return Step(collector.emitted, json.dumps(state, separators=(",", ":")), due)
 
     def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
-        """Return the time and the states of the operators, None if the stream has completed."""
+        """Return the time, and the states of the operators or None if the stream has completed."""
         state = json.loads(text)
         if state["version"] != _VERSION:
             raise RuntimeError(
@@ -170,9 +171,9 @@ def _why_not(operator: Any) -> str | None:
     if isinstance(operator, FoldStage):
         return "it emits when the stream completes, and the stream of a key does not complete; scan emits each result"
     if getattr(operator, "saved", None) is None:
-        return "it cannot be saved; the documentation of apply_by_key lists the operators whose state can"
+        return "the operator does not support it; the documentation of apply_by_key lists the operators that do"
     if getattr(operator, "scheduler", None) is not None:
-        return "Spark measures the time, so it must not have a scheduler"
+        return "Spark measures the time, so the operator must not have a scheduler"
     return None
 
 

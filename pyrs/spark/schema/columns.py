@@ -153,7 +153,7 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
 
 
 def _spatial(value: Any, srid: int) -> dict[str, Any]:
-    """Return a spatial value in the form of Arrow."""
+    """Return a spatial value as the struct of its Arrow column."""
     own = value.getSrid()
     if srid not in (_MIXED_SRID, own):
         raise ValueError(f"its SRID is {own}")
@@ -161,7 +161,7 @@ def _spatial(value: Any, srid: int) -> dict[str, Any]:
 
 
 def _without_zone(time: datetime.datetime) -> int:
-    """Return a naive time as the number of microseconds."""
+    """Return a naive time as microseconds since 1970."""
     if time.tzinfo is not None:
         raise ValueError("it has a time zone")
     number: int = spark_types.TimestampNTZType().toInternal(time)
@@ -169,7 +169,7 @@ def _without_zone(time: datetime.datetime) -> int:
 
 
 def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
-    """Raise for the first value of a wrong type. Arrow itself would round, truncate and misinterpret lists."""
+    """Raise for the first value of a wrong type. Arrow would round or truncate numbers, and misread lists."""
     wrong = [each for each in set(map(type, values)) if not _is_accepted(each, kind, nullable)]
     if wrong:
         index, value = next((i, value) for i, value in enumerate(values) if type(value) in wrong)

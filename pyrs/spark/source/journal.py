@@ -1,4 +1,4 @@
-"""Segments of a stream on a local disk: written before Spark receives their offset, removed after its commit."""
+"""Store the segments of a stream on a local disk until Spark has committed them."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Journal:
 
     A file is renamed when all of it is on the disk, so a kill at any time leaves a complete segment or none. The newest
     segment is kept after its commit, because the numbers continue from it. ``read_stream`` trims the journal with each
-    commit, so the journal is bounded by the capacity.
+    commit, so the journal is bounded by the ``capacity`` of ``read_stream``.
 
     Args:
         folder: created if it does not exist. One process, and one stream, use it at a time.
 
     Attributes:
-        epoch: identifies the numbering; fixed for the lifetime of the folder.
+        epoch: identifies the numbering; only ``renumber`` changes it.
         segments: the segments that were in the folder, in order.
         end: the number of the next element.
 
@@ -110,7 +110,7 @@ class Journal:
         self.append(Segment(number, number, []))
 
     def trim(self, end: int) -> None:
-        """Remove the segments up to this element, except for the newest."""
+        """Remove the segments that end at this number or before it, except for the newest."""
         while len(self._ranges) > 1 and self._ranges[0][1] <= end:
             # Removes the oldest first, so that a kill leaves no gap.
             self._path(*self._ranges[0]).unlink(missing_ok=True)
