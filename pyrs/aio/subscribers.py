@@ -108,7 +108,7 @@ class CoroutineSubscriber(QueueingSubscriber):
     def _put(self, name: str, argument: Any = None) -> None:
         if not self._ended:
             self._signals.append((name, argument))
-            if self._ended:  # a cancel may have emptied the queue before
+            if self._ended:  # a cancel may have emptied the queue before the append
                 self._discard_signals()  # type: ignore[unreachable]
             self._call(self._arrived.set)
         elif name == "on_next":

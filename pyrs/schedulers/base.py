@@ -35,7 +35,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def now(self) -> float:
-        """Return this monotonic clock's time in seconds; its zero is arbitrary."""
+        """Return the time of this scheduler's monotonic clock in seconds. The zero is arbitrary."""
 
     @abstractmethod
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
@@ -68,13 +68,13 @@ class Scheduler(ABC):
     def close(self, timeout: float = 5.0) -> bool:
         """Accept no more tasks, and wait until the due ones have finished. Idempotent.
 
-        A delayed task that is not due by then never runs. It is reported to the dropped-errors hook when it is due.
+        A task that is not yet due never runs, and is reported to the dropped-errors hook when it is due.
 
         Args:
             timeout: the maximum number of seconds to wait. A task that closes its own scheduler is not waited for.
 
         Returns:
-            True if the tasks have finished.
+            True if the tasks have finished in time.
         """
 
 

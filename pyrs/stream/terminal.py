@@ -43,8 +43,9 @@ class Terminal(Family[T_co]):
 
         Raises:
             TimeoutError: the stream did not terminate in time. It was cancelled.
-            TypeError: ``timeout`` is not a number, or a plain function as action returned a coroutine.
-            ValueError: ``timeout`` is negative or not finite.
+            TypeError: ``action`` is not callable, ``timeout`` is not a number, ``timeout`` or ``concurrency`` is given
+                for the other kind of function, or a plain function returned a coroutine.
+            ValueError: ``timeout`` is negative or not finite, or ``concurrency`` is less than 1.
             BaseException: the error of the stream.
 
         Examples:
@@ -98,7 +99,7 @@ class Terminal(Family[T_co]):
 
         Closing or releasing the iterator cancels the stream. A chain over an iterable runs on the calling thread, and
         each ``next`` requests one element. From any other Publisher up to ``prefetch`` elements are requested ahead,
-        and replenished at 75 %.
+        and more when 75 % of them are consumed.
 
         Args:
             prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. None
@@ -139,8 +140,8 @@ class Terminal(Family[T_co]):
         Leaving the block cancels the stream.
 
         Args:
-            prefetch: the maximum number of elements requested ahead; replenished at 75 %. A value above 1 is faster if
-                elements arrive from other threads: the loop is woken once per batch.
+            prefetch: the maximum number of elements requested ahead; more are requested when 75 % are consumed. A value
+                above 1 is faster if elements arrive from other threads: the loop is woken once per batch.
 
         Examples:
             >>> import asyncio, pyrs
