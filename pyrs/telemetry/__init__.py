@@ -38,9 +38,9 @@ def instrument() -> None:
     """Record every later subscription of this process as a span and in metrics. Idempotent.
 
     A subscription begins with ``subscribe``, a terminal operation, an iteration, or a Subscriber of the JVM. The inner
-    streams of operators such as ``flat_map`` are part of it. Its name is that of the last ``checkpoint``, ``log`` or
-    ``metrics`` in the chain, else the last operator with its file and line, such as ``map at orders.py:12``. A stream
-    with ``span`` has that span only.
+    streams of operators such as ``flat_map`` are part of the outer subscription. The name of the span is that of the
+    last ``checkpoint``, ``log`` or ``metrics`` in the chain, else the last operator with its file and line, such as
+    ``map at orders.py:12``. A stream with ``span`` has that span only.
 
     The current trace crosses the bridges. If Python subscribes to a stream of the JVM, the stream receives
     ``traceparent``, and ``tracestate`` if there is one, in Reactor's ``Context``. If Reactor subscribes to a Python
@@ -79,11 +79,11 @@ def uninstrument() -> None:
 def span(name: str, **attributes: str | int | float | bool) -> Callable[[Stream[T]], Stream[T]]:
     """Return a function for ``transform`` that records each subscription as a span.
 
-    The span begins with ``subscribe`` and ends with the terminal signal or the cancel. The operators before it run in
-    its context, so that their spans, and those of a JVM behind the bridge, are its children. Its
-    parent is the current span of the ``subscribe`` call. Its attributes are ``pyrs.elements``, ``pyrs.requested`` (-1
-    for unbounded demand) and ``pyrs.outcome``: ``completed``, ``failed`` or ``cancelled``. An error is recorded as an
-    exception event. After ``instrument``, the subscription is counted in the metrics, too.
+    The span begins with ``subscribe`` and ends with the terminal signal or the cancel. The operators upstream of
+    ``span`` run in its context, so that their spans, and those of a JVM behind the bridge, are children of the span.
+    The parent is the current span of the ``subscribe`` call. The attributes are ``pyrs.elements``, ``pyrs.requested``
+    (-1 for unbounded demand) and ``pyrs.outcome``: ``completed``, ``failed`` or ``cancelled``. An error is recorded as
+    an exception event. After ``instrument``, the subscription is counted in the metrics, too.
 
     Forwards demand unchanged. Buffers nothing.
 

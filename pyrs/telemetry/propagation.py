@@ -25,7 +25,7 @@ def propagate() -> None:
 
 
 def inject() -> dict[str, str]:
-    """Return the entries of the current trace; none before ``propagate``, or without a current span."""
+    """Return the entries of the current trace; an empty dict before ``propagate``, or without a current span."""
     entries: dict[str, str] = {}
     if _enabled:
         _propagator.inject(entries)

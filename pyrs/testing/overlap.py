@@ -34,6 +34,8 @@ def hold() -> None:
 def overlapping(first: Callable[[], None], second: Callable[[], None], seconds: float = 10.0) -> bool:
     """Run ``second`` on this thread while ``first`` waits in ``hold`` on a new thread.
 
+    Each wait for the other thread ends after ``seconds``.
+
     Returns:
         True if the two overlapped; False if ``first`` did not call ``hold``.
     """
