@@ -46,7 +46,8 @@ class Pipeline:
         submission = concurrent.SubmissionPublisher(concurrent.ForkJoinPool.commonPool(), BUFFER)
         bridge.from_jvm(submission).subscribe(self.subscriber)
 
-        # 3. The Processor's elements are submitted to it. While its buffer is full, submit() blocks: back pressure.
+        # 3. The Processor's elements go to the SubmissionPublisher. While its buffer is full, submit() blocks:
+        # back pressure.
         processor = bridge.to_jvm(self.processor)
         getattr(jvm.reactor.core.publisher.Flux, "from")(processor).limitRate(BUFFER).doOnNext(
             self._method(consumer, self.submitted, "add", java.Boolean.TYPE, anything)
@@ -56,7 +57,7 @@ class Pipeline:
             self._method("java.lang.Runnable", submission, "close", java.Void.TYPE),
         )
 
-        # 2. The Python Processor becomes a Java Subscriber. 1. Reactor's Flux subscribes it and starts.
+        # 2. The Python Processor becomes a Java Subscriber. 1. It subscribes to Reactor's Flux, which then starts.
         flux_of(jvm, lines, laps).doOnRequest(self.requests).doOnNext(
             self._method(consumer, self.published, "add", java.Boolean.TYPE, anything)
         ).subscribe(processor)
@@ -72,7 +73,7 @@ class Pipeline:
         return self.published.size(), seen, kept, submitted, taken, requested
 
     def _method(self, interface: str, target: Java, name: str, result: Java, *arguments: Java) -> Java:
-        """Return Java's ``target::name`` as an object of a functional interface; its calls stay inside the JVM."""
+        """Return Java's ``target::name`` as an object of a functional interface. The calls stay inside the JVM."""
         invoke = self._jvm.java.lang.invoke
         shape = invoke.MethodType.methodType(result, list(arguments))
         method = invoke.MethodHandles.publicLookup().findVirtual(target.getClass(), name, shape).bindTo(target)

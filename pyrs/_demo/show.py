@@ -57,7 +57,7 @@ def show(screen: Screen, size: Size) -> list[Check]:
         lines = getattr(table._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING()).collectAsList()
         screen.say(f"Spark {spark.version} is running, with {REACTOR} and without pyrs.")
         screen.say(f"It has read the {expected.lines:,} MovieLens ratings of the pyspark package, {file.name}.")
-        # A small window makes back pressure visible on this little data.
+        # A small window makes back pressure visible with so little data.
         with connect(spark, max_prefetch=_WINDOW, name="pipeline") as bridge:
             screen.say(f"pyrs has connected to that driver and prefetches at most {_WINDOW} elements:\n  {bridge!r}")
             checks = _pipeline(screen, bridge, spark._jvm, lines, expected, size)

@@ -45,7 +45,10 @@ def run(
     file: TextIO | None = None,
     wait: Callable[[float], object] = time.sleep,
 ) -> int:
-    """Print the table, again after each interval; return 1 if nothing is served and it is printed once."""
+    """Print the table once or after each interval, and return the exit code.
+
+    The exit code is 1 if the table is printed once, with ``once`` or ``as_json``, and no process serves its status.
+    """
     file = file or sys.stdout
     rates = Rates()
     try:
@@ -118,7 +121,7 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # another user's process has the number
+    except PermissionError:  # another user's process has this id
         return False
     return True
 
@@ -162,7 +165,7 @@ def _clean(text: object) -> str:
 
 
 def with_rates(bridges: list[BridgeStatus], rates: Rates) -> list[BridgeStatus]:
-    """Replace the rates, which are those since each stream was opened, by those since the previous table."""
+    """Replace the average rate of each stream since its start by the rate since the previous table."""
     counts = [
         ((bridge.pid, bridge.name, stream.id), stream.elements, stream.seconds)
         for bridge in bridges
