@@ -25,7 +25,10 @@ DRAINING: Final = 2
 
 
 class EmitResult(Enum):
-    """The outcome of a push. The names are Reactor's, without ``FAIL_`` and with a plural in ``ZERO_SUBSCRIBERS``."""
+    """The outcome of a push.
+
+    The names are Reactor's, without ``FAIL_`` and with a plural in ``ZERO_SUBSCRIBERS``.
+    """
 
     OK = "ok"
     """The signal was sent, or is buffered until it can be sent."""

@@ -35,7 +35,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def now(self) -> float:
-        """Return the time of this scheduler's monotonic clock in seconds. The zero is arbitrary."""
+        """Return the monotonic clock's time in seconds. The zero is arbitrary."""
 
     @abstractmethod
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:

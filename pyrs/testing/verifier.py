@@ -206,7 +206,7 @@ class StepVerifier(Generic[T]):
         return self._add("then_cancel()", steps.then_cancel, cancels=True)
 
     def then_await(self, seconds: float = 0.0) -> StepVerifier[T]:
-        """Wait for the given time. Signals received in that time are buffered for the following steps."""
+        """Wait for the given time; buffer signals for the following steps."""
         seconds = checked_seconds(seconds, "seconds")
         return self._add(f"then_await({seconds:g})", steps.commands, Await(seconds))
 
