@@ -52,6 +52,8 @@ _CAUSES = {
     "3.15": "cancel raises in this state. It must return normally.",
     "3.16": "request raises or blocks in this state. It must return normally, without waiting for anything.",
     "3.17": "The demand overflows. Cap it at 2**63 - 1, which means unbounded.",
+    "4.1": "It drops elements for which a Subscriber has no demand yet, or completes before them. Buffer them for each "
+    "Subscriber, and complete when the buffer is empty.",
     "4.2": "The Processor keeps the error of its upstream. Forward it without waiting for demand.",
 }
 

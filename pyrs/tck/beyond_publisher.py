@@ -234,10 +234,15 @@ class BeyondPublisherTests(PublisherHooks[T]):
     def beyond_spec111_mustSeparateItsSubscribers(self, publisher: Publisher[T]) -> None:
         """A request or cancel of a Subscriber must not affect another (§1.1, §3.12).
 
-        The test is skipped if the Publisher does not support two Subscribers at the same time.
+        A Processor must keep the elements that one of its Subscribers has not requested yet. The test is skipped if the
+        Publisher does not support two Subscribers at the same time.
         """
         self._separates(publisher, first_leaves=True)
         self._separates(self.new_publisher(3), first_leaves=False)
+        self.must_keep_elements_of_a_slow_subscriber()
+
+    def must_keep_elements_of_a_slow_subscriber(self) -> None:
+        """Check nothing: a Publisher decides which elements a slow Subscriber receives; a Processor overrides it."""
 
     def _separates(self, publisher: Publisher[T], *, first_leaves: bool) -> None:
         first = self.subscribe(publisher, Watching[T](self.env, 1))

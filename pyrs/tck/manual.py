@@ -257,6 +257,10 @@ class ManualPublisher(Publisher[T]):
             self.env.flop_and_fail(f"request({requested}): the argument must be positive (rule 3.9)")
         return requested
 
+    def await_request(self) -> int:
+        """Wait for a request, and return its number of elements; return 0 if there is none."""
+        return self.requests.next_or(0, self.env.timeout)
+
     def expect_cancelling(self) -> None:
         self.cancelled.expect_close("the Subscriber did not cancel its Subscription")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, T, TestEnvironment, named, same
 from pyrs.tck.expected import PROCESSOR
-from pyrs.tck.manual import ManualSubscriber
+from pyrs.tck.manual import ManualSubscriber, Watching
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, tck_error
 from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verifications import PublisherVerification, SubscriberWhiteboxVerification
 from pyrs.tck.waiting import Promise
 
+_WAITING = 3  # the number of elements that wait for a slow Subscriber
 _COORDINATES = (
     "If the Processor emits only after all its Subscribers have requested, let does_coordinated_emission() return True"
 )
@@ -124,6 +125,34 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         first.expect_completion()
         second.expect_completion()
 
+    def must_keep_elements_of_a_slow_subscriber(self) -> None:
+        """Complete the input while a Subscriber has not requested yet; then it must receive all elements."""
+        if self.asked(self.max_supported_subscribers) < 2 or self.asked(self.does_coordinated_emission):
+            return
+        count = min(_WAITING, self.processor_buffer_size)
+        setup = self._setup(2)
+        fast = self.subscribe(setup.processor, Watching[T](self.env, count))
+        slow = self.subscribe(setup.processor, _Collecting[T](self.env))
+        fast.request(count)
+        sent: list[T] = []
+        demand = 0
+        while len(sent) < count:
+            if demand == len(sent):
+                demand += setup.await_request()
+            if demand == len(sent):
+                return  # the Processor requests at the pace of the slow Subscriber, so it loses nothing
+            sent.append(setup.signal_next())
+        setup.sub.on_complete()
+        slow.request(count)
+        completed = slow.ended.closes_while(lambda: slow.signals)
+        if slow.error is None and not (completed and len(slow.collected) == count):
+            received = ", ".join(map(named, slow.collected)) or "none"
+            self.env.flop(
+                f"a Subscriber that requested {count} elements after the end of the input received {received} of "
+                f"{', '.join(map(named, sent))}{'' if completed else ' and no on_complete'}: a Processor with a buffer "
+                f"of {self.processor_buffer_size} must keep the elements for it, and then complete (rule 4.1)"
+            )
+
     def _setup(self, subscribers: int) -> _Setup[T]:
         most = self.asked(self.max_supported_subscribers)
         if subscribers > most:
@@ -174,6 +203,18 @@ class _KeepsError(ManualSubscriber[T]):
         self._error.expect_completion(self.env.timeout, "the Processor did not forward the error (rule 4.2)")
         if self._error.is_completed and self._error.value != expected:
             self.env.flop(f"expected on_error({expected!r}) downstream but received on_error({self._error.value!r})")
+
+
+class _Collecting(Watching[T]):
+    """Keeps its elements."""
+
+    def __init__(self, env: TestEnvironment) -> None:
+        super().__init__(env)
+        self.collected: list[T] = []
+
+    def on_next(self, element: T, /) -> None:
+        super().on_next(element)
+        self.collected.append(element)
 
 
 class _Downstream(Subscriber[T]):

@@ -143,6 +143,12 @@ class Receptacle(Generic[T]):
         element: T = value
         return element
 
+    def next_or(self, otherwise: T, timeout: float) -> T:
+        """Wait for an element; return ``otherwise`` if none arrives."""
+        value = self._poll(timeout)
+        either: T = otherwise if value is _NOTHING else value
+        return either
+
     def next_or_end_of_stream(self, timeout: float, message: str) -> T | _EndOfStream:
         """Wait for an element or the end; if neither arrives, record an error."""
         value = self._poll(timeout)

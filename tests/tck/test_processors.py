@@ -297,6 +297,21 @@ def test_coordinated_emission_passes_with_its_hook(test: str) -> None:
     assert judged(case).status is Status.PASSED
 
 
+class FollowsTheSlowest(RightProcessor):
+    """Requests upstream at the pace of its slowest Subscriber, with two elements in advance."""
+
+    def want(self, total: int) -> None:
+        with self.lock:
+            self.wanted = min(max(self.wanted, total), min(branch.total for branch in self.branches) + 2)
+        self.pull()
+
+
+def test_a_processor_that_slows_down_to_its_slowest_subscriber_passes() -> None:
+    case = Case("beyond_spec111_mustSeparateItsSubscribers", FollowsTheSlowest, "")
+    verdict = judged(case)
+    assert verdict.status is Status.PASSED, verdict.reason
+
+
 def test_the_right_processor_passes_everything() -> None:
     report = verify(_RightVerification)
     assert [(v.name, v.reason) for v in report.verdicts if v.status not in (Status.PASSED, Status.UNTESTED)] == []

@@ -17,6 +17,7 @@ AFTER_END = "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete"
 AFTER_ERROR = "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError"
 CANCELS = "beyond_spec206_mustCancelWheneverItIsTold"
 ORDER = "beyond_spec211_mustProcessSignalsInTheirOrder"
+SEPARATE = "beyond_spec111_mustSeparateItsSubscribers"
 HAPPY = "required_exerciseWhiteboxHappyPath"
 
 
@@ -188,6 +189,25 @@ class FailsAfterCompletion(RightProcessor):
             subscriber.on_error(RuntimeError("one more"))
 
 
+class DropsTheBacklog(RightProcessor):
+    """Drops elements for a Subscriber for which two others are waiting."""
+
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+        for branch in list(self.branches):
+            if len(branch.waiting) < 2:
+                branch.take(element)
+
+
+class EndOvertakesTheBacklog(RightProcessor):
+    """Completes a Subscriber before the elements that it has not requested yet."""
+
+    def on_complete(self) -> None:
+        for branch in list(self.branches):
+            branch.waiting.clear()
+        super().on_complete()
+
+
 PROCESSORS = [
     Case(AT_ONCE, CompletesInsteadOfError, ""),
     Case(COMPLETES, KeepsTheEndBack, "did not receive the expected on_complete"),
@@ -205,6 +225,8 @@ PROCESSORS = [
     Case(RIGHT_NUMBER, RequestsOneShort, "published no element after the first request"),
     Case(HAPPY, CompletesEarly, ""),
     Case(LONG_AGO, CompletesTheSecond, ""),
+    Case(SEPARATE, DropsTheBacklog, "after the end of the input received 0, 1 of 0, 1, 2: a Processor with a buffer"),
+    Case(SEPARATE, EndOvertakesTheBacklog, "after the end of the input received none of 0, 1, 2: a Processor with a"),
     Case(AFTER_ERROR, CompletesAfterError, "received on_complete after on_error, which is the last signal (rule 1.7)"),
     Case(AFTER_END, FailsAfterCompletion, "received on_error after on_complete, which is the last signal (rule 1.7)"),
 ]
