@@ -189,7 +189,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(_LARGE_DEMAND + 1)
     def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
-        """After one request of 1,500 or 1,500 requests, 1,500 elements arrive (§1.1)."""
+        """``request(1500)``, or ``request(1)`` 1,500 times, must lead to 1,500 elements (§1.1)."""
         self._publishes_a_large_demand(publisher, by=_LARGE_DEMAND)
         self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), by=1)
 
@@ -269,8 +269,8 @@ class BeyondPublisherTests(PublisherHooks[T]):
         if not staying.all_received.closes_while(lambda: staying.signals):
             signalled = f", but {staying.last}" if staying.ended.is_closed else ""
             self.env.flop(
-                "a Subscriber did not receive the requested element after another Subscriber had cancelled "
-                f"{milliseconds(self.env.timeout)}{signalled} (rule 3.12)"
+                f"a Subscriber did not receive the requested element {milliseconds(self.env.timeout)} after another "
+                f"Subscriber had cancelled{signalled} (rule 3.12)"
             )
         self.env.verify_no_async_errors()
         self._assert_demanded(leaving, 1)

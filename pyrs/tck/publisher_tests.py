@@ -95,7 +95,7 @@ class PublisherTests(PublisherHooks[T]):
             self.subscribe_failed(publisher)
             self.env.verify_no_async_errors()
         except Exception as error:
-            # This includes exceptions of subscribe(), which must signal them with on_error.
+            # The exception may be that of subscribe(), which must signal an error with on_error instead of raising.
             raise AssertionError(f"the Publisher raised ({error}) instead of signalling on_error (rule 1.4)") from error
 
     @publisher_test(3, completes=True)

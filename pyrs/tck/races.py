@@ -59,7 +59,7 @@ class RaceTests(PublisherHooks[T]):
         self._rounds(20, False, request=10, most=10)
 
     def beyond_race_cancelAgainstComplete(self) -> None:
-        """A cancel that races with on_complete: at most one terminal signal (§1.7)."""
+        """A cancel may race with on_complete, but only one terminal signal may arrive (§1.7)."""
         self._rounds(1, True, request=2, most=1)
 
     def _rounds(self, elements: int, completion: bool, request: int, most: int) -> None:

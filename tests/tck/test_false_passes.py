@@ -18,7 +18,7 @@ COMPLETES = "beyond_spec103_mustNotCompleteDuringOnNext"
 SEPARATE = "beyond_spec111_mustSeparateItsSubscribers"
 FLAT = "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext"
 ABOVE = "beyond_spec317_demandAboveTheMaximumMustNotStall"
-CANCELLED = "did not receive the requested element after another Subscriber had cancelled within 1000 ms"
+CANCELLED = "did not receive the requested element within 1000 ms after another Subscriber had cancelled"
 
 CASES = [
     Case(

@@ -268,7 +268,7 @@ CASES = [
     Case(
         "beyond_spec111_mustSeparateItsSubscribers",
         wrong_demand.CancelsAll,
-        "did not receive the requested element after another Subscriber had cancelled within 1000 ms (rule 3.12)",
+        "did not receive the requested element within 1000 ms after another Subscriber had cancelled (rule 3.12)",
     ),
     Case(
         "beyond_spec111_mustSeparateItsSubscribers",
