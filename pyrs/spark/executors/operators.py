@@ -64,7 +64,7 @@ def apply(
     Raises:
         TypeError: ``df`` is not a DataFrame or has an interval of months, ``stage`` has other parameters or cannot be
             pickled, or ``schema`` is not a schema or has a type that Arrow cannot carry.
-        ValueError: as_ has another value, df or the schema has no column, or the schema has two columns of one name.
+        ValueError: as_ has another value, df or the schema has no column, or columns of the schema have the same name.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
@@ -192,7 +192,7 @@ def from_publishers(
         TypeError: ``spark`` is not a SparkSession, ``partitions`` is not iterable or has a value that cannot be
             pickled, ``factory`` is not callable or cannot be pickled, ``schema`` is not a schema or has a type that
             Arrow cannot carry, or ``prefetch`` is not an integer.
-        ValueError: the schema has no column or two columns of one name, or prefetch is less than 1.
+        ValueError: the schema has no column or two columns with the same name, or prefetch is less than 1.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     A factory that raises, a Publisher that fails and an element that does not fit the schema fail the task, and the
