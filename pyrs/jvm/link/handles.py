@@ -106,8 +106,8 @@ class Handles:
     def pin(self, handles: list[int]) -> None:
         """Keep the objects of the handles in a received batch until ``unpin``.
 
-        The drain loop of the stream decodes the batch later, and then calls ``unpin``. Before that, a RELEASE of the
-        handles may arrive, or the link may end.
+        The drain loop of the stream decodes or discards the batch later, and then calls ``unpin``. Before that, a
+        RELEASE of the handles may arrive, or the link may end.
         """
         with self._lock:
             for handle in handles:

@@ -38,8 +38,8 @@ def ship(spark: Any) -> None:
     Raises:
         TypeError: ``spark`` is not a SparkSession.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        ImportError: an executor lacks one of the packages, or has another version of pyrs. The message has
-            the path of its Python.
+        ImportError: an executor lacks one of the packages, or has another version of pyrs, or the executors
+            did not run the tasks within a minute. The message has the path of the executor's Python, if it is known.
     """
     owner = _owner(checked_session(spark))
     if owner not in _shipped and ".zip" not in pyrs.__file__:  # otherwise Spark has sent pyrs already
