@@ -16,7 +16,7 @@ from pyrs.testing import BlockedLoop, blocking, detect_blocking
 from tests.waiting import DEADLINE
 
 SECONDS = 0.5
-MOST_WAITS = 100
+MOST_WAITS = 12
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +32,16 @@ def on_loop(function: Callable[[], Any]) -> None:
 
 
 def block(reports: list[BlockedLoop], wait: Callable[[float], object] = time.sleep) -> None:
-    """Block a loop until ``detect_blocking`` reports its callback. On a busy machine, one wait may not be enough."""
+    """Block a loop until ``detect_blocking`` reports its callback.
+
+    On a busy machine only a share of each wait counts, so each wait is longer than the one before.
+    """
 
     def block_loop() -> None:
-        for _ in range(MOST_WAITS):
+        for number in range(1, MOST_WAITS + 1):
             if reports:
                 return
-            wait(SECONDS)
+            wait(number * SECONDS)
 
     on_loop(block_loop)
 
