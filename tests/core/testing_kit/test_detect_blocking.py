@@ -7,6 +7,7 @@ import io
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -69,8 +70,10 @@ def test_waiting_call_is_reported_with_its_stack(wait: Callable[[float], object]
 
 def test_operator_that_waits_is_reported() -> None:
     async def slow() -> None:
-        while not reports:
-            await pyrs.just(1).do_on_next(lambda _: time.sleep(SECONDS))
+        for number in count(1):  # longer and longer, as in ``block``
+            if reports:
+                return
+            await pyrs.just(number).do_on_next(lambda number: time.sleep(number * SECONDS))
 
     with detect_blocking() as reports:
         asyncio.run(asyncio.wait_for(slow(), DEADLINE))
