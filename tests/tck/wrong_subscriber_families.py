@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from threading import Event, Thread, Timer
 from typing import Any
@@ -20,19 +19,15 @@ from tests.tck.test_wrong_subscribers import (
     SECOND,
     black,
 )
+from tests.tck.wrong_late_signals import CANCELS, LATE_SIGNALS, subscriber
 
 __all__ = ["BLACKBOX", "WHITEBOX"]
 
 AFTER_END = "beyond_spec204_mustLeaveTheSubscriptionAloneAfter{}"
 ORDER = "beyond_spec211_mustProcessSignalsInTheirOrder"
-CANCELS = "beyond_spec206_mustCancelWheneverItIsTold"
 SERIAL = "beyond_spec207_mustCallTheSubscriptionSerially"
 OWN = "beyond_spec301_mustUseItsOwnSubscriptionOnly"
 NOT_SECOND = "beyond_spec205_mustNotRequestFromASecondSubscription"
-
-
-def _subscriber(name: str, fault: str, base: type[Any], **attributes: Any) -> Any:
-    return type(name, (base,), {"__doc__": f"{fault}.", "__module__": __name__, **attributes})
 
 
 # Subscribers that call their Subscription after a terminal signal, on three kinds of threads.
@@ -73,7 +68,7 @@ def _terminal(base: type[Any], prefix: str) -> list[Case]:
                 place = {"Later": "after {}, on a timer", "OnAThread": "in {}, on another thread", "AfterIt": "in {}"}[
                     where
                 ]
-                faulty = _subscriber(
+                faulty = subscriber(
                     f"{prefix}{method.capitalize()}s{where}{end}",
                     f"Calls {method} {place.format(signal)}",
                     base,
@@ -102,7 +97,7 @@ def _terminal_later(base: type[Any], prefix: str) -> list[Case]:
     return [
         Case(
             AFTER_END.format(end),
-            _subscriber(
+            subscriber(
                 f"{prefix}{method.capitalize()}s{when}{end}",
                 f"Calls {method} in {signal}, on another thread, if it has received {state}",
                 base,
@@ -148,7 +143,7 @@ def _null(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Case
             ("Accepts", "Accepts {}(None)", _accepting, "did not raise TypeError (rule 2.13)"),
             ("ValueErrorFor", "Raises ValueError for {}(None)", _raising, f"ValueError: {signal}(None)"),
         ):
-            faulty = _subscriber(
+            faulty = subscriber(
                 f"{prefix}{verb}None{title}", fault.format(signal), base, **{signal: method(signal, base)}
             )
             cases.append(Case(name(NULL.format(camel)), faulty, message))
@@ -173,7 +168,7 @@ def _null_later(base: type[Any], prefix: str, *signals: str) -> list[Case]:
     return [
         Case(
             SERIAL,
-            _subscriber(
+            subscriber(
                 f"{prefix}AcceptsNone{signal.title().replace('_', '')}Later",
                 f"Accepts {signal}(None) after an element",
                 base,
@@ -215,7 +210,7 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
     on_second = "called request(1) on its second Subscription (rule 2.5)"
     used = NOT_SECOND if base is RightProbed else name(SECOND)
     return [
-        Case(test, _subscriber(f"{prefix}{title}", fault, base, on_subscribe=method), message)
+        Case(test, subscriber(f"{prefix}{title}", fault, base, on_subscribe=method), message)
         for title, fault, method, test, message in (
             ("IgnoresTheSecond", "Ignores a second Subscription", ignores, name(SECOND), not_cancelled),
             ("RaisesForTheSecond", "Raises for a second Subscription", raises, name(SECOND), "there is a Subscription"),
@@ -274,7 +269,7 @@ def _other(self: Any, element: Any) -> None:
 
 
 ELEMENTS = [
-    Case(test, _subscriber(f"{name}{at}", fault.format(at), CountsElements, do=do, at=at), message)
+    Case(test, subscriber(f"{name}{at}", fault.format(at), CountsElements, do=do, at=at), message)
     for name, fault, do, places in (
         (
             "ForgetsElement",
@@ -336,7 +331,7 @@ class Swaps(RightProbed):
 
 def _puppet(name: str, fault: str, request: Callable[[Any, int], None], test: str, message: str) -> Case:
     puppet = type("puppet", (Puppet,), {"trigger_request": request, "calls": 0})
-    return Case(test, _subscriber(name, fault, RightProbed, puppet=puppet), message)
+    return Case(test, subscriber(name, fault, RightProbed, puppet=puppet), message)
 
 
 def _one_less(self: Any, n: int) -> None:
@@ -402,74 +397,6 @@ def _overlaps(self: Any, element: Any) -> None:
     self.subscription.cancel()
 
 
-class RaisesLate(RightProbed):
-    """Raises for a signal after its cancel."""
-
-    late = ("on_next", 1)
-
-    def __init__(self, probe: Any) -> None:
-        super().__init__(probe)
-        self.signals: Counter[str] = Counter()
-        self.cancelled = False
-
-    def accepted(self, subscription: Subscription) -> None:
-        subscriber = self
-
-        class RecordsCancel(Puppet):
-            def signal_cancel(self) -> None:
-                subscriber.cancelled = True
-                super().signal_cancel()
-
-        self.probe.register_on_subscribe(RecordsCancel(subscription))
-
-    def count(self, signal: str) -> None:
-        self.signals[signal] += self.cancelled
-        if self.cancelled and (signal, self.signals[signal]) == self.late:
-            raise RuntimeError("it is cancelled")
-
-    def on_next(self, element: Any, /) -> None:
-        super().on_next(element)
-        self.count("on_next")
-
-    def on_error(self, error: BaseException, /) -> None:
-        super().on_error(error)
-        self.count("on_error")
-
-    def on_complete(self) -> None:
-        super().on_complete()
-        self.count("on_complete")
-
-
-LATE_SIGNALS = [
-    Case(CANCELS, _subscriber(name, fault, RaisesLate, late=late), message)
-    for name, fault, late, message in (
-        (
-            "RaisesForTheSecondLate",
-            "Raises for the second element after its cancel",
-            ("on_next", 2),
-            "it is cancelled, for requested element 2 after its cancel (rule 2.8)",
-        ),
-        (
-            "RaisesForTheThirdLate",
-            "Raises for the third element after its cancel",
-            ("on_next", 3),
-            "it is cancelled, for requested element 3 after its cancel (rule 2.8)",
-        ),
-        (
-            "RaisesForALateEnd",
-            "Raises for on_complete after its cancel",
-            ("on_complete", 1),
-            "on_complete raised RuntimeError: it is cancelled after its cancel, which the Publisher",
-        ),
-        (
-            "RaisesForALateError",
-            "Raises for on_error after its cancel",
-            ("on_error", 1),
-            "on_error raised RuntimeError: it is cancelled after its cancel, which the Publisher",
-        ),
-    )
-]
-
 KNOWN: list[Any] = []
 
 
@@ -519,7 +446,7 @@ def _raises_in(signal: str, state: str) -> Callable[..., None]:
 TERMINAL_STATES = [
     Case(
         test.format("out" if state == "without" else ""),
-        _subscriber(
+        subscriber(
             f"{verb}{end}{state.capitalize()}Request",
             f"{fault} {signal}, {'after a request' if state == 'with' else 'before any request'}",
             KnowsRequests,
@@ -545,7 +472,7 @@ WHITEBOX = [
     *(
         Case(
             ORDER,
-            _subscriber(f"Swaps{at}", f"Processes element {at} after the next one", Swaps, at=at),
+            subscriber(f"Swaps{at}", f"Processes element {at} after the next one", Swaps, at=at),
             "instead of on_next(",
         )
         for at in (2, 5)
@@ -557,7 +484,7 @@ WHITEBOX = [
     *(
         Case(
             CANCELS,
-            _subscriber(
+            subscriber(
                 f"KeepsGoing{number}",
                 f"Ignores signal_cancel() of its puppet {state}",
                 IgnoresCancelInState,
@@ -569,14 +496,12 @@ WHITEBOX = [
     ),
     Case(
         SERIAL,
-        _subscriber(
-            "CancelsDuringARequest", "Cancels while another thread calls request", CountsElements, do=_overlaps
-        ),
+        subscriber("CancelsDuringARequest", "Cancels while another thread calls request", CountsElements, do=_overlaps),
         "(rule 2.7)",
     ),
     Case(
         OWN,
-        _subscriber(
+        subscriber(
             "UsesTheFirstSubscription",
             "Uses the Subscription of the first Subscriber",
             RightProbed,
@@ -620,7 +545,7 @@ BLACKBOX = [
     *(
         Case(
             SERIAL,
-            _subscriber(
+            subscriber(
                 f"BlackRequests{word}{at}", f"Requests {n} after element {at}", CountsBlack, do=_requests(n), at=at
             ),
             "the argument must be positive (rule 3.9)",
@@ -631,7 +556,7 @@ BLACKBOX = [
     *(
         Case(
             SERIAL,
-            _subscriber(f"BlackRaises{at}", f"Raises for element {at}", CountsBlack, do=_raise, at=at),
+            subscriber(f"BlackRaises{at}", f"Raises for element {at}", CountsBlack, do=_raise, at=at),
             "RuntimeError: an element too many",
         )
         for at in (1, 5)
