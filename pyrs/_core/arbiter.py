@@ -22,7 +22,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     not serve is requested from the next one. A source that terminates inside its own ``subscribe`` leads to a loop and
     not to a recursion (§3.3).
 
-    An operator implements:
+    An operator may override:
 
     * ``_begin()``: call ``_switch_to`` with the first source, by default that of the operator.
     * ``_source_completed()``, ``_source_failed(error)``: call ``_switch_to`` with another source, ``_complete()`` or
@@ -79,7 +79,10 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
             self._raised(error)
 
     def _switch_to(self, source: Publisher[T]) -> bool:
-        """Subscribe to the next source and return True; False if the stream is not live."""
+        """Switch to the next source and return True.
+
+        Return False if the stream is not live or an illegal request is unanswered.
+        """
         upcoming: ActiveSource[T] = ActiveSource(self)
         with self._lock:
             if not self._live or self._illegal is not None:
@@ -138,7 +141,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         self._release()
 
     def _answer(self, error: BaseException) -> None:
-        """Fail with the answer to an illegal request, once (§3.9)."""
+        """Fail with the error of an illegal request, unless the stream has ended (§3.9)."""
         if self._live:
             self._fail(error)
 

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     """Calls the given callables; it is also the Subscription that ``subscribe`` returns.
 
-    If a callable raises, the stream is cancelled and the error is reported as dropped (§2.13). An error without an
-    ``on_error`` callable is reported as dropped too.
+    If ``on_next`` raises, the stream is cancelled (§2.13). The error of any callable is reported as dropped; an
+    interrupt or exit propagates. An error signal without an ``on_error`` callable is reported as dropped too.
 
     Args:
         request: the first request; None for unbounded demand, 0 for none.

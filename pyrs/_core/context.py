@@ -44,7 +44,7 @@ def capture() -> Context | None:
 
 
 def bound(task: Task, context: Context | None) -> Task:
-    """Return a task that runs in a copy of the context; the task itself for None."""
+    """Return a task that runs in a copy of the context; without a context, the task itself."""
     return task if context is None else lambda: context.copy().run(task)
 
 
@@ -72,7 +72,7 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
 
 
 def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
-    """Subscribe, and propagate the caller's context to every signal of any Publisher."""
+    """Subscribe; every signal runs in the caller's context, also those of a third-party Publisher."""
     source.subscribe(subscriber if _is_marked(source, "carries_context") else in_context(subscriber))
 
 

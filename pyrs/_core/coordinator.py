@@ -21,11 +21,12 @@ R = TypeVar("R")
 class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     """One Subscriber's subscription to an operator.
 
-    Inputs, timers and requests arrive on any thread. They store their signal in a thread-safe place and call
-    ``wake()``, or they ``post`` a handler with its argument. The drain loop runs the posted handlers and then
-    ``_advance()``, on the thread that finds it idle or on the executor. Only the drain loop signals the Subscriber.
+    Signals of inputs, timers and requests arrive on any thread. The receiver stores the signal in a thread-safe place
+    and calls ``wake()``, or it calls ``post`` with a handler and an argument. The drain loop runs the posted handlers
+    and then ``_advance()``, on the thread that finds the loop idle or on the executor. Only the drain loop signals the
+    Subscriber.
 
-    An operator implements four methods:
+    An operator may override four methods:
 
     * ``_begin()``: subscribe the inputs, by default ``_input`` (if it is set) to the operator's source. Runs once,
       after ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
@@ -96,11 +97,11 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def try_emit(self, element: R) -> bool:
-        """Emit the element and return True if it was demanded and the loop is idle."""
+        """Emit the element and return True if it is demanded, the loop is idle and nothing is posted."""
         return bool(self.attempt(self._emit_if_demanded, element))
 
     def _emit_if_demanded(self, element: R) -> bool:
-        """Emit the element and return True if it was demanded and nothing is posted."""
+        """Emit the element and return True if it is demanded and nothing is posted."""
         subscriber = self._subscriber
         if self._requested <= self._emitted or self._posted or subscriber is None or self._interrupted:
             return False

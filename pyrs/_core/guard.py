@@ -67,9 +67,10 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     """Forwards legal signals, and reports the rule and the party of each violation.
 
     A violation by a Publisher or a Subscription ends the stream: the Publisher is cancelled and the Subscriber receives
-    ``on_error(SpecViolation)``. If the violation was concurrent signals, it receives ``on_error`` after they have
-    returned. A non-positive request also fails the stream (§3.9). Other violations by the Subscriber, and all
-    violations after termination, are reported to the dropped-errors hook.
+    ``on_error(SpecViolation)``. After concurrent signals, ``on_error`` is called when those signals have returned. A
+    non-positive request also fails the stream (§3.9). Other violations by the Subscriber, and violations after
+    termination, are reported to the dropped-errors hook. If a Publisher continues after the guard failed its stream,
+    its signals are not reported again.
 
     If ``source`` is None, the guard also checks the Subscriber (§2.3, §2.7).
 

@@ -32,8 +32,8 @@ class Input(Subscriber[T]):
         demand: how many elements to request as soon as there is a Subscription.
 
     Attributes:
-        ended: whether the upstream completed or failed. It is set after the last element was stored, so
-            that a reader must read it before the elements.
+        ended: whether the upstream completed or failed. It is set after the last element was stored, so a reader must
+            read it before the elements.
         error: the error of the upstream; None if it completed or has not ended.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
@@ -164,11 +164,12 @@ class TriggerInput(Input[Any]):
 
 
 class PrefetchingInput(Input[T]):
-    """Requests ``prefetch`` elements, and more after three quarters were consumed.
+    """Requests ``prefetch`` elements, and more after a part of them was consumed.
 
     Args:
         prefetch: the number of elements to request first.
-        refill_at: the number of consumed elements after which as many are requested; None for three quarters.
+        refill_at: the number of consumed elements after which the same number is requested; None for three quarters
+            of ``prefetch``.
 
     Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
     """
@@ -206,8 +207,8 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
 
     Args:
         prefetch: the capacity of the queue.
-        passes: whether an element may bypass the queue, straight to the Subscriber, when the drain loop is idle, the
-            queue empty and an element demanded: for operators that forward elements unchanged.
+        passes: whether an element is forwarded to the Subscriber directly if the drain loop is idle, the queue is empty
+            and there is demand. For operators that forward elements unchanged.
 
     Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
     """
@@ -244,7 +245,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         self._notify()
 
     def _discard_late(self) -> None:
-        """Discard elements that arrived after the cancel emptied the queue. Called by upstream's thread."""
+        """Discard elements that arrived after the cancel emptied the queue. Called on the upstream thread."""
         hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
@@ -273,7 +274,8 @@ class DirectInput(Input[T], Generic[T]):
     ``on_end`` is called with None on completion. An error fails the stream.
 
     Attributes:
-        passes: whether an element may go straight to the Subscriber, when the drain loop is idle and it is demanded.
+        passes: whether an element is forwarded to the Subscriber directly, if the drain loop is idle and there is
+            demand.
     """
 
     def __init__(
@@ -282,7 +284,7 @@ class DirectInput(Input[T], Generic[T]):
         super().__init__(owner)
         self._on_element = on_element
         self._on_end = on_end
-        self.passes = False  # not in the class: it is read for each element
+        self.passes = False  # not a class attribute, because it is read for each element
 
     def on_next(self, element: T, /) -> None:
         if element is None:

@@ -46,7 +46,7 @@ class IterablePublisher(Publisher[T]):
         subscriber = checked_subscriber(subscriber)
         stages = self.stages
         if stages and hooks.is_discarding(hooks.discards_of(subscriber)):
-            # An iterator chain does not see the elements that it drops, so they are pushed through the same stages.
+            # An iterator chain cannot discard the elements that it drops. Therefore all elements are pushed.
             from pyrs._core.pushed_chain import PushedChainSubscriber
 
             subscriber, stages = PushedChainSubscriber(subscriber, stages), ()

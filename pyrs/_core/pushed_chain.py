@@ -42,8 +42,9 @@ class PushedChainPublisher(Publisher[Any]):
 class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     """The Subscriber of the source and the Subscription for downstream in one object.
 
-    The source signals serially (§1.3) and answers an illegal request (§3.9); a stage that emits after the source has
-    ended answers it itself. Each stage keeps demand exact (§1.1): it requests another element for each that it drops.
+    The source signals serially (§1.3), and fails the stream after an illegal request (§3.9). If the source has ended,
+    the stage that still emits elements fails the stream instead. Each stage keeps demand exact (§1.1): it requests
+    another element for each that it drops.
     An exception of a stage cancels upstream of that stage and fails downstream of it.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 4.1, 4.2, and those of ``DownstreamSubscription``.
@@ -160,7 +161,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> _Failure | None:
-        """Return a failure for None, or if the first mapped element is a coroutine."""
+        """Return the failure if the element is None, or if the first mapped element is a coroutine."""
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -310,7 +311,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._complete_runs, self._fail_runs, self._request_runs = ignored, reported, ignored
 
     def _disarm(self, stop: int) -> None:
-        """Replace the functions of the stages before this place: they may refer to state."""
+        """Replace the functions of the stages before this place, because a function may refer to state (§3.13)."""
         for steps in self._steps:
             for index, (place, *_) in enumerate(steps):
                 if place < stop:
@@ -346,7 +347,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         if not is_exit or (self._live and (error is not exit_ or place > last)):
             if is_exit:
                 self._exit = error, place
-            if not is_exit or not hasattr(error, "__notes__"):  # otherwise on_cancel of an earlier stage raised it
+            if not is_exit or not hasattr(error, "__notes__"):  # an exit with notes was blamed already
                 self._stages[place if blamed is None else blamed].blame(error)
             self._cancel_upstream(place)
             self._runs[place].fail(error)
@@ -395,7 +396,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
         return taken
 
     def _process(self, iterator: Iterator[Any], limit: int) -> Generator[Any, None, None]:
-        """Yield the elements that the only segment emits, by the steps of ``_segment``."""
+        """Yield the elements that the only segment emits. The steps are those of ``push`` in ``_segment``."""
         steps, runs, discards = self._steps[0], self._runs, self.discards
         taken = 0
         try:

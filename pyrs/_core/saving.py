@@ -1,8 +1,8 @@
 """Save the state of a stream between two elements, and restore it elsewhere.
 
-An operator whose state can be saved lists the variables that hold it in ``saved``: attributes of its run or, if the
-run is a plain function, variables of that function's closure. They are read only when the state is saved, so saving
-costs nothing per element.
+If the state of an operator can be saved, its attribute ``saved`` names the variables that contain the state: attributes
+of the operator's run or, if the run is a plain function, variables of that function's closure. They are read only when
+the state is saved, so there is no cost per element.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _cell(run: PlainRun, name: str) -> CellType:
 
 
 class _Resumed(Publisher[Any]):
-    """A Publisher of a chain. It restores the state of a run before its first signal."""
+    """A Publisher of a chain, with the states to restore before the first signal."""
 
     carries_context = True
 

@@ -47,7 +47,7 @@ class Stage(ABC):
         call: the user's call, such as ``map(str)``. A stage with arguments overrides ``__repr__`` instead.
         site: the line of user code that assembled the stage.
         saved: the variables that contain the state between two elements (see ``saving``); None if it cannot be saved.
-        run_type: the class of its run, which is created with the stage.
+        run_type: the class of the stage's run; its only argument is the stage.
     """
 
     calls_user_code = True
@@ -115,8 +115,8 @@ class StageRun(ABC):
     def begin_discarding(self) -> None:  # noqa: B027 - most stages always discard
         """Discard dropped elements from now on.
 
-        Called before the first signal if any function receives dropped elements. Stages that drop most elements
-        override this method, and otherwise call no function for a dropped element.
+        Called before the first signal if any function receives dropped elements. A stage that drops most elements
+        overrides this method, so that it calls ``discard`` only if there is such a function.
         """
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
@@ -189,7 +189,7 @@ class ElementStage(Stage):
 
     @abstractmethod
     def begin(self) -> Callable[[Any], Any]:
-        """Return a subscription's function: an element to a result, ``DROP`` or ``END``."""
+        """Return the function of one subscription: it maps an element to a result, ``DROP`` or ``END``."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         function = self.begin()
@@ -357,7 +357,7 @@ class TailRun(DrainLoop, StageRun):
 
 
 class GatherRun(TailRun):
-    """A run that requests the ``needed`` elements with the first demand."""
+    """A run that requests ``needed`` elements upstream, once, at the first demand."""
 
     def __init__(self, needed: int = UNBOUNDED) -> None:
         super().__init__()
@@ -451,7 +451,7 @@ class FoldStage(Stage):
             except BaseException:
                 whole.raised_in(self)
                 raise
-        whole.check_end()  # a false end must not look like the result of all elements
+        whole.check_end()  # a StopIteration of a function must not look like the end of the source
         try:
             last = result()
         except BaseException:
