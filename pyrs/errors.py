@@ -5,21 +5,21 @@ All derive from ``PyrsError``:
     PyrsError
     ├── SpecViolation                 a rule of the specification was violated; see .rule and .party
     │   ├── NonPositiveRequest        also ValueError    request(n) with n <= 0                        (3.9)
-    │   ├── NullSignal                also TypeError     None for an element, error or Subscriber      (1.9, 2.13)
+    │   ├── NullSignal                also TypeError     None for an element, error, Subscription, ... (1.9, 2.13)
     │   ├── DemandExceeded                               more elements than requested                  (1.1)
     │   ├── SubscribedTwice                              on_subscribe called more than once            (2.5, 2.12)
     │   ├── ConcurrentSignals                            two signals concurrently                      (1.3)
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
     ├── SchedulerClosed               also RuntimeError  a task was submitted to a closed scheduler
     ├── NoElement                     also LookupError   the stream completed before the required element
-    ├── TooManyElements               also ValueError    the stream emitted more elements than allowed
+    ├── TooManyElements               also ValueError    the stream emitted a second element
     ├── BufferOverflow                                   an element exceeded demand and the buffer capacity
     ├── EmitFailed                                       a sink rejected a signal; .result is the reason
     ├── Disconnected                                     a shared stream's connection to its source was cancelled
     ├── PublisherClosed               also RuntimeError  an element was submitted to a closed publisher
     ├── StreamTimeout                 also TimeoutError  a signal did not arrive in time
     └── JvmError                      the errors of the bridge
-        ├── JvmUnavailable                               no gateway is installed, or it cannot reach a JVM
+        ├── JvmUnavailable                               a gateway, a JVM or a jar is missing or cannot be used
         ├── VersionMismatch                              the jar in the JVM is not this package's
         ├── LinkClosed                                   this side closed the link
         ├── LinkBroken                                   the other side disconnected
@@ -145,7 +145,7 @@ class NonPositiveRequest(SpecViolation, ValueError, rule="3.9", party="Subscribe
 
 
 class NullSignal(SpecViolation, TypeError, rule="2.13"):
-    """None was passed as an element, an error or a Subscriber. Rules: 1.9, 2.13."""
+    """None was passed as an element, an error, a Subscription or a Subscriber. Rules: 1.9, 2.13."""
 
 
 class DemandExceeded(SpecViolation, rule="1.1"):
@@ -169,7 +169,7 @@ class JvmError(PyrsError):
 
 
 class JvmUnavailable(JvmError):
-    """No gateway is installed, or it cannot reach a JVM."""
+    """A gateway, a JVM or a jar is missing or cannot be used."""
 
 
 class VersionMismatch(JvmError):

@@ -1,7 +1,7 @@
 """Serve the live streams as a web page: ``python -m pyrs top --http``.
 
 The server listens on the loopback interface and answers GET requests only. It refuses requests for other host names,
-which a web page could send after DNS rebinding, and on Linux connections of other users.
+which a web page could send after DNS rebinding. On Linux, it also refuses connections of other users.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PageServer(ThreadingMixIn, TCPServer):
         OSError: The port is in use.
     """
 
-    allow_reuse_address = os.name != "nt"  # two processes could listen on one port there
+    allow_reuse_address = os.name != "nt"  # on Windows, two processes could then listen on the same port
     daemon_threads = True
 
     def __init__(self, port: int = 0, interval: float = 1.0) -> None:

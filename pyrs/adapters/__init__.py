@@ -1,6 +1,6 @@
 """Adapters between streams and other libraries.
 
-Each module imports its library when it is imported:
+Importing a module also imports the library that the module adapts:
 
     futures     the element of a Single as a ``concurrent.futures.Future``
     queues      ``queue``, ``multiprocessing`` and asyncio queues as sources and as targets

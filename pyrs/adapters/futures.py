@@ -66,7 +66,7 @@ class FutureSubscriber(Subscriber[T]):
     Args:
         call: the user's call, for messages.
         demand: the number of elements to request.
-        default: the result of the future for a stream without an element; MISSING for a SpecViolation.
+        default: the result for a stream without an element; MISSING to fail the future with a SpecViolation.
     """
 
     def __init__(self, call: str, demand: int = 2, default: Any = MISSING) -> None:
@@ -112,14 +112,14 @@ class FutureSubscriber(Subscriber[T]):
             return
         try:
             self.future.set_result(result)
-        except InvalidStateError:  # it was cancelled
+        except InvalidStateError:  # the future was cancelled, or has failed
             if self._element is not MISSING:
                 hooks.on_next_dropped(1, f"{self._call}: the future was cancelled", cancelled=True)
 
     def _fail(self, error: BaseException) -> None:
         try:
             self.future.set_exception(error)
-        except InvalidStateError:  # it was cancelled
+        except InvalidStateError:  # the future was cancelled, or has failed
             hooks.on_error_dropped(error, f"{self._call}: the future was cancelled")
 
     def _done(self, future: Future[T]) -> None:

@@ -34,8 +34,9 @@ def from_observable(
         from_observable(observable)
         ---1---2---3---|
 
-    Subscribes to the Observable on ``subscribe``, and disposes on a cancel. An Observable cannot be slowed: elements
-    that exceed demand are buffered, dropped or an error (``overflow``); the default buffer is unbounded and **grows**.
+    Subscribes to the Observable on ``subscribe``, and disposes on a cancel. An Observable cannot be slowed.
+    Elements that exceed demand are buffered, are dropped or fail the stream (``overflow``); the default buffer is
+    unbounded and **grows**.
 
     Args:
         observable: a ``reactivex.Observable``.
@@ -88,9 +89,10 @@ def to_observable(
         to_observable(stream)
         ---1---2---3--->
 
-    An observer has no demand, so unbounded demand is requested. With ``request``, that many elements are requested, and
-    replenished at 75 % when ``on_next`` has returned: a slow observer then slows a stream that emits on other threads.
-    Disposing cancels. If the observer raises, the stream is cancelled and the error is reported as dropped.
+    An observer has no demand, so unbounded demand is requested. With ``request=n``, ``n`` elements are requested, and
+    more each time that ``on_next`` has returned for 75 % of them: a slow observer then slows a stream that emits on
+    other threads. Disposing the subscription cancels the stream. If the observer raises, the stream is cancelled and
+    the error is reported as dropped.
 
     Args:
         stream: any Publisher.

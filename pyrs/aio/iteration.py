@@ -1,7 +1,7 @@
 """Iterate over a Publisher asynchronously, and await terminal operations.
 
-Demand is exact and bounded. The loop is never blocked: elements of other threads wake it once per batch, and a
-synchronous source yields to other tasks at intervals.
+Demand is bounded. The loop is never blocked: elements that other threads emit wake it once per batch, and iteration
+over a synchronous source yields to other tasks every 128 elements.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _TURN = 128
 async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, None]:
     """Iterate over a Publisher on the running loop.
 
-    Requests ``prefetch`` elements at the first iteration and replenishes at 75 %; 1 requests each element when it is
-    needed. A chain over an iterable is pulled on the loop itself, and yields to other tasks every 128 elements. Signals
+    Requests ``prefetch`` elements at the first iteration and replenishes at 75 %; ``prefetch=1`` requests each element
+    when it is needed. A chain over an iterable is pulled on the loop itself, and yields to other tasks every 128
+    elements. Signals
     may arrive on any thread. The end of the iteration or a closed loop cancels upstream.
 
     Raises:
@@ -89,8 +90,9 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
 class _Paced(Subscriber[Any], Subscription):
     """Pulls from an iterable and pushes through the stages, one element at a time.
 
-    It yields to other tasks between two elements. A stage may consume many elements before it emits one: a filter that
-    drops everything, over an infinite source, would block the loop if the chain were pulled for its next element.
+    It yields to other tasks after every 128 pulled elements. A stage may consume many elements before it emits one: a
+    filter that drops everything, over an infinite source, would block the loop if the chain were pulled for its next
+    element.
     """
 
     def __init__(self, source: IterablePublisher[Any]) -> None:
@@ -139,7 +141,7 @@ class _Paced(Subscriber[Any], Subscription):
         else:
             self._stages.on_next(element)
 
-    # The Subscription of the stages: elements are pulled one by one, whatever they request.
+    # The Subscription of the stages: elements are pulled one by one, whatever the stages request.
 
     def request(self, n: int, /) -> None:
         pass
@@ -208,7 +210,8 @@ class _Inbox(PrefetchingInput[T]):
 async def single(source: Publisher[Any], optional: bool) -> Any:
     """Return the only element of a Publisher, or None if it is optional and missing.
 
-    If the last stage reduces the stream, its elements are iterated here, so that a long source does not block.
+    If the last stage is a fold, this function iterates over the elements before it, so that a long source does not
+    block the loop.
 
     Raises:
         BaseException: the error of the stream.

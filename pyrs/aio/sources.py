@@ -156,7 +156,8 @@ class AsyncIterablePublisher(Operator[T]):
     """The elements of an asynchronous iterable, awaited one by one on demand.
 
     Args:
-        iterable: iterated once per Subscriber, if it supports that. A ``Once`` is not awaited again after its element.
+        iterable: iterated once per Subscriber, if it supports that. For a ``Once``, the stream completes directly after
+            the element.
         loop: the loop that iterates; None for the loop that is running at ``subscribe``, else the background loop.
     """
 

@@ -16,7 +16,7 @@ class Waker(Protocol):
     """True while the task waits; otherwise it needs no wake-up."""
 
     async def wait(self, is_ready: Callable[[], object]) -> None:
-        """Wait unless ``is_ready`` returns true; check again on return."""
+        """Wait unless ``is_ready`` returns true. The caller must check again on return."""
 
     def wake(self) -> bool:
         """Wake the task if it waits, from any thread; return False if its loop is closed."""
