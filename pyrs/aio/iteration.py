@@ -38,8 +38,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
 
     Requests ``prefetch`` elements at the first iteration and replenishes at 75 %; ``prefetch=1`` requests each element
     when it is needed. A chain over an iterable is pulled on the loop itself, and yields to other tasks every 128
-    elements. Signals
-    may arrive on any thread. The end of the iteration or a closed loop cancels upstream.
+    elements. Signals may arrive on any thread. The end of the iteration or a closed loop cancels upstream.
 
     Raises:
         BaseException: the error of the stream.

@@ -149,8 +149,8 @@ class Bridge:
     def java_class(self, name: str) -> JavaClass:
         """Find a class of the JVM by name, to call its static methods and constructors.
 
-        Unlike Py4J and JPype it reaches inherited default methods, objects of non-public classes, and methods with a
-        variable number of arguments.
+        Unlike calls through Py4J, calls through the class reach inherited default methods, methods of objects of
+        non-public classes, and methods with a variable number of arguments.
 
         Args:
             name: The name, such as ``"java.util.ArrayList"``; a nested class is ``"java.util.Map$Entry"``. ``"int"``
@@ -208,7 +208,7 @@ class Bridge:
                 over these are hot.
 
         Raises:
-            TypeError: The object is not one of these, or an option has another type.
+            TypeError: The object has no row in the table, or an option has a wrong type.
             ConversionError: The object came through a bridge to another JVM, or through a link that has ended.
             LinkClosed: The bridge is closed.
         """
@@ -251,7 +251,7 @@ class Bridge:
         Args:
             java_object: A ``JavaObject``, or the object of the gateway.
             convert: See ``from_jvm``. By default everything becomes a value: an object without a row in the value table
-                is a dict of its getters.
+                becomes a dict of the results of its getters.
 
         Raises:
             ConversionError: The object cannot be converted to a value.
@@ -296,8 +296,9 @@ class Bridge:
             exact: Forward demand one to one.
 
         Raises:
-            TypeError: The object is not one of these, or not the Maybe or Single that ``java_type`` requires.
-            ValueError: ``java_type`` is not one of these classes.
+            TypeError: The object is not a Publisher, Subscriber or Processor, or not the Maybe or Single that
+                ``java_type`` requires.
+            ValueError: ``java_type`` is not one of the classes above.
             JavaError: The JVM does not have the class ``java_type``.
             LinkClosed: The bridge is closed.
         """
@@ -337,7 +338,7 @@ class Bridge:
             interface: A Java interface with one method from Publisher to Publisher, such as
                 ``io.reactivex.rxjava3.core.FlowableTransformer``; ``java.util.function.Function`` by default.
             element_type: The Java class of the resulting elements. By default, if all elements that entered were of
-                one box class (Integer, Short or Byte), resulting integers that fit have that class.
+                the same box class (Integer, Short or Byte), resulting integers that fit have that class.
             convert: The conversion of foreign types for the function (see ``from_jvm``).
             exact: Forward demand one to one, on both sides of the stage.
 

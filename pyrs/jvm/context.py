@@ -50,8 +50,8 @@ def register_context(variable: ContextVar[str], name: str | None = None) -> None
 def add_carrier(inject: Callable[[], Mapping[str, str]], extract: Callable[[Mapping[str, str]], object]) -> None:
     """Register functions for entries that are not context variables, such as ``traceparent``.
 
-    An exception of a function is reported to the dropped-errors hook, and the subscription continues without its
-    entries.
+    If a function raises, the exception is reported to the dropped-errors hook, and the subscription continues without
+    the entries of that function.
 
     Args:
         inject: returns the entries of the current context. Called on the thread that subscribes.
@@ -86,9 +86,9 @@ def collect_entries() -> dict[str, str]:
 
 
 def context_of(options: Mapping[Any, Any]) -> Context | None:
-    """Create the context for a subscription of the peer; None if it has no registered entry.
+    """Create the context for a subscription of the peer; None if nothing can use the entries.
 
-    Ignores entries that are not registered or not strings.
+    Sets the registered variables, and passes all entries to the carriers. Ignores entries that are not strings.
     """
     entries = options.get("context")
     if not isinstance(entries, dict) or not (_variables or _carriers):

@@ -1,4 +1,4 @@
-"""Values of a control frame whose objects of this side are put into their places later.
+"""Placeholders for objects of this side in the values of a control frame.
 
 The reader thread of a link decodes control frames. An object of this side that returns as the key of a map or as a
 member of a set must be hashed, and perhaps compared, by methods of the user. The reader therefore decodes it as a
@@ -29,7 +29,7 @@ def restored(value: Any) -> Any:
     """Replace each ``Home`` in a value by its object.
 
     Raises:
-        ConversionError: A method of an object raised.
+        ConversionError: An object raised while it was hashed or compared.
     """
     try:
         return _restored(value)

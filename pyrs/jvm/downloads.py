@@ -35,12 +35,12 @@ def cache_folder() -> Path:
 
 
 def repository() -> str:
-    """Return the URL of Maven Central, or that of ``PYRS_MAVEN_REPOSITORY``."""
+    """Return the value of ``PYRS_MAVEN_REPOSITORY``, by default the URL of Maven Central."""
     return (os.environ.get("PYRS_MAVEN_REPOSITORY") or _MAVEN_CENTRAL).rstrip("/")
 
 
 def is_jar(jar: Jar, file: Path) -> bool:
-    """Return True if the file exists and is that jar."""
+    """Return True if the file exists and has the digest of the jar."""
     return file.is_file() and _digest(file.read_bytes()) == jar.sha256
 
 

@@ -92,7 +92,7 @@ class JavaObject:
             return self._java
 
     def _get_object_id(self) -> Any:
-        """Return Py4J's id of the object. Py4J calls it for an argument, so its methods accept a JavaObject."""
+        """Return Py4J's id of the object. Py4J calls this for an argument, so methods of its objects accept a JavaObject."""
         return self.java._get_object_id()
 
     def __getattr__(self, name: str) -> Any:
@@ -101,7 +101,7 @@ class JavaObject:
         return JavaMethod(self, Operation.METHOD, self, java_name(name))
 
     def __copy__(self) -> JavaObject:
-        # A second reference would give the handle back a second time. Java's clone() is called as a method.
+        # A second reference would release the handle a second time. The method ``clone`` of Java remains callable.
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JavaObject:
@@ -138,7 +138,7 @@ def java_object_class(link: Any, kind: int, *, hot: bool = False) -> type[JavaOb
         _hot = hot
 
         def __del__(self) -> None:
-            # A finalizer must not do I/O or take a lock: the writer thread gives the handle back later.
+            # A finalizer must not do I/O or take a lock: the writer thread sends the RELEASE of the handle later.
             try:
                 note(self._handle)
             except AttributeError:
@@ -176,7 +176,7 @@ class JavaPublisher(Publisher[Any]):
 
     carries_context = True
     site: Site | None = None
-    """The line of user code that converted it."""
+    """The line of user code that converted the Java object."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class JavaPublisher(Publisher[Any]):
         options = {} if self.convert is None else {"convert": self.convert}
         if self.exact:
             options["exact"] = True
-        # The stream does not reference the JavaObject, which must live until SUBSCRIBE is sent. This variable does.
+        # The stream does not reference the JavaObject. This variable keeps it alive until SUBSCRIBE is sent.
         reference = self.java_object
         reference._link.session.subscribe(
             reference._handle,
@@ -222,7 +222,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
     """A Subscriber of the JVM, for one subscription (§2.5, §2.12)."""
 
     site: Site | None = None
-    """The line of user code that converted it."""
+    """The line of user code that converted the Java object."""
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False) -> None:
         self.java_object = java_object

@@ -1,8 +1,8 @@
 """Make control calls through Py4J: a ``JavaGateway`` or ``ClientServer``.
 
-Commands are built directly and not through ``JavaMember``. This avoids the look-up of a member (a round trip each),
-the automatic conversion of lists, the patched ``get_return_value`` (PySpark makes a dozen calls to convert an error),
-and arguments for which Py4J would close the connection. No callback server is started.
+Commands are built directly and not through ``JavaMember``. This avoids the look-up of members (one round trip
+each), the automatic conversion of lists, the ``get_return_value`` that PySpark patches (it makes a dozen calls to
+convert an error), and arguments for which Py4J would close the connection. No callback server is started.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pyrs.jvm.gateways.control import Gateway
 from pyrs.jvm.gateways.stacks import java_error, parse_stack
 
 _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-"""Pauses in seconds after a command was lost, until connections are no longer reset."""
+"""The pause in seconds after each attempt to send a command, if the connection was reset."""
 
 _ARRAY = "java.lang.reflect.Array"
 
 
 @contextmanager
 def _unlogged(secret: bytes) -> Iterator[None]:
-    """Keep a secret out of Py4J's loggers, which print all commands at level DEBUG."""
+    """Keep a secret out of Py4J's loggers, which log all commands at level DEBUG."""
     text = str(protocol.get_command_part(secret)).strip()
 
     def harmless(record: logging.LogRecord) -> bool:
@@ -110,7 +110,7 @@ class Py4JJava(Java):
         return array
 
     def class_loader(self) -> object:
-        """Return the context class loader of the gateway's threads, with spark.jars."""
+        """Return the context class loader of the gateway's threads, which also loads the jars of spark.jars."""
         loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
@@ -186,7 +186,7 @@ class Py4JJava(Java):
         """Send the command until there is an answer.
 
         A Ctrl-C inside any other Py4J call resets the connections of all threads, including new ones. A repeated
-        command has no further effect, so it is sent again; a gateway that has ended cannot be dialled.
+        command has no further effect, so a lost command is sent again. A gateway that has ended accepts no connection.
         """
         for pause in _PAUSES:
             try:
@@ -213,10 +213,10 @@ class Py4JJava(Java):
 
 
 def _builtin(argument: Any) -> Any:
-    """Return the plain bool, int, float, str or bytes of a value of a subclass.
+    """Convert an instance of a subclass of bool, int, float, str or bytes to the plain type.
 
-    Py4J writes ``str(value)``, which differs by version and class: of an IntEnum it is the member's name in Python 3.10
-    and its number from 3.11 on; of a numpy.float64 it is the number, and its ``repr`` is not.
+    Py4J writes the ``str`` of an int and the ``repr`` of a float, which a subclass may override: the ``str`` of an
+    IntEnum is the member's name in Python 3.10, and the ``repr`` of a numpy.float64 is ``np.float64(1.5)`` in numpy 2.
     """
     if argument is None or isinstance(argument, (bool, JavaObject)):
         return argument
@@ -266,7 +266,7 @@ def _throwable_of(error: Any) -> Any:
 
 
 def _captured(error: Any) -> JavaError:
-    """Convert PySpark's UnknownException: "class: message" and a printed stack."""
+    """Convert PySpark's UnknownException, which contains "class: message" and a printed stack."""
     name, _, message = str(error._desc).partition(": ")
     own_frames = str(error._stackTrace or "").partition("\nCaused by:")[0]
     result = JavaError(name, message or None, parse_stack(own_frames))

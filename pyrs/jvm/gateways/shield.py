@@ -43,7 +43,7 @@ class Workers:
             self._tasks.put(task)
 
     def _work(self, first: list[Callable[[], object]]) -> None:
-        # The list is emptied, because a thread references its arguments while it runs, also a finished task.
+        # The list is emptied, because a running thread references its arguments: it would keep a finished task alive.
         task = first.pop()
         while True:
             try:

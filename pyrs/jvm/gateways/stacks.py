@@ -8,7 +8,7 @@ from itertools import dropwhile, takewhile
 from pyrs.errors import JavaError
 from pyrs.jvm.gateways.base import Java
 
-_DEPTH = 16  # the maximum number of causes to read; causes may form a cycle
+_DEPTH = 16  # the maximum number of Throwables to read, with the causes, which may form a cycle
 _FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")
 _MODULE = re.compile(r"^[\w.@-]+/(?:[\w.@-]*/)?")
 
@@ -16,7 +16,7 @@ Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Read the class, message, stack and causes of a Throwable. Each takes eight calls."""
+    """Read the class, message, stack and causes of a Throwable, with eight calls for each Throwable."""
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
     # The stack is printed to one string: four calls per frame would take milliseconds for a deep stack.
