@@ -92,7 +92,7 @@ class JavaObject:
             return self._java
 
     def _get_object_id(self) -> Any:
-        """Return Py4J's id of the object. Py4J calls this for an argument, so methods of its objects accept a JavaObject."""
+        """Return Py4J's id of the object, so that Py4J accepts a JavaObject as an argument."""
         return self.java._get_object_id()
 
     def __getattr__(self, name: str) -> Any:

@@ -213,7 +213,7 @@ class Py4JJava(Java):
 
 
 def _builtin(argument: Any) -> Any:
-    """Convert an instance of a subclass of bool, int, float, str or bytes to the plain type.
+    """Convert an instance of a subclass of int, float, str or bytes to the plain type.
 
     Py4J writes the ``str`` of an int and the ``repr`` of a float, which a subclass may override: the ``str`` of an
     IntEnum is the member's name in Python 3.10, and the ``repr`` of a numpy.float64 is ``np.float64(1.5)`` in numpy 2.
