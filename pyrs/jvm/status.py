@@ -52,7 +52,7 @@ def checked_folder(folder: Path) -> Path:
 
     Raises:
         FileNotFoundError: The folder does not exist.
-        PermissionError: The folder, or a link in its place, is another user's or accessible to others.
+        PermissionError: The path is not a folder, or belongs to another user, or is accessible to other users.
     """
     found = os.lstat(folder)
     ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077)

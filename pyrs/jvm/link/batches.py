@@ -17,7 +17,7 @@ _HEADER_SIZE = ARRAY32.size
 
 
 class Carrying(bytes):
-    """An encoded element that holds its references until the writer takes it."""
+    """An encoded element that keeps the references in it alive until the writer takes the element."""
 
     carried: list[object]
 
@@ -26,7 +26,7 @@ class OutboundBatch(NamedTuple):
     """The elements of one NEXT.
 
     ``carried`` holds the exported handles in the batch as ints, which were counted as sent, and the stand-ins of the
-    peer's objects, which must not be given back before the batch is written.
+    peer's objects, which must not be released before the batch is written.
     """
 
     size: int
@@ -86,7 +86,7 @@ class Batches:
 
         Returns:
             The number of elements, and the error that ended the call early: a ConversionError, NullSignal for None, or
-            the error of the iterator.
+            the error of the iterator; None if there was no error.
         """
         append, encode, carried = self._encoded.append, self._encoder.encode_element, self._encoder.carried
         converted = self._encoder.converted
@@ -160,7 +160,7 @@ class Batches:
         return OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
 
     def discard(self, disown: Callable[[list[object]], None]) -> None:
-        """Take back the handles of the elements that will not be written."""
+        """Remove all elements, which will not be written, and pass their handles to ``disown``."""
         parts = self._encoded[:]
         del self._encoded[: len(parts)]
         disown(_carried(parts))

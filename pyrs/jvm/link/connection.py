@@ -41,7 +41,7 @@ class LinkConnection:
 
     Args:
         port: the port on which the JVM listens on 127.0.0.1.
-        token: the one-time secret; each side proves that it knows it.
+        token: the one-time secret. Each side proves to the other that it knows the token.
         make_codec: returns the codec of the session.
         max_prefetch: the maximum window of a stream.
         max_threads: the maximum number of worker threads.
@@ -212,7 +212,7 @@ class LinkConnection:
     def _finish(self, why: PyrsError) -> None:
         """End the streams, close the socket and stop the writer.
 
-        Called by the reader as it ends, or if it could not be started.
+        Called by the reader as it ends, or by ``__init__`` if the reader could not be started.
         """
         self._lose(why)
         self._shut()
@@ -270,7 +270,7 @@ class LinkConnection:
     def forked(self) -> None:
         """Close a forked child's copy of the descriptor. The link belongs to the parent.
 
-        Runs no user code: its streams in the child end at their next request.
+        Runs no user code: in the child, each stream of the link ends at its next request.
         """
         self.session.open = False
         error = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
@@ -291,7 +291,7 @@ def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Fr
         try:
             return _handshake(port, token, deadline)
         except OSError as error:
-            # The JVM closes the oldest of too many connections without a proof, so others may have displaced this one.
+            # The JVM keeps few connections without a proof, and closes the oldest. Others may have displaced this one.
             displaced = displaced or isinstance(error, (ConnectionResetError, BrokenPipeError))
             if not displaced:
                 raise LinkBroken(f"the link to the JVM could not be opened: {error}") from error

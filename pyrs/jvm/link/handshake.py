@@ -1,4 +1,4 @@
-"""Prove the token mutually: the handshake of ``docs/protocol.md``, without I/O."""
+"""Prove to each other that both sides know the token: the handshake of ``docs/protocol.md``, without I/O."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _COMPLETE = object()
 _RUN = 64
-"""A chunk is cut to the demand if that is at least this size, so that elements are not counted one by one."""
+"""A demand of at least this size limits a chunk, so that elements are not counted one by one."""
 
 
 class Returning(bytes):
-    """A batch that contains objects of this side. Their handles are pinned until it is decoded."""
+    """A batch that contains objects of this side. Their handles are pinned until the batch is decoded or dropped."""
 
     pins: list[int]
 
@@ -274,8 +274,9 @@ class InboundStream(DrainLoop, CountingSubscription):
             self.cancel()
             hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
             delivered = 0
-        # Both are read before the queue is checked: a terminal signal that is visible here came after every batch, so
-        # no batch is overlooked. ``_lost`` is read first, so that an earlier terminal signal takes precedence.
+        # ``_lost`` and ``_terminal`` are read before the queue is checked: a terminal signal that is visible here came
+        # after every batch, so no batch is overlooked. ``_lost`` is read first, so that an earlier terminal signal
+        # takes precedence.
         lost = self._lost
         terminal = self._terminal
         if self._cancelled:
@@ -430,7 +431,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         return dropped
 
     def _drop_batch(self, body: Body) -> None:
-        """Give back the references of a batch, or decode and discard its elements."""
+        """Release the references in a batch, or decode the batch and discard its elements."""
         try:
             if hooks.is_discarding(self.discards):
                 # The drain loop may be using its own decoder.

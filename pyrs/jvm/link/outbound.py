@@ -122,7 +122,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take up to ``limit`` elements from an iterator, each like one on_next."""
+        """Take up to ``limit`` elements from an iterator, as if ``on_next`` received each of them."""
         if not self._gate.acquire(blocking=False):
             self._concurrent()
             return self._consumed(0, limit)
@@ -162,8 +162,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _consumed(self, taken: int, limit: int) -> int:
         """Return the result of ``consume``; cancel upstream first if the stream has ended.
 
-        The drain loop may cancel too late. A source that is not cancelled interprets a result below ``limit`` as
-        the end of its iterator; an ``InboundStream`` as the source would offer the remaining elements again.
+        The drain loop may cancel too late: a source that is not cancelled interprets a result below ``limit`` as the
+        end of its iterator, and an ``InboundStream`` would offer the remaining elements again.
         """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
@@ -226,7 +226,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _forward_pending(self) -> None:
         """Forward credit or a cancel to a source that emits inside ``request``.
 
-        Its ``request`` occupies the drain loop, which therefore cannot forward them.
+        The call of ``request`` occupies the drain loop, which therefore cannot forward credit or the cancel.
         """
         if self._requesting == threading.get_ident():
             subscription = self._subscription
@@ -382,7 +382,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     @property
     def state(self) -> str:
-        """``cancelled``, ``ended`` (a terminal signal is not written yet) or ``live``."""
+        """``cancelled``, ``ended`` (the terminal signal may not be written yet) or ``live``."""
         return "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
 
     def __repr__(self) -> str:

@@ -38,7 +38,7 @@ def ipc_buffers(batch: Any) -> list[Buffer]:
 
 
 def from_ipc(stream: bytes | memoryview) -> Any:
-    """Return the RecordBatch of an IPC stream; its columns are not copied and use the bytes.
+    """Return the RecordBatch of an IPC stream; its columns refer to the bytes, without a copy.
 
     Raises:
         ConversionError: pyarrow is not installed, or the stream does not hold exactly one batch.

@@ -52,8 +52,8 @@ class _Unreadable:
 class ValueDecoder:
     r"""Decodes the bytes of the value table. Not thread-safe: each stream has its own.
 
-    With ``defers``, ``decode_entries`` runs no method of the objects that return to this side: they are ``Home`` in its
-    result, which is a ``DeferredEntries`` then.
+    With ``defers``, ``decode_entries`` runs no method of the objects that return to this side. It decodes each of them
+    as a ``Home``; entries with a ``Home`` are a ``DeferredEntries``.
 
     Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
@@ -104,7 +104,7 @@ class ValueDecoder:
         return value
 
     def decode_entries(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
-        """Read an array: the entries before the first that cannot be converted, and its error.
+        """Read an array: the entries before the first that cannot be converted, and the error of that entry.
 
         Raises:
             ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
@@ -124,13 +124,13 @@ class ValueDecoder:
         return entries, None  # the unreadable value was replaced by that of an equal key
 
     def decode_batch(self, body: _Body) -> tuple[list[Any], Exception | None]:
-        """Read a NEXT body: the elements before the first unreadable one, and its error.
+        """Read a NEXT body: the elements before the first unreadable one, and the error of that element.
 
         The elements before an error are still delivered, because they were sent earlier. Null is an error, because it
         is not an element (rule 2.13).
 
         Raises:
-            LinkBroken, LinkClosed: The link has ended, and an object in the batch is released.
+            LinkBroken, LinkClosed: The link has ended, which released an object of this side in the batch.
             ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
@@ -143,7 +143,8 @@ class ValueDecoder:
             if objects is not None:
                 return objects, None
         elements, error = self.decode_entries(body)
-        # The search for the byte takes a microsecond per small batch; the loop runs only if it is found.
+        # The search for the byte takes a microsecond per small batch. The loop runs only if the byte is found, or for a
+        # large body, which is not searched.
         if len(body) > _LARGE or _NIL in body:
             for element in elements:
                 if element is None:
@@ -195,8 +196,9 @@ class ValueDecoder:
             for handle in (handles - Counter(self._received)).elements():
                 self._references.remote_object(handle)  # created and dropped at once, which releases the handle
             raise ConversionError(f"a value cannot be converted to Python: {describe(error)}") from error
-        # The header of a Timestamp is searched for first. Other values may contain its bytes, too. A large body is not
-        # searched: it usually holds a few large values, and the search for the bytes would take longer than the other.
+        # The bytes are searched for the header of a Timestamp first. Other values may contain the same bytes, so the
+        # types of the values decide. A large body usually holds a few large values: there the search of the bytes would
+        # take longer than that of the values, and is left out.
         if (len(body) > _LARGE or _find_timestamp(body)) and table.contains_type(value, _TIMESTAMP):
             self._failed.clear()
             raise ProtocolError("unknown extension type -1")
