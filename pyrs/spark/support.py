@@ -69,10 +69,9 @@ def supports(spark: Any) -> dict[str, str]:
 def attach(spark: Any) -> Bridge:
     """Return the bridge to the JVM of a session.
 
-    Each call returns the same bridge, until it is closed.
-
-    It is ``pyrs.jvm.connect(spark)``: ``from_jvm`` and ``to_jvm`` convert Publishers between Python and the driver's
-    JVM, also with Arrow batches as elements. The jar is loaded into the running driver.
+    The first call creates the bridge with ``pyrs.jvm.connect(spark)``, which loads the jar into the running driver.
+    Later calls return the same bridge until it is closed. Its ``from_jvm`` and ``to_jvm`` convert Publishers between
+    Python and the driver's JVM, also with Arrow batches as elements.
 
     Raises:
         TypeError: ``spark`` is not a SparkSession.

@@ -25,7 +25,7 @@ from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 _log = logging.getLogger("pyrs.spark")
 _CHECK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
-_TASK_ROWS = 10_000  # per task; the overhead of a task exceeds the work of fewer
+_TASK_ROWS = 10_000  # per task; with fewer rows, the overhead of a task exceeds its work
 _TASK_BYTES = 32 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
 
 
@@ -44,8 +44,8 @@ class ReplayBuffer:
     """Answers Spark's planner, and buffers the rows until Spark has committed them.
 
     A batch consists of one or more segments. When Spark commits an offset at or after the end of a segment, the segment
-    is released, and the same number of elements is requested. Elements in the journal count as buffered from the start.
-    Requests are answered sequentially.
+    is released, and elements are requested up to the capacity. Elements in the journal count as buffered from the
+    start. Requests of the planner are answered sequentially.
 
     Args:
         publisher, max_rows, capacity, on_restart: the arguments of ``read_stream``.
@@ -95,7 +95,7 @@ class ReplayBuffer:
         )
 
     def answer(self, request: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the answer to a request of the planner, in pieces. ``wanted`` returns whether the planner waits."""
+        """Return the answer to a request of the planner, in pieces. ``wanted`` returns whether it still waits."""
         what = request["what"]
         start, end = _offset(request.get("start")), _offset(request.get("end"))
         if what == "plan" and start and end:
@@ -115,7 +115,7 @@ class ReplayBuffer:
         return [json.dumps(self._as_json(sequence)).encode()]
 
     def ahead(self) -> bool:
-        """Prepare a part of the next batch while Spark processes another. Return False if there is nothing to do."""
+        """Prepare a part of the next batch while Spark processes another. Return False if nothing was done."""
         intake = self._intake
         if intake is None or self._error is not None:
             return False
@@ -146,7 +146,7 @@ class ReplayBuffer:
         return None if sequence is None else {"epoch": self._epoch, "sequence": sequence}
 
     def _latest(self, start: Offset | None, finish: bool, wanted: Callable[[], bool]) -> dict[str, Any] | None:
-        """Return the offset at which the next batch ends, or its start if there is no element after it."""
+        """Return the offset at which the next batch ends: the one at which it starts if no row is available."""
         position = self._end if start is None else self._position(start)
         intake = self._begun()
         end = position
@@ -158,19 +158,19 @@ class ReplayBuffer:
         left = self._max_rows - (end - position)
         if end == self._end and left > 0:
             while True:
-                # Read before the elements: when it is set, all earlier elements are in the intake.
+                # This is read before the elements: once the intake has ended, it has all elements.
                 ended = intake.ended or self._error is not None
                 end = self._cut(left, position)
                 if start is not None and end == position and not self._pending and intake.is_spent:
-                    # Spark has planned all buffered elements, and commits them only when there are more. This happens
-                    # after a restart with smaller sizes, or if the commit of the previous batch did not arrive.
+                    # Spark has planned all buffered elements, and commits them only when there are more. The buffer is
+                    # full after a restart with smaller sizes, or if the commit of the previous batch did not arrive.
                     self._allow(1)
                 if not finish or ended or end > position:
                     break
                 intake.wait(_CHECK_SECONDS)  # also after a batch without rows
                 if not wanted():
                     raise ConnectionError("the query no longer waits for an answer")
-        error = self._error or intake.error  # read first: then all elements are in the intake
+        error = self._error or intake.error  # read before len(intake): then the intake has all elements
         if error is not None and end == position and not len(intake):
             raise error
         return self._as_json(end) if start is None or end > position or start.epoch == self._epoch else start._asdict()
@@ -282,7 +282,7 @@ class ReplayBuffer:
 
         Args:
             most: the maximum number of rows in the segment.
-            position: the first row of the batch that it belongs to; None for the first row of the segment.
+            position: the first row of the batch of this segment; None if the batch begins with the segment.
         """
         while self._encoded - self._end < most and self._encode():
             pass

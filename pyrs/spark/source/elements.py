@@ -16,15 +16,15 @@ from pyrs.spark.schema.columns import in_line
 from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
 
 Encoded: TypeAlias = "tuple[pyarrow.RecordBatch, int, BaseException | None]"
-"""The rows of the elements that fit, the number of elements without a row, which no commit releases, and the error of
-the first element that does not fit."""
+"""The rows of the elements that fit the schema; the number of elements without rows, which no commit releases; and the
+error of the first element that does not fit, or None."""
 
 
 class Elements:
     """Encodes elements that are rows, and counts those that Spark has not committed.
 
     Args:
-        most_bytes: the largest row that Spark can send to an executor.
+        most_bytes: the maximum size of a row that Spark can send to an executor.
 
     Attributes:
         chunk: how many elements are encoded together.
@@ -65,11 +65,11 @@ class Elements:
         return batch.num_rows, None
 
     def committed(self, start: int, end: int) -> int:
-        """Return how many elements were released by the commit of the rows from ``start`` to ``end``."""
+        """Release the elements of the committed rows, from ``start`` to ``end``; return their number."""
         return end - start
 
     def rows_in(self, waiting: int) -> int:
-        """Return how many rows these elements, which are not encoded, are known to have."""
+        """Return how many rows ``waiting`` elements, which are not encoded yet, are known to have."""
         return waiting
 
     def needed_for(self, rows: int) -> int:
@@ -121,7 +121,7 @@ class BatchElements(Elements):
         return count
 
     def rows_in(self, waiting: int) -> int:
-        return 0  # not known before they are encoded
+        return 0  # the rows are not known before the elements are encoded
 
     def needed_for(self, rows: int) -> int:
         return 1  # the number of their rows is known only when they arrive

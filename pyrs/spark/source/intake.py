@@ -34,14 +34,14 @@ class Intake(Subscriber[Any]):
         Thread(target=self._run, name="pyrs-spark-demand", daemon=True).start()
 
     def allow(self, count: int) -> None:
-        """Allow ``count`` more elements, which the other thread requests."""
+        """Allow ``count`` more elements, which the thread of this object requests."""
         if count > 0:
             with self._changed:
                 self._allowed += count
                 self._changed.notify_all()
 
     def take(self, most: int) -> list[Any]:
-        """Remove and return at most this many elements. One thread calls it at a time."""
+        """Remove and return at most ``most`` elements. Only one thread may call it at a time."""
         elements = self._elements
         return [elements.popleft() for _ in range(min(most, len(elements)))]
 
@@ -60,7 +60,7 @@ class Intake(Subscriber[Any]):
             self._changed.wait_for(lambda: self._elements or self.ended, seconds)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Keep the subscription. The other thread requests."""
+        """Keep the subscription, from which the thread of this object requests."""
         if subscription is None:
             raise NullSignal("subscription must not be None (2.13)")
         with self._changed:
@@ -99,7 +99,7 @@ class Intake(Subscriber[Any]):
         self.end(None)
 
     def end(self, error: BaseException | None) -> None:
-        """End, with this error if there is one, and cancel the subscription if there still is one."""
+        """End, with the error if it is not None. The thread of this object cancels a live subscription."""
         with self._changed:
             if self.ended:
                 return
@@ -108,7 +108,7 @@ class Intake(Subscriber[Any]):
             self._changed.notify_all()
 
     def _run(self) -> None:
-        """Subscribe and request sequentially (2.7), because a publisher may emit, or block, within either."""
+        """Subscribe and request, sequentially (2.7) and on a separate thread: either call may emit or block."""
         publisher, self._publisher = self._publisher, None
         try:
             assert publisher is not None

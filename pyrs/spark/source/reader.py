@@ -1,8 +1,8 @@
 """A Data Source whose reader forwards the planner's requests to the driver.
 
 The class is pickled by value, so neither the planner nor the executors need this package. Therefore the nested classes
-use only variables of their function, and import the standard library, pyspark and pyarrow in the methods that need
-them.
+use only variables of the enclosing function, and each method imports the modules that it needs: those of the standard
+library, pyspark and pyarrow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
 
     try:
         from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
-    except ImportError:  # before Spark 4.2 the reader applies the limit, and availableNow is one batch
+    except ImportError:  # before Spark 4.2 only the buffer limits a batch, and availableNow is one batch
         ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
 
     class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -128,7 +128,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
                 raise RuntimeError(f"an answer of {length} bytes exceeds the limit of 1 GiB")
             pieces = []
             while length:
-                # Usually receives everything, in one allocation.
+                # This call usually receives everything, in one allocation.
                 piece = self._connection.recv(length, socket.MSG_WAITALL)
                 if not piece:
                     reason = "another query or another run of this one reads the stream now, or its session was stopped"
