@@ -26,12 +26,12 @@ Values = Iterator[metrics.Observation]
 
 
 class Totals:
-    """The counts of all subscriptions of one name: of those that ended, and of the live ones.
+    """The counts of all subscriptions with the same name, ended and live.
 
     Attributes:
         requested: the bounded demand of the subscriptions that ended.
         elements: the elements of the subscriptions that ended.
-        live: the other subscriptions. A weak reference does not keep an abandoned one alive.
+        live: the live subscriptions, weakly referenced, so that an abandoned one can be collected.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,7 +46,8 @@ class Meters:
     """The instruments of this process, in the terms of Reactor's Micrometer module.
 
     The counts are kept by the subscriptions and read by callbacks, so that elements cause no calls of OpenTelemetry.
-    The two histograms are recorded when a subscription ends, and at a request, at most ten times a second.
+    Both histograms are recorded when a subscription ends. The delay is also recorded at requests, at most ten times a
+    second.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class Meters:
     def subscribed(self, observation: Observation) -> Totals:
         """Count a subscription and return the totals of its name.
 
-        Beyond 1,000 names, all others share one, because a program may compute names.
+        After 1,000 names, all further names share one entry, because a program may compute names.
         """
         with self._lock:
             name = observation.name
@@ -116,7 +117,7 @@ class Meters:
     # Called when the metrics are exported.
 
     def _observe(self, count: Callable[[Totals, list[Observation]], int], options: CallbackOptions) -> Values:
-        with self._lock:  # so that no subscription ends in the meantime, and is counted twice
+        with self._lock:  # otherwise a subscription that ends during the sum could be counted twice
             counts = [(count(each, list(each.live)), each.attributes) for each in self._totals.values()]
         for number, attributes in counts:
             yield metrics.Observation(number, attributes)

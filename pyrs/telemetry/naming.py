@@ -40,8 +40,8 @@ def operators_of(publisher: Any) -> list[Any]:
 def name_of_stream(operators: list[Any]) -> tuple[str, Site | None]:
     """Return the name of a stream, and the line of its last operator.
 
-    The user names a stream with ``checkpoint``, ``log`` or ``metrics``; the last one counts. Other streams have the
-    name of their last operator, with its line.
+    The name is that of the last ``checkpoint``, ``log`` or ``metrics`` with a name. Other streams are named after their
+    last operator and the line that assembled it.
     """
     last = operators[0]
     site = getattr(last, "site", None)
