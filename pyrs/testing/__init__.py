@@ -1,7 +1,7 @@
 """Test doubles and verification: TestPublisher, TestSubscriber, StepVerifier.
 
-- ``TestPublisher``: emits the signals that the test chooses, and violates rules on request.
-- ``Violation``: the rules that it can violate.
+- ``TestPublisher``: emits the signals that the test chooses, and violates chosen rules.
+- ``Violation``: the rules that a ``TestPublisher`` can violate.
 - ``TestSubscriber``: records signals, waits with deadlines, checks that its Publisher obeys the rules.
 - ``StepVerifier``: verifies a Publisher's signals step by step, in real or in virtual time.
 - ``PublisherProbe``: wraps a Publisher, and records subscriptions, cancels and requests.

@@ -47,7 +47,10 @@ class DroppedAssertions:
         return self._assert(self.elements == 0, "no dropped element")
 
     def has_discarded(self, *elements: Any) -> DroppedAssertions:
-        """Assert that these elements were discarded, in any order; without arguments, at least one."""
+        """Assert that exactly these elements were discarded, in any order.
+
+        Elements are compared by their repr. Without arguments, at least one element must have been discarded.
+        """
         holds = sorted(map(repr, self.discarded)) == sorted(map(repr, elements)) if elements else bool(self.discarded)
         return self._assert(holds, f"discarded elements {short(elements)}" if elements else "some discarded elements")
 
@@ -56,14 +59,14 @@ class DroppedAssertions:
         return self._assert(not self.discarded, "no discarded element")
 
     def has_dropped_errors(self, *kinds: type[BaseException]) -> DroppedAssertions:
-        """Assert that errors of these types were dropped, in order; without types, at least one error."""
+        """Assert that exactly errors of these types were dropped, in order; without types, at least one error."""
         holds = (
             len(kinds) == len(self.errors) and all(map(isinstance, self.errors, kinds)) if kinds else bool(self.errors)
         )
         return self._assert(holds, f"dropped errors {', '.join(kind.__name__ for kind in kinds)}".strip())
 
     def has_dropped_error_matching(self, matching: str) -> DroppedAssertions:
-        """Assert that the message of a dropped error matches this regular expression."""
+        """Assert that this regular expression matches a part of the message of a dropped error."""
         return self._assert(
             any(re.search(matching, str(error)) for error in self.errors), f"a dropped error matching {matching!r}"
         )
@@ -84,7 +87,7 @@ class DroppedAssertions:
 
 @contextmanager
 def watched() -> Iterator[DroppedAssertions]:
-    """Record dropped elements and errors inside the block, in place of the hooks."""
+    """Replace the global hooks inside the block, and record dropped elements and errors."""
     dropped = DroppedAssertions()
     error_hook = hooks.set_error_hook(lambda error, where: dropped.errors.append(error))
     element_hook = hooks.set_element_hook(lambda count, where: dropped.counts.append(count))

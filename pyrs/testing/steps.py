@@ -38,7 +38,7 @@ class Expect(NamedTuple):
 class Do(NamedTuple):
     """Call the action.
 
-    The next steps process the signals that it causes, even before it returns.
+    The next steps process the signals that the action causes, even before the action returns.
     """
 
     action: Callable[[], object]

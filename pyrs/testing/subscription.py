@@ -54,7 +54,7 @@ class Owner(Protocol):
 
 
 class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
-    """Emits signals to one Subscriber, and violates the rules of ``violations``."""
+    """Emits signals to one Subscriber, and violates the rules in ``violations`` of its TestPublisher."""
 
     def __init__(self, subscriber: Subscriber[T], publisher: Owner) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
             getattr(self._subscriber, signal)(*arguments)
         except BaseException as error:
             if isinstance(error, NullSignal) and arguments == (None,):
-                return  # §2.13 requires it of a Subscriber
+                return  # §2.13 requires a Subscriber to raise for None
             self.cancel()  # 2.13
             if hooks.is_exit(error):
                 raise

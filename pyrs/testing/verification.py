@@ -30,8 +30,8 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     """Runs the steps as far as received signals allow, on the thread of each signal.
 
     Steps run inside the signals, so that an endless stream can be cancelled there. One thread runs the script at a
-    time. The script pauses while a step calls the Publisher, so that signals emitted inside that call are processed at
-    once. Tasks and waiting run on the verifying thread.
+    time. The script is not running while a step calls the Publisher, so signals emitted inside that call are processed
+    at once. Only the verifying thread waits, and calls the actions that are marked ``on_verifying_thread``.
 
     Args:
         steps: the script.
@@ -143,7 +143,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         """Run the script to its end, on this thread.
 
         Args:
-            seconds: a new deadline for the rest of the verification.
+            seconds: the deadline for the rest of the verification, which this thread then runs; None for no change.
 
         Raises:
             AssertionError: another signal arrived, none arrived in time, or the Publisher violated a rule.
@@ -232,7 +232,7 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             if ready:
                 self._resume()
             elif isinstance(urgent, Do) and not self._ended:
-                self._call(urgent)  # a signal on the verifying thread itself: the task runs inside it
+                self._call(urgent)  # the signal arrived on the verifying thread: the action runs inside it
             else:
                 return
 
