@@ -72,9 +72,9 @@ def rule_of(name: str, reason: str = "") -> str:
 
 
 def explain(subject: Verification, name: str, reason: str, *, judged: bool = True) -> str:
-    """Return the expectation of a test, the rule, the signals, the likely cause.
+    """Return the expectation of a test, the rule, the signals and the likely cause.
 
-    Without the rule and its cause if the code under test was not judged, because a hook failed.
+    If a hook failed, the code under test was not judged, and the result omits the rule and its cause.
     """
     parts = {"expected": " ".join((getattr(subject, name).__doc__ or "").split())}
     number = rule_of(name, reason) if judged else ""

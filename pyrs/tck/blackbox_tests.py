@@ -37,7 +37,7 @@ class BlackboxTests(SubscriberHooks[T]):
     def required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest(self) -> None:
         """A Subscriber must request, and accept the requested elements (§2.1).
 
-        The loop of the official TCK ends before the first element, so it sends none.
+        The official TCK sends no element, because its loop ends before the first one.
         """
         stage = self.stage()
         self.call_trigger_request(stage.proxy.subscriber)

@@ -74,8 +74,8 @@ class TestEnvironment:
     """The timeouts of a verification and the errors recorded in one test.
 
     A test must not raise into the Publisher under test, and many signals arrive on other threads. So errors are
-    recorded with ``flop`` and raised by ``verify_no_async_errors``. Each test has its own environment and checks it at
-    its end, so no error is lost or attributed to another test.
+    recorded with ``flop`` and raised by ``verify_no_async_errors``. Each test has its own environment and
+    checks it at the end, so no error is lost or attributed to another test.
 
     All times are in seconds and are multiplied by the environment variable ``PYRS_TCK_TIMEOUT_SCALE``; set it to 5 on a
     slow machine. If an argument is None, the environment variable of the official TCK applies, in milliseconds.
@@ -186,7 +186,7 @@ class TestEnvironment:
     def flop(self, message: str, error: BaseException | None = None) -> None:
         """Record the violation of a rule, which fails the test at its next check.
 
-        The test fails with ``error``, the exception that caused it, if there is one.
+        The test fails with ``error``, the exception behind the violation, if one is given.
         """
         self._record(Flop(message) if error is None else error)
 
@@ -227,7 +227,7 @@ class TestEnvironment:
             return self._errors[0] if self._errors else None
 
     def verify_no_async_errors(self, delay: float | None = None) -> None:
-        """Fail if an error is recorded within the delay (``no_signals_timeout``)."""
+        """Fail if an error is recorded within the delay, by default ``no_signals_timeout``."""
         with self._changed:
             self._changed.wait_for(lambda: self._errors, self.no_signals_timeout if delay is None else delay)
         self.verify_no_async_errors_no_delay()

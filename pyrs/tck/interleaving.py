@@ -52,7 +52,7 @@ class InterleavingTests(PublisherHooks[T]):
 
 
 class _Interleaved(Watching[T]):
-    """Requests at a line of its first request, on a second thread.
+    """Requests on a second thread when its first request reaches a line.
 
     Args:
         with_third: whether a third thread, which has requested before, is inside on_next during both requests.

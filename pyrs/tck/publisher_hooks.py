@@ -41,13 +41,13 @@ class PublisherHooks(Verification, Generic[T]):
     def max_elements_from_publisher(self) -> int:
         """Return the largest number of elements that the Publisher can publish.
 
-        Tests that need more are skipped. ``publisher_unable_to_signal_on_complete()`` means that the stream never
-        completes, and skips the tests that need on_complete.
+        Tests that need more are skipped. If the stream never completes, return
+        ``publisher_unable_to_signal_on_complete()``, which skips the tests that need on_complete.
         """
         return LONG_MAX - 1
 
     def publisher_unable_to_signal_on_complete(self) -> int:
-        """Return ``max_elements_from_publisher`` of a stream that never completes."""
+        """Return the value of ``max_elements_from_publisher`` for a stream that never completes."""
         return LONG_MAX
 
     def bounded_depth_of_on_next_and_request_recursion(self) -> int:
@@ -68,7 +68,7 @@ class PublisherHooks(Verification, Generic[T]):
         """Call ``subscribe`` with a recorded Subscriber; a late call is reported."""
         given = None
         if subscriber is not None:
-            # The Subscriber refers to it, because a Publisher may hold its Subscribers weakly.
+            # The Subscriber refers to its wrapper, because a Publisher may hold its Subscribers weakly.
             given = subscriber.recorded = RecordedSubscriber(self.env.trace, subscriber)
         self.env.timed("subscribe()", lambda: publisher.subscribe(given))  # type: ignore[arg-type]  # None (§1.9)
 

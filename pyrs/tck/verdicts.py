@@ -178,8 +178,8 @@ def judge(
 ) -> Verdict:
     """Run one test on a separate thread and return its verdict within its deadline.
 
-    A test that misses its deadline has failed. ``TestAbandoned`` is raised in its thread; a thread that does not end by
-    it, for example because it is blocked in a C function, is abandoned.
+    A test that misses its deadline has failed. ``TestAbandoned`` is raised in its thread; a thread that continues, for
+    example because it is blocked in a C function, is abandoned.
 
     Args:
         verification: a verification class, or an object of one.
@@ -254,7 +254,7 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
 
 
 def _await(ended: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
-    """Wait for a test; return a message if it or a call is late, else an empty one, and the thread."""
+    """Wait for a test. Return why to abandon it, empty if it ended, and the thread that blocks, 0 if unknown."""
     threads = active_count()
     while not ended.wait(_POLL_INTERVAL):
         if active_count() - threads > _MAX_THREADS:
@@ -302,8 +302,8 @@ def _end(thread: Thread, ended: Event) -> None:
 def _receive(throw: Callable[..., object]) -> None:
     """Raise the exception on this thread, too, and suppress it.
 
-    CPython 3.11 has one flag for the pending exceptions of all threads, and clears it when a thread receives one. A
-    blocked thread does not receive its own. While the flag is set, each call of a traced function loops endlessly,
+    CPython 3.11 has one flag for the pending exceptions of all threads, and clears it when a thread receives its
+    exception, which a blocked thread does not. While the flag is set, each call of a traced function loops endlessly,
     which would fail the test that traces a later Publisher.
     """
     try:

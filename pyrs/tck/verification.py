@@ -23,8 +23,8 @@ class Verification:
         environment: the timeouts.
         skip_tests: maps the name of a test to the reason for skipping it. The reason is part of the verdict.
         expected: the tests of the official TCK for this verification.
-        tck_run: the parameter set, if the class runs with several, as pytest names it; each may test another
-            implementation.
+        tck_run: the name of the current parameter set in pytest, if the class is parametrized. Each parameter set may
+            test another implementation.
     """
 
     environment: TestEnvironment | None = None
@@ -59,7 +59,7 @@ class Verification:
         """Prepare a test; called before each one."""
 
     def tear_down(self) -> None:
-        """Clean up after a test; called after each one, also after a failure."""
+        """Clean up after a test; called after each one, also after a failure, but not if ``set_up`` failed."""
 
     @classmethod
     def test_names(cls) -> list[str]:
@@ -148,7 +148,7 @@ class Verification:
         """Call a hook that creates an object, and check the object's methods.
 
         Raises:
-            HookFailed: the hook raised, or the object lacks one of the methods.
+            HookFailed: the hook raised, except ``Skipped`` and AssertionErrors, or the object lacks one of the methods.
         """
         try:
             thing = self.env.timed(text, hook)

@@ -120,7 +120,7 @@ class JavaReferee:
             f"{self.family.value} {_class_for(subject)}",
             test,
             *millis,
-            millis[0],  # the interval of its polls for an error; it polls only once
+            millis[0],  # the TCK polls for errors at this interval: once per timeout
             round(env.reference_timeout * 1000),
             getattr(subject, "processor_buffer_size", 0),
             int(env.debug_enabled),
