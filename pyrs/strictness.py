@@ -27,8 +27,8 @@ def strict(party: Any, /) -> Any:
 
     The guard forwards legal signals. It reports a violation as a ``SpecViolation`` with the rule's number, the party
     and the name of its class, and what happened. A violation by a Publisher or its Subscription cancels the stream and
-    fails it with ``on_error``. A violation that cannot be emitted to the Subscriber is reported to the dropped-errors
-    hook (``pyrs.set_error_hook``): those after termination, and those of the Subscriber itself.
+    fails it with ``on_error``. Violations that cannot be emitted to the Subscriber are reported to the dropped-errors
+    hook (``pyrs.set_error_hook``): those after termination, and those by the Subscriber itself.
 
     - For a Publisher: 1.1, 1.3, 1.4 (``on_error`` with an object that is not an exception), 1.7, 1.9, 1.10, 2.12, 2.13
       (None), 3.3, 3.15, 3.16, and 2.13 and 3.9 of its Subscribers.

@@ -56,12 +56,12 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, with the method that was probably meant.
+    """Return the message of an AttributeError, with the method to use instead if one is known.
 
     Args:
         owner: the class without the attribute.
         name: the name of the attribute.
-        other_names: advice by method name of other libraries, in snake case.
+        other_names: maps method names of other libraries, in snake case, to advice.
 
     Examples:
         >>> import pyrs

@@ -191,9 +191,9 @@ class Combining(Family[T_co]):
             first_with_value(letters)
             ---a---b---c---|
 
-        Like ``first_with_signal``, except that streams that fail or complete without an element are skipped. If all do,
-        the stream fails with ``NoElement``. Its cause is the first of their errors; further errors are reported to the
-        dropped-errors hook, as is the first if another stream emits an element.
+        Like ``first_with_signal``, except that streams that fail or complete without an element are skipped. If all are
+        skipped, the result fails with ``NoElement``, whose cause is the first of their errors. Their other errors, and
+        the first if a stream emits an element, are reported to the dropped-errors hook.
 
         Args:
             others: the other Publishers.
@@ -268,8 +268,8 @@ class Combining(Family[T_co]):
 
         Subscribes to both streams, requests ``prefetch`` elements of each, compares them when both have one, and
         replenishes at 75 %. The first difference, including a difference in length, decides the result and cancels both
-        streams. The result is emitted when it is demanded. An error of a stream fails the result after the elements
-        before it are compared.
+        streams. The result is emitted when it is demanded. An error of a stream fails the result after the earlier
+        elements have been compared.
 
         Args:
             other: the other Publisher.

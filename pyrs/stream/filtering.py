@@ -41,7 +41,7 @@ class Filtering(Family[T_co]):
             take(2)
             ---1---2|
 
-        Never requests more than ``count`` elements. Completes with the last element, ``take(0)`` immediately.
+        Never requests more than ``count`` elements. Completes with the last element; ``take(0)`` completes immediately.
 
         Raises:
             TypeError: ``count`` is not an integer.
@@ -145,7 +145,7 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.Skip(count))
 
     def skip_last(self, count: int) -> Stream[T_co]:
-        """Drop the last elements.
+        """Drop the last ``count`` elements and emit the rest.
 
             ---1---2---3---4---|
             skip_last(2)
@@ -212,7 +212,8 @@ class Filtering(Family[T_co]):
             ---1---2-------3---|
 
         Requests one more element for each that is dropped. Memory **grows**: every emitted element, or its key, is kept
-        in a set. If one is not hashable, or ``key`` raises, upstream is cancelled and the stream fails with that error.
+        in a set. If an element or key is not hashable, or ``key`` raises, upstream is cancelled and the stream fails
+        with that error.
 
         Args:
             key: returns the value to compare; None compares the elements.

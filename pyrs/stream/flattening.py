@@ -75,7 +75,7 @@ class Flattening(Family[T_co]):
         prefetch: int = 32,
         delay_errors: bool = False,
     ) -> Stream[R]:
-        """Map each element to a stream, run those streams at once, and emit them in order.
+        """Map each element to a stream, run those streams concurrently, and emit them in order.
 
             ---1-------2------------|
             flat_map_sequential(lambda n: two elements, 10 n and 10 n + 1)
@@ -193,9 +193,10 @@ class Flattening(Family[T_co]):
             filter_when(asynchronous lambda n: n != 2)
             -----1-------3--|
 
-        Calls the predicate with one element at a time and decides by the first element that its stream emits; an empty
+        Calls the predicate with one element at a time and decides by the first element of the returned stream; an empty
         stream rejects the element. Requests ``prefetch`` elements of this stream, buffers them, and replenishes at
-        75 %; requests one element of the predicate's stream. Slow Subscribers slow both; nothing else is dropped.
+        75 %; requests one element of the returned stream. Slow Subscribers slow both. Only rejected elements are
+        dropped.
 
         An error of the predicate or its stream fails the stream at once. An error of this stream is emitted after the
         elements before it.
@@ -218,15 +219,15 @@ class Flattening(Family[T_co]):
         return self._over(operators.flattening.FilterWhen(self.source, predicate, prefetch))
 
     def delay_until(self: OfKind[K_co], function: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> K_co:
-        """Emit each element when the stream of a function has completed.
+        """Emit each element when the stream that a function returns for it has completed.
 
             ---1---2-----------|
             delay_until(a stream that completes after 3)
             ------1------2-----|
 
-        Calls the function with one element at a time and ignores the elements of its stream, of which it requests
-        unbounded demand when the element is demanded. Requests ``prefetch`` elements of this stream, buffers them, and
-        replenishes at 75 %. Slow Subscribers slow both; no element of this stream is dropped.
+        Calls the function with one element at a time. Requests unbounded demand of the returned stream when the element
+        is demanded, and ignores the elements of that stream. Requests ``prefetch`` elements of this stream, buffers
+        them, and replenishes at 75 %. Slow Subscribers slow both; no element of this stream is dropped.
 
         An error of the function or its stream fails the stream at once. An error of this stream is emitted after the
         elements before it.
@@ -256,9 +257,9 @@ class Flattening(Family[T_co]):
             ---3---1---2|
 
         Requests one element at once, and calls the function with the first signal and the stream of all elements,
-        including the first. The function returns that stream, one that is derived from it, or another Publisher, which
-        receives the exact demand. When that Publisher terminates or is cancelled, this stream is cancelled. Buffers one
-        element.
+        including the first. The function returns the given stream, a stream derived from it, or another Publisher. The
+        returned Publisher receives the exact demand. When that Publisher terminates or is cancelled, this stream is
+        cancelled. Buffers one element.
 
         Args:
             function: called with a ``Notification`` and the stream, on the thread of the first signal. The stream
@@ -285,9 +286,9 @@ class Flattening(Family[T_co]):
             switch_map(lambda n: three elements, 10 n to 10 n + 2)
             ---10---11---20---21---22|
 
-        Requests unbounded demand of this stream and keeps its latest element: one that is replaced before ``function``
-        was called with it is dropped. A replaced inner stream is cancelled, and its buffered elements (at most
-        ``prefetch``) are discarded. These drops are not reported. A slow Subscriber slows only the inner stream.
+        Requests unbounded demand of this stream and keeps its latest element. An element is dropped if another one
+        replaces it before ``function`` is called. A replaced inner stream is cancelled, and its buffered elements (at
+        most ``prefetch``) are discarded. These drops are not reported. A slow Subscriber slows only the inner stream.
 
         Completes when this stream and the last inner stream have completed. An error of this stream or of ``function``
         fails the stream at once; an error of the active inner stream is emitted after its elements.

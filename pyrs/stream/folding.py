@@ -87,7 +87,8 @@ class Folding(Family[T_co]):
             to_set()
             ---------------{1, 2}|
 
-        Requests unbounded demand; the set **grows** with the stream. An unhashable element fails it with a TypeError.
+        Requests unbounded demand; the set **grows** with the stream. If an element is not hashable, the stream fails
+        with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -183,7 +184,7 @@ class Folding(Family[T_co]):
     @overload
     def element_at(self, index: int, *, default: R) -> Single[T_co | R]: ...
     def element_at(self, index: int, *, default: Any = MISSING) -> Single[Any]:
-        """Emit the element at an index from 0, as a ``Single``, and cancel upstream.
+        """Emit the element at an index, counted from 0, as a ``Single``, and cancel upstream.
 
             ---1---2---3---
             element_at(1)
@@ -193,7 +194,8 @@ class Folding(Family[T_co]):
 
         Args:
             index: the index of the element.
-            default: the element to emit if there is none. Without it, the stream fails with ``pyrs.NoElement``.
+            default: the element to emit if the stream is shorter. Without it, such a stream fails with
+                ``pyrs.NoElement``.
 
         Raises:
             TypeError: ``index`` is not an integer.
@@ -251,7 +253,8 @@ class Folding(Family[T_co]):
             -------True|
 
         Requests unbounded demand and buffers nothing. The first element for which the predicate returns true decides
-        and cancels upstream. Emits False for an empty stream. If the predicate raises, the stream fails with its error.
+        and cancels upstream. Emits False for an empty stream. If the predicate raises, the stream fails with that
+        error.
 
         Raises:
             TypeError: ``predicate`` is not callable.

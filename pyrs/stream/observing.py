@@ -148,8 +148,8 @@ class Observing(Family[T_co]):
             take(2)         cancel -> action()
             ---1---2|
 
-        Runs at most once, on the thread that cancels; operators downstream cancel as well. An exception from the action
-        is reported to the dropped-errors hook; the cancel is forwarded anyway.
+        Runs at most once, on the thread that cancels; operators downstream, such as ``take``, cancel as well. An
+        exception from the action is reported to the dropped-errors hook; the cancel is forwarded anyway.
 
         Raises:
             TypeError: ``action`` is not callable.
@@ -173,12 +173,12 @@ class Observing(Family[T_co]):
         emit: after a cancel or an error, on overflow, and by design, as in ``filter``, ``distinct``, ``skip`` or
         ``sample``. The function receives the object that this operator received: a mapped element after ``map``, a list
         after ``buffer``. Includes inner streams, such as those of ``flat_map``, and excludes operators after this one.
-        Several functions are called from the first ``do_on_discard`` to the last, and then the global hook
-        (``pyrs.set_discard_hook``).
+        If a stream has several ``do_on_discard``, their functions are called from the first to the last, and then the
+        global hook (``pyrs.set_discard_hook``).
 
-        An element that a user function received, as in ``flat_map`` or ``reduce``, is discarded only if the function
-        raises. An element in the history of ``replay`` or ``cache`` is not discarded, since later Subscribers receive
-        it. If none has received it, it is discarded when it leaves the history or the connection is cancelled.
+        An element that is consumed by a user function, as in ``flat_map`` or ``reduce``, is discarded only if the
+        function raises. An element in the history of ``replay`` or ``cache`` is discarded only when it leaves the
+        history, or the connection is cancelled, before a Subscriber has received it.
 
         The function runs on the thread that drops the element, without a lock. An exception is reported to the
         dropped-errors hook, and does not change the stream. Use it to release pooled objects. A release must be
@@ -223,7 +223,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("finally_do", action)))
 
     def checkpoint(self: OfKind[K_co], name: str | None = None) -> K_co:
-        """Add a note with the file and line of this call to every error.
+        """Add a note with the file and line of this call to each error of this stream.
 
             ---1---X
             checkpoint("orders")
@@ -336,7 +336,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.metrics.Measured(metrics)))
 
     def explain(self) -> Explanation:
-        """Describe the demand, buffers, thread and assembly line of each operator.
+        """Describe each operator: its demand, buffers, thread, and the line that assembled it.
 
         Does not subscribe. ``print`` shows the result as a table; ``svg()`` and notebooks show it as a drawing.
 

@@ -35,11 +35,12 @@ class Recovering(Family[T_co]):
             ---1------1---2---|
 
         Elements emitted before the error are not withdrawn: the Subscriber receives them again if the source repeats
-        them. Remaining demand is requested from the next attempt. Buffers and drops nothing. The final error has a note
-        with the number of attempts. KeyboardInterrupt and SystemExit are never retried.
+        them. Remaining demand is requested from the next attempt. Buffers and drops nothing. After more than one
+        attempt, the final error has a note with their number. KeyboardInterrupt, SystemExit and RecursionError are
+        never retried.
 
         Args:
-            times: the number of further attempts, so that there are at most ``times + 1``; None for no limit.
+            times: the maximum number of further attempts, after the first one; None for no limit.
             when: the errors to retry: a type, a tuple of types, or a predicate. Other errors fail the stream.
             backoff: the delay before each further attempt; None for no delay.
             scheduler: the scheduler that delays and then subscribes; see ``pyrs.schedulers``.
@@ -72,11 +73,12 @@ class Recovering(Family[T_co]):
 
         Calls ``function`` once per Subscriber, with the stream of errors. One element of the returned Publisher is
         requested for each error; any element it emits starts the next attempt. When that Publisher completes or fails,
-        this stream does the same, after the current attempt has failed. Remaining demand is requested from the next
-        attempt. One error is buffered at most, until the next attempt starts.
+        the result does the same, after the current attempt has failed. Remaining demand is requested from the next
+        attempt. At most one error is buffered, until the next attempt starts. If ``function`` does not return a
+        Publisher, the stream fails with a TypeError.
 
         Raises:
-            TypeError: ``function`` is not callable. On subscribe: it did not return a Publisher.
+            TypeError: ``function`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -95,10 +97,10 @@ class Recovering(Family[T_co]):
             ---1---2------1---2---|
 
         Remaining demand is requested from the next round. Buffers and drops nothing. An error fails the stream. An
-        empty source needs no demand: repeated without a limit, it runs until another thread cancels.
+        empty source needs no demand: without a limit, it is repeated until another thread cancels.
 
         Args:
-            times: the number of further rounds, so that there are at most ``times + 1``; None for no limit.
+            times: the maximum number of further rounds, after the first one; None for no limit.
             until: called after each round; a true result completes the stream.
 
         Raises:
@@ -120,13 +122,14 @@ class Recovering(Family[T_co]):
                           ...s|
             ---1---2--------------3---|
 
-        Calls ``function`` once per Subscriber, with a stream of the number of elements of each completed round. One
-        element of the returned Publisher is requested for each; any element it emits starts the next round. When that
-        Publisher completes or fails, this stream does the same, after the current round has completed. An error of this
-        stream fails it. Remaining demand is requested from the next round. One number is buffered at most.
+        Calls ``function`` once per Subscriber, with a stream that emits the number of elements of each completed round.
+        One element of the returned Publisher is requested for each round; any element it emits starts the next round.
+        When that Publisher completes or fails, the result does the same, after the current round has completed. An
+        error of this stream is forwarded. Remaining demand is requested from the next round. At most one number is
+        buffered. If ``function`` does not return a Publisher, the stream fails with a TypeError.
 
         Raises:
-            TypeError: ``function`` is not callable. On subscribe: it did not return a Publisher.
+            TypeError: ``function`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -146,7 +149,8 @@ class Recovering(Family[T_co]):
             ---1------8---9---|
 
         Remaining demand is requested from the fallback. Buffers and drops nothing. An error of the fallback, or an
-        exception from the function, fails the stream. KeyboardInterrupt and SystemExit are never handled.
+        exception from the function, fails the stream. KeyboardInterrupt, SystemExit and RecursionError are never
+        handled.
 
         Args:
             fallback: the Publisher, or a function that receives the error and returns a Publisher, or re-raises.
@@ -173,7 +177,7 @@ class Recovering(Family[T_co]):
             on_error_return(0)
             ---1---0|
 
-        The element is emitted on demand. KeyboardInterrupt and SystemExit are never handled.
+        The element is emitted on demand. KeyboardInterrupt, SystemExit and RecursionError are never handled.
 
         Args:
             value: the element, or a function that receives the error and returns the element.

@@ -30,7 +30,7 @@ class Scheduling(Family[T_co]):
         pulled on the subscribing thread and later ones on the scheduler, where each element is emitted at once. Use
         ``subscribe_on`` to run all of it on the scheduler. ``on_subscribe`` runs on the subscribing thread.
 
-        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it. Its
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it. The
         buffered elements are reported to the dropped-elements hook. A closed asyncio loop discards its tasks, and the
         stream emits no further signal.
 
@@ -102,9 +102,9 @@ class Scheduling(Family[T_co]):
             ------1--2----4--3-|
 
         The rails with outstanding demand receive elements in turn, so a slow rail receives fewer. Requests the sum of
-        the demand of the rails, which ``run_on`` and ``sequential`` limit to their ``prefetch`` for each rail. Buffers
-        nothing, except that the elements requested for a rail that completes early wait for demand of the others. The
-        order across the rails is lost; ``flat_map_sequential`` preserves it.
+        the demand of the rails; ``run_on`` and ``sequential`` limit the demand of each rail to their ``prefetch``. If a
+        rail is cancelled, the elements that were requested for it wait until another rail has demand; nothing else is
+        buffered. The order across the rails is lost; ``flat_map_sequential`` preserves it.
 
         **Python runs one thread at a time under the GIL.** Rails on a pool help for blocking I/O, for functions that
         release the GIL, and on free-threaded builds. They do not speed up computations in Python on other builds. For

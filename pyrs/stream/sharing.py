@@ -103,7 +103,7 @@ class Sharing(Family[T_co]):
 
         Without a limit, requests unbounded demand and keeps all elements: memory **grows**. With a limit, keeps the
         last ``limit`` elements and those that the slowest Subscriber has not consumed, and requests at most
-        ``prefetch`` elements ahead of it, which **slows** all. Without Subscribers, the source continues.
+        ``prefetch`` elements ahead of that Subscriber, which **slows** all. Without Subscribers, the source continues.
 
         Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element
         or Subscriber arrives. The last element is kept until another one follows it.
@@ -153,8 +153,9 @@ class Sharing(Family[T_co]):
             ---1---2---3---|
                              123|    subscribed after completion
 
-        Same as ``replay().auto_connect()``: the first Subscriber starts it. Demand and memory are those of ``replay``:
-        without a limit memory **grows**. It continues when all Subscribers have cancelled. An error is replayed last.
+        Same as ``replay().auto_connect()``: the first Subscriber starts the source, which continues when all
+        Subscribers have cancelled. Demand and memory are those of ``replay``: without a limit, memory **grows**. An
+        error is replayed after the elements.
 
         The arguments are those of ``replay``.
 

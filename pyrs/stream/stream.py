@@ -209,8 +209,8 @@ _rename_methods()
 class Maybe(Stream[T_co]):
     """A stream of at most one element, or an error.
 
-    For example, ``empty`` and ``filter`` of a Single return it. To get the element, or None if there is none, ``await``
-    the Maybe on an asyncio loop, or call ``block``. Each call subscribes again.
+    For example, ``pyrs.empty`` and ``Single.filter`` return a Maybe. To get the element, or None if there is none,
+    ``await`` the Maybe on an asyncio loop, or call ``block``. Each call subscribes again.
 
     These operators keep the kind, a Maybe or a Single: ``map``, ``flat_map``, ``zip``, ``timeout`` without a fallback,
     ``retry``, ``on_error_resume``, ``on_error_return``, ``on_error_map``, ``cache`` without a time, ``publish_on``,
@@ -411,12 +411,12 @@ class ConnectableStream(Stream[T_co]):
     ) -> Stream[T_co]:
         """Connect once, when the given number of Subscribers have subscribed.
 
-        The connection remains when all Subscribers have cancelled. After a ``publish`` has completed it never
-        reconnects, so later Subscribers receive no signal: use ``ref_count`` or ``replay`` for them.
+        The connection remains when all Subscribers have cancelled. A ``publish`` that has completed is not connected
+        again, so later Subscribers receive no signal: use ``ref_count`` or ``replay`` for them.
 
         Args:
             subscribers: the number of Subscribers to wait for; 0 connects immediately.
-            on_connect: called with the connection just before it is connected, so that it can be cancelled later.
+            on_connect: called with the connection just before it starts; keep the connection to cancel it later.
 
         Raises:
             TypeError: ``subscribers`` is not an integer, or ``on_connect`` is not callable.
@@ -444,8 +444,8 @@ class ConnectableStream(Stream[T_co]):
         completed, the same number is needed again for a new connection. Demand is that of the connected stream.
 
         Args:
-            subscribers: the number of Subscribers that connects it.
-            seconds: the grace period before it disconnects, during which a new Subscriber keeps the connection.
+            subscribers: the number of Subscribers to wait for before connecting.
+            seconds: the grace period before disconnecting, during which a new Subscriber keeps the connection.
             scheduler: the scheduler of the grace period; None for the current one.
 
         Raises:

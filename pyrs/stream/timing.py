@@ -33,7 +33,7 @@ class Timing(Family[T_co]):
             -----2----5----------6|       a period without an element emits none
 
         Requests unbounded demand and buffers one element; the other elements of a period are dropped without a report.
-        Without demand at the end of a period, its element waits until it is demanded or the next period's element
+        An element whose period ends without demand waits until it is demanded, or the element of the next period
         replaces it. On completion the buffered element is emitted last; an error is emitted at once and discards it.
 
         Args:
@@ -82,10 +82,10 @@ class Timing(Family[T_co]):
             throttle_latest(5)
             --1----2----4----5-------6-|
 
-        Like ``throttle``, but the latest element of a period is emitted at its end, and begins a new period. Requests
-        unbounded demand and buffers one element; the other elements are dropped without a report. Without demand, an
-        element that is due waits until it is demanded or another one replaces it. On completion the buffered element is
-        emitted last; an error is emitted at once and discards it.
+        Like ``throttle``, but the latest element of a period is emitted when the period ends, and begins a new one.
+        Requests unbounded demand and buffers one element; the other elements are dropped without a report. Without
+        demand, an element that is due waits until it is demanded or another one replaces it. On completion the buffered
+        element is emitted last; an error is emitted at once and discards it.
 
         Args:
             seconds: the minimum time between two elements.

@@ -35,8 +35,8 @@ class Transforming(Family[T_co]):
             map(str)
             --"1"-"2"-"3"--|
 
-        Forwards demand unchanged. If the function raises, the stream fails with that error; over an
-        iterable, StopIteration becomes a RuntimeError.
+        Forwards demand unchanged. If the function raises, the stream fails with that error; over an iterable,
+        StopIteration becomes a RuntimeError.
 
         A coroutine function (``async def``) runs on the asyncio loop that is running at ``subscribe``, else on a
         background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead
@@ -120,7 +120,7 @@ class Transforming(Family[T_co]):
 
         Args:
             function: called with the element and a sink. ``sink.next(element)`` emits an element, ``sink.complete()``
-                completes the stream after it. A call without either drops the element.
+                completes the stream after that element. A call without either drops the element.
 
         Raises:
             TypeError: ``function`` is not callable.
