@@ -178,6 +178,8 @@ def judge(
 ) -> Verdict:
     """Run one test on a separate thread and return its verdict within its deadline.
 
+    Without a deadline, the test runs on the calling thread.
+
     A test that misses its deadline has failed. ``TestAbandoned`` is raised in its thread; a thread that continues, for
     example because it is blocked in a C function, is abandoned.
 
