@@ -78,7 +78,7 @@ class TestEnvironment:
     checks it at the end, so no error is lost or attributed to another test.
 
     All times are in seconds and are multiplied by the environment variable ``PYRS_TCK_TIMEOUT_SCALE``; set it to 5 on a
-    slow machine. If one of the first three is None, the environment variable of the official TCK applies, in
+    slow machine. If one of the first three arguments is None, the environment variable of the official TCK applies, in
     milliseconds.
 
     Args:
