@@ -14,8 +14,8 @@ _QUALIFIER_RANKS = {"dev": -1, "rc": 1, "final": 2}
 def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
     """Return the jars that a running JVM does not have in the same or a later version.
 
-    The path of a jar names its package and version, ``.../artifact/version/artifact-version.jar``, as in the cache and
-    in every Maven repository. Other jars are added.
+    The path of a jar names its package and version, ``.../artifact/version/artifact-version.jar``, as in every Maven
+    repository. A jar with another path is returned unless the JVM has it.
 
     Raises:
         JvmUnavailable: The JVM has an earlier version of a jar, and would keep it; the message names both.

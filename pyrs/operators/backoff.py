@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class Backoff:
     """Exponentially growing delays with jitter.
 
-    The jitter prevents clients from retrying simultaneously. The n-th delay is ``first * factor ** (n - 1)``, times a
-    random factor between ``1 - jitter`` and ``1 + jitter``, and at most ``most``. It is a value object: it can be
-    shared, and two with equal arguments are equal.
+    The jitter prevents clients from retrying simultaneously. The n-th delay is ``first * factor ** (n - 1)``, limited
+    to ``most``, times a random factor between ``1 - jitter`` and ``1 + jitter``. The product is limited to ``most``,
+    too. A Backoff is a value object: it can be shared, and two with equal arguments are equal.
 
     Args:
         first: the first delay, in seconds or as a timedelta.

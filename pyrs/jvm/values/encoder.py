@@ -40,10 +40,10 @@ class ValueEncoder:
             It may raise any exception, which ``explain`` converts to a ConversionError.
         encode_element: Encodes an element of a stream. It is ``encode`` until the first Arrow batch; after that it
             does not copy large Arrow batches.
-        carried: The references in the encoded values, until the user of the encoder empties it: the handles of local
-            objects, which are ints, and the stand-ins of the peer's objects, which keep their handles valid.
-        converted: Its only item is the value that the packer passed to Python code last, until ``check`` or
-            ``explain`` sets it to None. The packer encodes any other value without running Python code.
+        carried: A list of the references in the encoded values: the handles of local objects, which are ints, and the
+            stand-ins for the peer's objects, which keep their handles valid. The user of the encoder empties the list.
+        converted: A list with one item: the last value that the packer passed to Python code. ``check`` and
+            ``explain`` reset the item to None, so None means that no Python code has run since then.
 
     Examples:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
@@ -94,7 +94,7 @@ class ValueEncoder:
         return convert
 
     def check(self, encoded: bytes) -> None:
-        """Check that a value, which the packer passed to Python code in parts, was encoded completely.
+        """Check that a value was encoded completely, although the packer ran Python code for its members.
 
         The packer writes the size of a list or dict before the members. While it converts a member in Python, another
         thread may change that list or dict. The bytes would then contain too few or too many members, and the reader
@@ -128,12 +128,12 @@ class ValueEncoder:
         )
 
     def explain(self, value: object, error: BaseException) -> ConversionError:
-        """Return the error of a value that ``encode`` rejected; take back its handles.
+        """Return a ConversionError for a value that ``encode`` rejected, and disown its references.
 
         This never fails, whatever the methods of the value and the error do.
 
         Returns:
-            The error for the stream; it names the type.
+            The error itself if it is a ConversionError; otherwise one that names the type of the value.
         """
         carried, self.carried[:] = self.carried[:], []
         self.references.disown(carried)
@@ -152,7 +152,7 @@ class ValueEncoder:
         return explained
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
-        """Select the row of a class, once per stream. The stream keeps the class alive."""
+        """Select the converter of a class. The encoder stores those of 4,096 classes, and keeps the classes alive."""
         row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
         if row is arrow_extension:
             self.encode_element = self._encode_arrow
@@ -182,7 +182,7 @@ class ValueEncoder:
         return msgpack.ExtType(types.SENDER_OWNS, _pack_reference(kind, handle))
 
     def _from_set(self, value: set[Any] | frozenset[Any]) -> Any:
-        # The packer is busy while it calls this, so the content needs another one.
+        # The packer is busy while it calls this, so the content needs another packer.
         if self._sets >= types.MAX_SETS:
             raise ConversionError(f"a {table.type_name(value)} nests deeper than {types.MAX_SETS} sets")
         self._sets += 1

@@ -1,8 +1,9 @@
 """The error table: convert exceptions to wire errors and back.
 
-A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is an original of the
-sender, kept under ``id`` for a while; owner 1 is an original of the receiver that returns to it. The conversion never
-fails, whatever an exception does: a ``__str__`` that raises, a cyclic cause, a huge traceback.
+A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. With owner 0, the sender keeps the
+original exception under ``id`` until it has sent 1,024 others. With owner 1, ``id`` is that of an original that the
+receiver has sent. The conversion never fails, whatever an exception does: a ``__str__`` that raises, a cyclic cause, a
+huge traceback.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class JavaConversionError(JavaError, ConversionError):
 
 
 class Originals:
-    """The last 1,024 exceptions sent, so that one that the peer sends back is the same object.
+    """The last 1,024 exceptions sent, to recognize those that the peer sends back.
 
-    Each bridge has one. It keeps an exception and the frames of its traceback alive until 1,024 others were sent or
+    Each bridge has its own. An exception and the frames of its traceback stay alive until 1,024 others were sent or
     the bridge is closed.
     """
 
@@ -55,7 +56,7 @@ class Originals:
         self._last = 0
 
     def keep(self, error: BaseException) -> int:
-        """Return the exception's number; the same for the same exception."""
+        """Store an exception and return its number, which does not change while the exception is stored."""
         identity = id(error)
         with self._lock:
             if identity not in self._numbers:
@@ -63,7 +64,7 @@ class Originals:
                 self._numbers[identity] = self._last
                 self._by_number[self._last] = error
             number = self._numbers[identity]
-            if number in self._by_number:  # a finalizer may have removed it, if it kept many errors
+            if number in self._by_number:  # false if a finalizer kept 1,024 others during this call
                 self._by_number.move_to_end(number)
             if len(self._by_number) > self._capacity:
                 _, eldest = self._by_number.popitem(last=False)
@@ -71,7 +72,7 @@ class Originals:
             return number
 
     def find(self, number: int) -> BaseException | None:
-        """Return the exception of that number, or None if it is no longer stored."""
+        """Return the exception with that number, or None if it is no longer stored."""
         with self._lock:
             return self._by_number.get(number)
 
@@ -167,7 +168,7 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """Return text without lone surrogates, with the middle cut out beyond 64 KiB."""
+    """Return text without lone surrogates; cut out the middle of more than 65,536 characters."""
     if len(text) > MAX_TEXT:
         half = MAX_TEXT // 2 - 16
         text = f"{text[:half]}\n... cut ...\n{text[-half:]}"
@@ -209,7 +210,7 @@ def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
         original = originals.find(number)
         if original is not None:
             return original
-    # The fields are checked and not converted: str() of a reference would call the JVM, and this may be the reader.
+    # The fields are checked and not converted: str() of a reference would call the JVM, possibly on the link's reader.
     stack = tuple(
         (_typed(str, c), _typed(str, f), _typed(str, file, None), _typed(int, line)) for c, f, file, line in frames
     )
@@ -227,7 +228,7 @@ def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
 
 
 def _typed(kind: type[Any], value: Any, *others: object) -> Any:
-    """Return the value if it has that type or is one of the others."""
+    """Return the value if its type is ``kind``, or if it is one of ``others``."""
     if type(value) is not kind and value not in others:
         raise TypeError(f"it has a {type(value).__name__} instead of a {kind.__name__}")
     return value

@@ -1,4 +1,4 @@
-"""Define the interfaces for references in values, and the extension types."""
+"""Define the interface for references in values, and the extension types."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Receive Arrow record batches from a JVM in this process without a copy, through the Arrow C Data Interface.
 
 The link carries the handle of a batch. A control call makes the JVM move the batch to C structs of Python; no address
-is read from a frame. The JVM releases a batch whose handle is given back before it is moved.
+is read from a frame. If the handle is released before the move, the JVM releases the batch.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class _ArrowArray(ctypes.Structure):
 
 
 def received(handle: int, move: Callable[[int, int, int], object], give_back: Callable[[int], object]) -> Any:
-    """Return the RecordBatch of a handle. Its buffers are those of the JVM, which are released with it.
+    """Return the RecordBatch of a handle. It uses the JVM's buffers, and releases them when it is destroyed.
 
     Args:
         handle: The handle of the batch.
         move: Makes the JVM move the batch to an ArrowArray and an ArrowSchema.
-        give_back: Gives the handle back.
+        give_back: Releases the handle.
 
     Raises:
         ConversionError: pyarrow is not installed.
@@ -45,7 +45,7 @@ def received(handle: int, move: Callable[[int, int, int], object], give_back: Ca
     except ImportError as error:
         raise ConversionError("a shared Arrow batch cannot be converted here: pyarrow is missing") from error
     except BaseException:
-        # An interrupt may occur before the import, which clears both structs.
+        # An interrupt may occur before the import. The import itself clears both structs.
         for struct in (array, schema):
             if struct.release:
                 _Release(struct.release)(ctypes.addressof(struct))
