@@ -34,8 +34,8 @@ class _Call:
 class _AsyncMapRun(Coordinator[Any]):
     """Starts a call per element while fewer than ``concurrency`` are pending.
 
-    Tasks are created, finished and cancelled on the loop. The drain loop emits finished calls. It runs on the asyncio
-    loop, or on a thread that requests a finished result.
+    Tasks are created, finished and cancelled on the asyncio loop. The drain loop emits the results of finished calls,
+    on the thread that finishes a call, requests, or delivers an element.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: AsyncMap) -> None:
@@ -107,8 +107,8 @@ class _AsyncMapRun(Coordinator[Any]):
         call.task = None
         result: Any = None
         if task.cancelled():
-            # An external cancel, unless the stream has terminated. A CancelledError would look like a cancel of the
-            # consumer's task.
+            # Other code cancelled the task, unless the stream has terminated. A CancelledError would look like a cancel
+            # of the consumer's task.
             call.error = RuntimeError(f"a call of {self._operator.call} was cancelled")
         elif (error := task.exception()) is not None:
             call.error = error

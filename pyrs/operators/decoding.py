@@ -97,9 +97,10 @@ class _Splitter:
         self.failure: Exception | None = None
 
     def add(self, chunk: Any) -> list[Any]:
-        """Add a chunk and return the lines that it completes, before ``failure`` if that is set.
+        """Add a chunk and return the lines that it completes.
 
-        A chunk after the failure is dropped, because it may begin with the rest of a line that is too long.
+        If the chunk has another type or a line is too long, sets ``failure`` and returns the lines before the failure.
+        Later chunks are dropped, because they may begin with the rest of the long line.
         """
         if self.failure is not None:
             return []
@@ -156,7 +157,7 @@ class _Splitter:
 class _SplitLinesRun(TailRun):
     """Emits the lines of a chunk as they are demanded, and requests a chunk when no line is left.
 
-    The requests are sent outside the drain loop, because a synchronous source emits inside them.
+    The requests are sent outside the drain loop, because a synchronous source emits inside ``request``.
     """
 
     def __init__(self, stage: SplitLines) -> None:

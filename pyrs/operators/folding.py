@@ -328,7 +328,10 @@ class _MatchRun(GatherRun):
 
 
 class Match(Stage):
-    """``any(predicate)``, whose ``decisive`` result of the predicate is True, and ``all(predicate)``."""
+    """``any(predicate)`` and ``all(predicate)``: emit ``decisive`` at the first element that has this result.
+
+    ``decisive`` is True for ``any`` and False for ``all``. If no element has this result, the opposite is emitted.
+    """
 
     emits_if_empty = True
     run_type = _MatchRun

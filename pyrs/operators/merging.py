@@ -28,7 +28,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
 
     Args:
         result: the result of the function.
-        operator: the operator of the function, which an error of an awaitable is attributed to.
+        operator: the operator that called the function; errors of an awaitable are attributed to the operator.
         loop: the asyncio loop that awaits; None for the running loop, else the background loop.
     """
     if callable(getattr(result, "subscribe", None)) and not isinstance(result, type):
@@ -54,7 +54,7 @@ def discard_inner(inner: Publisher[Any]) -> None:
 
 
 def running_loop() -> Any:
-    """Return this thread's running asyncio loop; None without one, or if this stream blocks it."""
+    """Return this thread's running asyncio loop; None without one, or if the thread blocks on a stream."""
     asyncio = sys.modules.get("asyncio")  # no loop runs if it is not imported
     return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 

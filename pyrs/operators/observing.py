@@ -77,7 +77,7 @@ class ObservingRun(StageRun):
 
 
 class _ActionRun(ObservingRun):
-    """Calls the action at those signals that ``events`` of the stage lists."""
+    """Calls the action at the signals in ``stage.events``."""
 
     def __init__(self, stage: Action) -> None:
         super().__init__()
@@ -176,9 +176,10 @@ class DoOnDiscard(Operator[Any]):
 
 
 def _receiver(function: Callable[[Any], object], call: str, site: Site | None) -> Callable[[Any], None]:
-    """Return the function with notes on its errors.
+    """Wrap the function, to add notes to its errors.
 
-    It has no reference to the operator and its source, because a bridge stores it until the elements in flight arrive.
+    The result has no reference to the operator or the source, because a bridge stores the result until the elements in
+    flight arrive.
     """
 
     def receive(element: Any) -> None:

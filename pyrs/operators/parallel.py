@@ -48,13 +48,13 @@ class _Rail(Part):
 
 
 class _RailDispatcher(Dispatcher):
-    """Requests the demand of the rails, once each rail has a Subscriber.
+    """Requests the demand of the rails, once each rail has a Subscriber or can get none.
 
-    Otherwise the first rail would receive all elements of a short source. When each rail has a Subscriber, the stream
-    of the rails completes: from then on a cancel reaches upstream when the last rail is cancelled.
+    Otherwise the first rail would receive all elements of a short source. At that time the stream of the rails
+    completes: from then on a cancel reaches upstream when the last rail is cancelled.
 
-    If a rail is cancelled, its demand may have been requested already. The elements for it go to the other rails, and
-    wait in a queue while none has demand.
+    If a rail is cancelled, its demand may have been requested already. Its elements go to the other rails, and wait in
+    a queue while no rail has demand.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Rails) -> None:
@@ -109,7 +109,7 @@ class _RailDispatcher(Dispatcher):
         super()._end(error)
 
     def rail_subscribed(self, rail: _Rail) -> None:
-        """Handle the Subscriber of a rail."""
+        """Record that a rail has a Subscriber."""
         with self.lock:
             self._resolve(rail)
         self.outer_run.wake()
@@ -193,7 +193,7 @@ class Sequential(Merge):
     Args:
         calls: the calls of the operators of the rails.
         transform: applies these operators to a rail.
-        thread: the schedulers of the rails, for ``explain``; empty without one.
+        thread: the names of the rails' schedulers, for ``explain``; empty without a scheduler.
     """
 
     run_type = _SequentialRun

@@ -16,7 +16,7 @@ from pyrs.operators.combining import call_text, checked_sources
 
 
 class _RaceRun(Coordinator[Any]):
-    """Requests the demand of every source until one has won, and emits the signals of that one."""
+    """Forwards demand to every source until one has won, and emits the signals of the winner."""
 
     _operator: FirstWithSignal
 
@@ -39,7 +39,7 @@ class _RaceRun(Coordinator[Any]):
             each.request(n)
 
     def on_source_element(self, racer: _Racer, element: Any) -> None:
-        """Emit an element of the winner; the first element selects it. Called in the drain loop."""
+        """Emit an element of the winner. Without a winner, its source wins. Called in the drain loop."""
         if self._wins(racer):
             self._emit(element)
         else:

@@ -83,7 +83,7 @@ class _ResumeRun(SubscriptionArbiter[Any]):
 
 
 class OnErrorResume(Operator[Any]):
-    """``on_error_resume(fallback, kind)``: the Publisher that ``choose`` returns instead of a selected error."""
+    """``on_error_resume(fallback, kind)``: replaces a selected error with the Publisher that ``choose`` returns."""
 
     run_type = _ResumeRun
 

@@ -26,7 +26,7 @@ from pyrs.schedulers.timer import Timer
 
 
 class _Assembled(Publisher[Any]):
-    """A Publisher over another one, with the user's call."""
+    """A Publisher over another Publisher; its repr ends with the user's call."""
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
         self.source = source
@@ -227,7 +227,7 @@ class _ReplayHub(ReplayHub[Any]):
 
 
 class AutoConnect(_Assembled):
-    """``auto_connect(subscribers)``: connects once there are that many Subscribers."""
+    """``auto_connect(subscribers)``: connects when that many Subscribers have subscribed, even if some have left."""
 
     def __init__(
         self, shared: Shared, call: str, subscribers: int, on_connect: Callable[[Connection], object] | None
@@ -297,7 +297,7 @@ class RefCount(Operator[Any]):
             connection.connect()
 
     def leave(self, period: _Period) -> None:
-        """Remove a Subscriber; disconnect after the last one, or after the grace period."""
+        """Remove a Subscriber. After the last one, disconnect at once or after the grace period."""
         with self._lock:
             period.count -= 1
             if period.count or period is not self._period or not period.connects:

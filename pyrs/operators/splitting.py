@@ -105,8 +105,8 @@ class Part(Operator[Any]):
 class PartHandle(Publisher[Any]):
     """The Publisher of a part for downstream operators.
 
-    The dispatcher has no reference to the handle. An operator that received the handle may subscribe later, or never if
-    it was cancelled. When nothing references the handle, the part can no longer be subscribed to or cancelled.
+    The dispatcher has no reference to the handle. An operator that received the handle may subscribe later; a cancelled
+    operator never does. When nothing references the handle, the part can no longer be subscribed to or cancelled.
     """
 
     carries_context = True
@@ -130,8 +130,8 @@ class Dispatcher(Input[Any]):
     """Dispatches upstream's elements to parts and emits new parts downstream.
 
     It serializes the signals of upstream, the requests and cancels of the downstream Subscriber and of the Subscribers
-    of the parts, and timers. The lock guards the set of parts and their elements. No user code runs and no
-    element is released under it, because that may run finalizers.
+    of the parts, and timers. The lock guards the set of parts and their elements. Under the lock no user code runs and
+    no element is released, because the release of an element may run finalizers.
 
     The downstream Subscriber may cancel while parts continue: upstream is cancelled when the last of them has
     terminated or can no longer be subscribed to.
@@ -315,9 +315,9 @@ class Dispatcher(Input[Any]):
     def abandon(self, part: Part) -> None:
         """Handle a part that can no longer be subscribed to.
 
-        A finalizer calls this, possibly under any lock. Therefore it only counts, and cancels, which is cheap (§3.15).
-        A request may run user code: upstream's current ``on_next`` sends it if there is one, else a thread of the
-        default pool. Such a thread also calls the functions for discarded elements.
+        A finalizer calls this, on a thread that may hold any lock. Therefore this method only counts and cancels, which
+        is cheap (§3.15). A request may run user code, so upstream's current ``on_next`` sends the request if there is
+        one, else a thread of the default pool. Such a thread also calls the functions for discarded elements.
         """
         elements = self._drop(part, self._on_unread)
         discards = bool(elements) and hooks.is_discarding(self.discards)
@@ -351,7 +351,7 @@ class Dispatcher(Input[Any]):
         return elements  # released without the lock: they may have finalizers
 
     def downstream_cancelled(self) -> None:
-        """Handle the cancel of the downstream Subscriber. Its parts continue."""
+        """Handle the cancel of the downstream Subscriber. Emitted parts continue, the others are cancelled."""
         with self.lock:
             self.gone = True
             undelivered, self.outer_run.ready = self.outer_run.ready, deque()
@@ -370,7 +370,8 @@ class PrefetchingDispatcher(Dispatcher):
         self._prefetch = Prefetch(operator.prefetch)
 
     def _more(self) -> int:
-        # If parts without a consumer buffer more than 25 %, 75 % are never consumed: request before the stream stalls.
+        # A refill waits until 75 % of the prefetch are consumed. That never happens if parts without a consumer buffer
+        # more than 25 %: without an outstanding element, request at once, or the stream would stall.
         more = self._prefetch.consume(0, at_once=not self._outstanding)
         self._outstanding += more
         return more

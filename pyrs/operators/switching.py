@@ -130,7 +130,7 @@ class _WholeRun(Coordinator[Any]):
     def _after_drain(self) -> None:
         # Requests outside the drain loop: inside it, a synchronous source would post all its elements.
         if self._input.first is not MISSING:
-            return  # another thread has demanded it and will emit it: no element may precede it
+            return  # another thread is about to emit the first element, and no other may precede it
         with self._lock:
             wanted, self._wanted = self._wanted, 0
         if wanted:

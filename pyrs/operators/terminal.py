@@ -46,7 +46,7 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
 
 
 def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
-    """Implement ``Maybe.block`` and, if the element is not optional, ``Single.block``."""
+    """Implement ``Maybe.block`` (``optional``) and ``Single.block`` (not ``optional``)."""
     found: list[Any] = []
 
     def take(element: Any) -> None:

@@ -124,7 +124,7 @@ class BufferWhen(Operator[Any]):
 class _ToggledDispatcher(Dispatcher):
     """Dispatches each element to all open windows.
 
-    Requests up to ``prefetch`` elements, minus the unread elements of the open window that has the most.
+    Requests up to ``prefetch`` elements, minus the unread elements of the fullest open window.
     """
 
     operator: WindowWhen

@@ -159,7 +159,7 @@ class _TimeDispatcher(_SingleWindowDispatcher):
     def _start_timer(self) -> None:
         try:
             self._timer.set_after(self._seconds)
-        except Exception as error:  # not raised: the window has the element, which must not be discarded, too
+        except Exception as error:  # not raised: the caller would discard the element, which the window owns
             if hooks.is_exit(error):
                 raise
             self.operator.blame(error)
@@ -242,7 +242,8 @@ class WindowBy(Operator[Any]):
     """``window_until``, ``window_while``, ``window_until_changed``: windows that the elements delimit.
 
     Args:
-        cut: the call without ``window_``, and a factory of the function that separates two windows: see ``BufferBy``.
+        cut: a pair: the call without ``window_``, and a factory of the function that separates windows; see
+            ``BufferBy``.
         prefetch: the maximum number of requested and buffered elements in all windows together.
     """
 
