@@ -92,8 +92,9 @@ def single(name: str = "single") -> Scheduler:
 def pool(max_threads: int = 256, name: str = "pool") -> Scheduler:
     """Return a scheduler that runs tasks concurrently, on several daemon threads.
 
-    It starts up to four threads, more only while all of them are blocked, and ends threads after five idle seconds.
-    When ``max_threads`` are busy it warns once, and tasks wait in an unbounded queue.
+    It starts up to four threads at once, and more if no task has started for 20 ms because all threads are blocked.
+    Threads end after five idle seconds. When ``max_threads`` are busy, the scheduler warns once, and tasks wait in an
+    unbounded queue.
 
     Args:
         max_threads: the maximum number of threads.
@@ -142,7 +143,7 @@ def current(scheduler: Scheduler | None = None) -> Scheduler:
 def use(scheduler: S) -> Iterator[S]:
     """Make this scheduler the default for streams subscribed to inside the block.
 
-    It applies to this thread or task, and to streams without a scheduler argument.
+    It applies on this thread or in this asyncio task, to operators without a scheduler argument.
 
     Raises:
         TypeError: ``scheduler`` is not a Scheduler.

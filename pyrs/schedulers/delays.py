@@ -15,7 +15,7 @@ from pyrs._core import hooks
 from pyrs.schedulers.base import OwnedTask, Task, TaskHandle
 
 _FEW = 64
-"""The number of cancelled entries below which the queue is not cleaned up."""
+"""The number of cancelled entries up to which the queue is not cleaned up."""
 
 _IDLE_SECONDS = 5.0
 _MAX_WAIT = 3600.0  # the timeout of a lock is limited; waking once an hour costs nothing
@@ -48,8 +48,9 @@ class Delayed(TaskHandle):
 class DelayQueue:
     """A priority queue of tasks, by time, then by insertion.
 
-    All methods except ``cancelled`` require the lock. Cancelled entries stay until they are more than half of all
-    entries. A cancel needs no search, and the memory is bounded even if a million timeouts are started and cancelled.
+    All methods except ``cancelled`` require the lock. Cancelled entries stay until they are more than 64 and more than
+    half of all entries. So a cancel needs no search, and memory is proportional to the pending entries, even if a
+    million timeouts are started and cancelled.
     """
 
     def __init__(self) -> None:
@@ -98,8 +99,8 @@ class DelayQueue:
 class TimerThread:
     """Passes each task to its scheduler when it is due.
 
-    It runs on a daemon thread, which ends after five idle seconds. ``execute_refusal`` runs a task that notifies the
-    owner of a task whose scheduler was closed.
+    It runs on a daemon thread, which ends after five idle seconds. If a scheduler was closed during the delay,
+    ``execute_refusal`` runs a function that notifies the owner of the task.
     """
 
     def __init__(self, execute_refusal: Callable[[Task], object]) -> None:

@@ -41,7 +41,7 @@ class ThreadScheduler(Scheduler):
         self.execute(task)
 
     def after_fork(self) -> None:
-        """Reset: a forked child has no threads of its parent and must not run its tasks."""
+        """Reset: a forked child has no threads of its parent and must not run the parent's tasks."""
 
 
 class Inline(ThreadScheduler):
@@ -134,7 +134,7 @@ _default = Pool(256, "default")
 def default() -> Pool:
     """Return the pool that operators without a scheduler share.
 
-    If it was closed, a new one replaces it.
+    A closed pool is replaced by a new one.
 
     Examples:
         >>> default() is default()
