@@ -25,7 +25,7 @@ class Rule(NamedTuple):
         strength: MUST, SHOULD or MAY, the strongest of these words in the text.
         text: the specification's text.
         enforced_by: the dotted names of the code in pyrs that enforces the rule. A test resolves them.
-        note: the reason, if no code enforces the rule.
+        note: a remark on the rule; the page shows it if no code enforces the rule.
     """
 
     number: str

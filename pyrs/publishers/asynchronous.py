@@ -61,9 +61,10 @@ def from_awaitable(
 ) -> Single[T]:
     """Return a stream of the result of an awaitable.
 
-    A task on the loop awaits it on demand and emits there. A coroutine object can be awaited once; pass a coroutine
-    function to await a new call for each Subscriber. A cancel cancels the task and a task or future that was passed in;
-    use ``from_future`` to leave it running. A result of None fails the stream with ``NullSignal``.
+    A task on the loop awaits ``awaitable`` on demand and emits the result there. A coroutine object can be awaited
+    once; pass a coroutine function to await a new call for each Subscriber. A cancel cancels this task, and also a task
+    or future that was passed in; ``from_future`` leaves that running. A result of None fails the stream with
+    ``NullSignal``.
 
     Args:
         awaitable: a coroutine, task or future, or a function that returns one.
@@ -126,8 +127,9 @@ def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Call
     For each Subscriber, ``resource`` is called and its asynchronous context manager is entered by a task, on the loop
     that is running at ``subscribe``, else on a background loop. An entered manager is exited exactly once. The terminal
     signal waits for the exit; a cancel does not. The exit receives the error of a failed stream, and cannot suppress
-    it. If the exit raises, a completed stream fails with that error; after a failure or a cancel the error is reported
-    to the dropped-errors hook. A cancel before the manager is entered cancels the task. Forwards demand unchanged.
+    that error. If the exit raises, a completed stream fails with the exit's error; after a failure or a cancel the
+    exit's error is reported to the dropped-errors hook. A cancel before the manager is entered cancels the task.
+    Forwards demand unchanged.
 
     Args:
         resource: returns the asynchronous context manager; see ``contextlib.asynccontextmanager``.

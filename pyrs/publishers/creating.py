@@ -132,7 +132,7 @@ class Emitter(Generic[T]):
     def error(self, exception: BaseException, /) -> None:
         """Fail the stream, after the elements pushed before.
 
-        After termination the error is reported to the dropped-errors hook.
+        After termination or a cancel the error is reported to the dropped-errors hook.
 
         Raises:
             TypeError: ``exception`` is not an exception.
@@ -145,7 +145,7 @@ class Emitter(Generic[T]):
     def complete(self) -> None:
         """Complete the stream, after the elements pushed before.
 
-        Ignored after termination.
+        Ignored after termination or a cancel.
         """
         self._run.close(None)
 
@@ -161,10 +161,11 @@ class Emitter(Generic[T]):
         return self._run.closed()
 
     def on_cancel(self, callback: Callable[[], object], /) -> None:
-        """Register a callback for a cancel by the Subscriber or an overflow failure.
+        """Register a callback for a cancel, or a failure by the stream itself, such as an overflow.
 
-        It is called once; immediately, if that has already happened. It is not called after ``complete`` or ``error``.
-        Several callbacks are called in order. An exception from one is reported to the dropped-errors hook.
+        The callback is called once; immediately, if that has already happened. It is not called after ``complete`` or
+        ``error``, or if the function raises. Several callbacks are called in order. An exception from a callback is
+        reported to the dropped-errors hook.
         """
         run = self._run
         checked_callable(callback, "callback")
@@ -178,9 +179,10 @@ class Emitter(Generic[T]):
     def on_request(self, callback: Callable[[int], object], /) -> None:
         """Register a callback that receives the number of newly demanded elements.
 
-        It is called now if there is demand, and at each request, serially, on the requesting thread. A source that
-        pushes exactly that number never overflows. If the callback raises, the stream fails. A new callback
-        replaces the old one.
+        The callback is called now if there is demand, and after later requests, serially: on the requesting thread, or
+        on a thread that is in the callback at that time. One call may cover several requests. A source that pushes
+        exactly that number never overflows. If the callback raises, the stream fails. A new callback replaces the old
+        one.
         """
         self._run.demand_loop.callback = checked_callable(callback, "callback")
         self._run.demand_loop.run_here()

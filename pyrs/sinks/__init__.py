@@ -176,9 +176,10 @@ def replay(
     """Return a sink that replays its history to each new Subscriber.
 
     Each Subscriber receives the history, then new elements, at its own pace, also after the terminal signal. **Without
-    a limit memory grows**: every element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, it keeps
-    the elements of that time and those that a slow Subscriber has not consumed. With ``limit`` it keeps at most ``limit
-    + capacity`` elements: when the slowest Subscriber is that far behind, a push returns OVERFLOW.
+    a limit memory grows**: every element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, the sink
+    keeps the elements that are not older, and those that a slow Subscriber has not consumed. With ``limit``, the sink
+    keeps at most ``limit + capacity`` elements: when the slowest Subscriber is that far behind, a push returns
+    OVERFLOW.
 
     Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element or
     Subscriber arrives, and the last element when another one follows it.

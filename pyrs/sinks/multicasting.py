@@ -70,15 +70,15 @@ class DirectSink(Sink[T]):
                 return NON_SERIALIZED  # also from inside a signal: there is no buffer for the element
         result, missed = outcome
         if missed:
-            with self._lock:  # another thread may push since the turn was released
+            with self._lock:  # the turn is released, so another thread may push
                 self.dropped += missed
             hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
         return result
 
     def _emit_or_miss(self, element: T) -> tuple[EmitResult, int]:
-        """Signal the Subscribers with demand; return the result and the number of others.
+        """Signal the Subscribers with demand; return the result and the number of drops to report.
 
-        The caller has the turn.
+        Each Subscriber without demand is a drop, unless no Subscriber has demand. The caller has the turn.
         """
         missed = 0
         try:
@@ -107,7 +107,7 @@ class DirectSink(Sink[T]):
     def _may_become_free(self, deadline: float) -> bool:
         """Yield to other threads; return whether the turn may still become free.
 
-        It may not while another thread pushes. A thread that emits a terminal signal releases it soon.
+        While another thread pushes, the result is False. A thread that emits a terminal signal releases the turn soon.
         """
         busy = self._busy  # read before the owner, which is written first
         if busy == EMITTING or (busy and self._owner == get_ident()):

@@ -96,8 +96,8 @@ class SubmissionPublisher(Stream[T]):
             The estimated lag of the slowest Subscriber: at least 1 with Subscribers, else 0.
 
         Raises:
-            PublisherClosed: the publisher is closed, or was closed during the wait: only some Subscribers receive the
-                element.
+            PublisherClosed: the publisher is closed. If it was closed during the wait, the Subscribers that had
+                capacity before the close receive the element.
             NullSignal: ``element`` is None.
             RuntimeError: the call would deadlock. Subscribers whose buffers had capacity receive the element.
         """
@@ -221,7 +221,7 @@ class SubmissionPublisher(Stream[T]):
         return any(subscription._subscriber is subscriber for subscription in self._core.subscriptions)
 
     def estimate_minimum_demand(self) -> int:
-        """Return the smallest demand of a Subscriber, minus its buffered elements.
+        """Return the minimum over all Subscribers of demand minus buffered elements.
 
         0 without Subscribers; negative, like the JDK's, if more elements are buffered for a Subscriber than it demands.
         """
