@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Position = dict[str, dict[str, Any]]
-"""An offset of the query: ``next`` has the end of the last micro-batch of each partition, ``first`` its first offset.
+"""An offset of the query: ``next`` maps a partition to the end of its last micro-batch, ``first`` to its first offset.
 
 ``first`` makes a repeated micro-batch independent of ``start``: Spark stores the end of the first micro-batch and not
 its start, and a partition that is added later has no start in the previous offset.
@@ -15,7 +15,7 @@ its start, and a partition that is added later has no start in the previous offs
 
 
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions by their names in the checkpoint: a string itself, another value as JSON."""
+    """Return the partitions by name. The name of a string is the string, the name of another value is its JSON."""
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
         name = partition if isinstance(partition, str) else _json(partition)
@@ -51,7 +51,7 @@ class Offsets:
         latest, start, limit: the arguments of ``stream_from_publishers``.
 
     Attributes:
-        latest: the ends of the partitions at the last call of ``after``; None before it.
+        latest: the ends of the partitions at the last call of ``after``; None before the first call.
     """
 
     def __init__(self, partitions: Mapping[str, Any], latest: Callable[[Any], Any], start: Any, limit: Any) -> None:
@@ -76,8 +76,9 @@ class Offsets:
 
         Raises:
             RuntimeError: a function failed.
-            TypeError: a function returned no offset.
-            ValueError: an offset is less than that of the position, or the position is of another source.
+            TypeError: a function returned None or a value that is not JSON.
+            ValueError: an offset is less than that of the position, ``limit`` does not fit the offsets, or the position
+                is of another source.
         """
         known = _checked(position) if position is not None else {"first": {}, "next": {}}
         first, ends, latest = dict(known["first"]), dict(known["next"]), {}

@@ -68,7 +68,7 @@ def apply(
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
-    partition, the reason and the traceback. An element that does not fit the schema is a ``SchemaMisfit``.
+    partition, the reason and the traceback. If an element does not fit the schema, the reason is a ``SchemaMisfit``.
 
     Examples:
         >>> def large(orders):                                                      # doctest: +SKIP
@@ -172,8 +172,9 @@ def from_publishers(
     If Spark needs no more rows, as for a ``limit``, the subscription is cancelled within a second. If the job is
     cancelled, Spark kills the process: connections are closed, but the Publisher receives no ``cancel``.
 
-    Spark may repeat a task, which then subscribes to a new Publisher. For the same rows in each run, the Publishers of
-    one value must emit the same elements. ``stream_from_publishers`` is the form for streaming queries.
+    Spark may repeat a task, which then subscribes to a new Publisher. For the same rows in each run, all Publishers
+    that the factory returns for a value must emit the same elements. For a streaming query, use
+    ``stream_from_publishers``.
 
     The factory may call ``jvm.launch``, as a stage of ``apply`` may.
 
@@ -222,7 +223,7 @@ def from_publishers(
 
 
 def checked_partitions(partitions: Any) -> Iterable[Any]:
-    """Return the values of partitions if they are iterable."""
+    """Return the argument ``partitions``; reject a str and a value that is not iterable."""
     if isinstance(partitions, str) or not isinstance(partitions, Iterable):
         kind = type(partitions).__name__
         raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")
@@ -230,7 +231,7 @@ def checked_partitions(partitions: Any) -> Iterable[Any]:
 
 
 def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
-    """Return the output of the tasks of a session."""
+    """Return how tasks of a session encode rows, in which time zone, and how many in a batch."""
     encoder = RowEncoder(checked_schema(spark, schema), may_be_large and prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)
@@ -270,7 +271,8 @@ def _makes_processor(stage: Any) -> bool:
 def task_of(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return the function that Spark runs for a partition.
 
-    It is pickled by value and holds the work as bytes, so that an executor without this package can report its absence.
+    The function is pickled by value and holds the work as bytes, so that an executor without pyrs can report that pyrs
+    is missing.
     """
     check, entries = requirement("pyrs"), current_trace()
 

@@ -1,4 +1,4 @@
-"""Run the keys of a task: rows and state from Spark, elements of the stage to Spark."""
+"""Run a stage for the keys of a Spark task, with the rows and the state of each key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrs.spark.schema.arrow import Shape, row_class
 from pyrs.spark.schema.rows import RowEncoder
 
 _ROWS = 1_000
-"""The number of rows of a key that are converted together."""
+"""The maximum number of rows of a key that are converted together."""
 
 
 class KeyedWork(NamedTuple):

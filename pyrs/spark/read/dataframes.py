@@ -45,9 +45,9 @@ def from_dataframe(
     element starts the job of another partition, until ``window`` partitions are being computed or are buffered. After a
     partition is emitted, the next one starts if there is demand. So a paused Subscriber starts no job.
 
-    Without a ``window`` there is at most one job for each core, from 4 to 16. A job reads several partitions, at most
-    64, if all of them are demanded and the previous partitions were small and fast: together at most 1 MiB and 0.5
-    seconds.
+    Without a ``window`` the maximum number of jobs is the number of cores, but not less than 4 or more than 16. A job
+    reads several partitions, at most 64, if all of them are demanded, and if the previous partitions were so small and
+    fast that the job is expected to read at most 32 MiB, within 0.5 seconds.
 
     A job starts if the buffered batches and the partitions of all running jobs are expected to fit in ``memory``, or if
     no other job runs. The expected size of a partition is Spark's estimate at first, and then follows the observed
@@ -61,7 +61,7 @@ def from_dataframe(
 
     A cancel, or the end of an iteration, cancels the jobs of this stream by their tag; other jobs of the session
     continue. The jobs have the local properties, such as the scheduler pool and the job group, of the thread that
-    subscribed. In a classic session they lack its tags of ``spark.addTag``, because Spark binds these to a thread.
+    subscribed. In a classic session they lack the tags of ``spark.addTag``, because Spark binds tags to a thread.
 
     A DataFrame of Spark Connect is read from Connect's own Arrow stream, in order: ``window`` and ``ordered`` have no
     effect, and the server computes all partitions while the Subscriber is paused.
@@ -78,8 +78,8 @@ def from_dataframe(
     Args:
         df: the DataFrame.
         as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
-        window: the maximum number of partitions that are being computed or are buffered, one in each job; None for one
-            job for each core.
+        window: the maximum number of partitions that are being computed or are buffered, one in each job; None for the
+            maximum by cores, see above.
         ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
             computed, and a slow partition does not delay the others.
         memory: the approximate maximum of bytes of Arrow that the stream holds, see above; 256 MiB by default.
@@ -88,7 +88,7 @@ def from_dataframe(
         TypeError: ``df`` is not a DataFrame, a column has a type that Arrow cannot carry, ``as_`` is not a string, or
             ``window`` or ``memory`` is not an integer.
         ValueError: ``df`` is streaming, ``as_`` has another value, ``window`` or ``memory`` is less than 1, ``as_`` is
-            ``"dicts"`` and two columns have the same name, or a struct has two fields of the same name and ``as_`` is
+            ``"dicts"`` and two columns have the same name, or a struct has two fields with the same name and ``as_`` is
             neither ``"rows"`` nor ``"tuples"``.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
         ImportError: ``as_`` is ``"pandas"``, which is not installed.
@@ -137,8 +137,8 @@ class FrameStream(Stream[Any]):
             38%|███▊      | 3/8 partitions [00:01<00:02, 31,250 rows]
 
         The display is that of ``Stream.progress``: a ``tqdm`` bar if that is installed, also in a notebook, otherwise
-        at most one line each half second. A row counts when it is signalled, a partition with its last row. Demand is
-        unchanged. An error of the display is reported to the dropped-errors hook, and the stream continues.
+        at most one line each half second. A row counts when it is signalled, a partition after the last row of its job.
+        Demand is unchanged. An error of the display is reported to the dropped-errors hook, and the stream continues.
 
         After another operator, or with a ``total``, elements are counted instead of partitions.
 
@@ -218,11 +218,11 @@ class _DataFrameRun(JobRun[Any]):
         self._taken = 0  # the number of partitions whose batches were all taken
         self._slots: deque[_Job] = deque()  # running or with batches; used by the drain loop only
         self._bytes = 0  # the size of all batches that the drain loop has taken
-        self._buffered_bytes = 0  # the size of the batches that it has not taken; written under the lock
+        self._buffered_bytes = 0  # the size of the batches not taken yet; written under the lock
         self._buffered_lock = Lock()
         self._expected: float | None = None  # the expected size of a partition, in bytes
-        self._is_estimate = True  # whether that is Spark's estimate
-        self._seconds = 0.0  # the total duration of the jobs of these partitions
+        self._is_estimate = True  # whether ``_expected`` is Spark's estimate
+        self._seconds = 0.0  # the total duration of the finished jobs
         self._elements: Iterator[Any] | None = None  # the rest of the batch that is being emitted
         self._remaining = 0  # the number of elements in that rest
         self._rows_per_element = 1  # the number of rows in each of these elements
@@ -289,7 +289,7 @@ class _DataFrameRun(JobRun[Any]):
     def _partitions_of_a_job(self, memory: float) -> int:
         """Return the number of partitions of the next job.
 
-        It has several if all of them are demanded, earlier ones were small, and this memory is enough.
+        Several, if all of them are demanded, earlier partitions were small and fast, and ``memory`` is enough.
         """
         taken = self._taken
         if self._arguments.window is not None or not taken:

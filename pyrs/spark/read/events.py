@@ -30,8 +30,8 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 
     Hot: each Subscriber has its own listener, and receives the events between its subscription and its cancel. The
     stream never completes; it fails with ``JvmUnavailable`` when the session is stopped. Spark's listener bus is never
-    blocked: events wait for demand in a buffer. When the buffer is full, ``overflow`` selects the event to drop, which
-    is passed to the hook for dropped elements. A thread of the default scheduler signals the Subscriber.
+    blocked: events wait for demand in a buffer. When the buffer is full, ``overflow`` selects the event to drop, and
+    the dropped-elements hook is called. A thread of the default scheduler signals the Subscriber.
 
     Args:
         spark: the session.

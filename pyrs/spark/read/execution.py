@@ -26,7 +26,8 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
     execution sets these on its thread; a job that another thread starts needs a copy of them. An ``Observation`` gets
     its values when the body returns.
 
-    If the driver's JVM lacks the method, the settings are set on the thread, and there is no execution.
+    If the driver's JVM lacks ``SQLExecution.withNewExecutionId`` or forbids reflection, the settings are set on this
+    thread, and there is no execution.
 
     Args:
         df: the DataFrame whose plan the body runs.
@@ -55,7 +56,7 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
 
 
 def _set_session(spark: Any) -> None:
-    """Make a session's settings those of this thread, in the driver and in the tasks of its jobs."""
+    """Apply a session's settings to this thread, and to the tasks of the jobs that it starts."""
     java_session = spark._jsparkSession
     getattr(spark._jvm, java_session.getClass().getName()).setActiveSession(java_session)
     for key, value in spark.sql("SET").collect():
@@ -105,12 +106,12 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
     owner = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.SQLExecution$")
     method = java_method(gateway, owner, "withNewExecutionId", *_PARAMETERS)
     module = owner.getField("MODULE$").get(None)
-    idle: deque[tuple[_Function0, Any]] = deque()  # proxies, each with a Java list that has it as the last argument
+    idle: deque[tuple[_Function0, Any]] = deque()  # each proxy with a Java list of arguments that ends with it
 
     def execute(query: Any, name: str, body: Callable[[], object]) -> None:
         try:
-            # An execution has its proxy for itself, and a later one reuses it: without a callback server Py4J never
-            # releases a proxy.
+            # A proxy serves one execution at a time. Later executions reuse it, because Py4J never releases a proxy
+            # without a callback server.
             function, template = idle.popleft()
         except IndexError:
             function = _Function0()
