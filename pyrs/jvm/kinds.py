@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pyrs.jvm.java_objects import Kind
 from pyrs.stream.stream import Maybe, Single, Stream
 
-if TYPE_CHECKING:
-    from pyrs.jvm.bridge import Bridge
+
+class _Bridge(Protocol):
+    """The part of ``Bridge`` that this module uses. An import of ``Bridge`` would be circular."""
+
+    _references: Any
+
+    def java_class(self, name: str) -> Any: ...
+
 
 _HELPER = "io.pyrs.invoke.SingleTypes"
 _RXJAVA = "io.reactivex.rxjava3.core"
 
 # For each Java class: the Python kind that it accepts, and the call that converts a Java Publisher to it.
-_CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[Bridge, str, Any], Any]]] = {
+_CONVERSIONS: dict[str, tuple[type[Stream[Any]], Callable[[_Bridge, str, Any], Any]]] = {
     "reactor.core.publisher.Flux": (Stream, lambda bridge, name, source: bridge.java_class(name).from_(source)),
     "reactor.core.publisher.Mono": (Maybe, lambda bridge, name, source: bridge.java_class(name).fromDirect(source)),
     **{
@@ -53,7 +59,7 @@ def check_convertible(python_object: object, java_type: str) -> None:
         raise TypeError(f"java_type={java_type!r} takes a {kind.__name__}, not {type(python_object).__name__}{advice}")
 
 
-def convert_to(bridge: Bridge, java_object: Any, java_type: str) -> Any:
+def convert_to(bridge: _Bridge, java_object: Any, java_type: str) -> Any:
     """Convert a Java Publisher to an object of this Java class, unless it is one already."""
     wanted = bridge.java_class(java_type)
     if wanted.class_.isInstance(java_object):
