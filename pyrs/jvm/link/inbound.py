@@ -9,7 +9,7 @@ from contextvars import Context
 from functools import partial
 from operator import length_hint
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
@@ -21,10 +21,8 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber
 from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed
 from pyrs.jvm.link.frames import CREDIT, Body, FrameType, batch_size, frame
+from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.window import Window
-
-if TYPE_CHECKING:
-    from pyrs.jvm.link.session import Session
 
 T = TypeVar("T")
 _COMPLETE = object()
@@ -82,7 +80,7 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     def __init__(
         self,
-        session: Session,
+        session: StreamHost,
         identifier: int,
         subscriber: Subscriber[Any],
         *,

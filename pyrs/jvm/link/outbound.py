@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextvars import Context
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
@@ -21,9 +21,7 @@ from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, Null
 from pyrs.jvm.buffers import FrameBytes
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches, OutboundBatch
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
-
-if TYPE_CHECKING:
-    from pyrs.jvm.link.session import Session
+from pyrs.jvm.link.host import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
@@ -39,7 +37,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     only this stream.
     """
 
-    def __init__(self, session: Session, identifier: int, context: Context | None = None) -> None:
+    def __init__(self, session: StreamHost, identifier: int, context: Context | None = None) -> None:
         super().__init__(session.execute)
         self._context = context
         self.id = identifier

@@ -7,7 +7,6 @@ in ``outbox``.
 from __future__ import annotations
 
 import logging
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -17,9 +16,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
-from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.drain import DrainLoop
 from pyrs._core.sites import Site
 from pyrs.api import Subscriber
 from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
@@ -39,26 +36,22 @@ from pyrs.jvm.link.frames import (
     batch_size,
     frame,
 )
-from pyrs.jvm.link.handles import Handles, MissingHandle
+from pyrs.jvm.link.handles import MissingHandle
+from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbound import OutboundStream
-from pyrs.jvm.link.outbox import Message, Outbox, on_event_loop
+from pyrs.jvm.link.outbox import Message, on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH, prefetch
 
 _log = logging.getLogger("pyrs.jvm")
 NOBODY = 0
 """The handle of no object. A CALL to it is a barrier: it is answered after all earlier frames were read."""
-_LATE_STREAMS = 1_024
-"""The maximum number of cancelled streams whose late elements are discarded. For others, only references are
-released."""
-_MAIN = threading.main_thread().ident
 MAX_STREAMS = LIMITS["link.streams"]
 MAX_CALLS = LIMITS["call.pending"]
 MAX_CALL_BYTES = LIMITS["call.pending_mib"] << 20
 
 
-class Session:
+class Session(StreamHost):
     """The state of one link.
 
     Args:
@@ -84,20 +77,7 @@ class Session:
         confirm_seconds: float = 0.0,
         first_stream: int = 1,
     ) -> None:
-        self.execute = execute
-        self.post = post
-        self.handles = Handles()
-        self.outbox = Outbox(send, wake, self.handles.release_frames)
-        self.codec: Codec
-        self.open = True
-        self.streams: dict[int, InboundStream | OutboundStream] = {}
-        """The live streams."""
-        self.late: dict[int, InboundStream] = {}
-        """Cancelled streams whose late elements are reported as discarded, until all granted elements have arrived."""
-        self.elements_in = 0
-        self.elements_out = 0
-        self.dropped = 0
-        self.largest_in_flight = 0
+        super().__init__(execute, post, send, wake)
         self.max_prefetch = max_prefetch
         self._confirm_seconds = confirm_seconds
         self.end_error: PyrsError = LinkClosed(
@@ -211,55 +191,6 @@ class Session:
     def new_end_error(self) -> PyrsError:
         """Return a new copy of the error that ended the link. Raising the same one twice would extend its traceback."""
         return type(self.end_error)(*self.end_error.args)
-
-    # Called by the streams.
-
-    def schedule(self, loop: DrainLoop) -> None:
-        """Schedule a drain loop. The main thread lets the writer thread do this (see ``post``)."""
-        if not self.open:
-            loop.run_here()  # the threads of the link are about to end
-        elif threading.get_ident() == _MAIN:
-            self.post(loop.schedule)
-        else:
-            loop.schedule()
-
-    def send(self, data: bytes) -> None:
-        """Send a control frame."""
-        self.outbox.control(data)
-        self.outbox.flush()
-
-    def cancel_inbound(self, stream: InboundStream) -> None:
-        """Send CANCEL at once, and schedule the stream, which cleans up."""
-        if self.open and threading.get_ident() == _MAIN:
-            self.post(lambda: self._cancel_now(stream))
-        else:
-            self._cancel_now(stream)
-
-    def _cancel_now(self, stream: InboundStream) -> None:
-        stream.send_cancel()
-        self.schedule(stream)
-
-    def ended_inbound(self, stream: InboundStream, dropped: int, *, cancelled: bool) -> None:
-        """Remove a consumer end from the table."""
-        if stream.id not in self.streams:
-            return
-        if cancelled and stream.discards_late():
-            self.late[stream.id] = stream  # before the removal: the reader may receive a batch in between
-            if len(self.late) > _LATE_STREAMS:
-                self.late.pop(next(iter(tuple(self.late))), None)
-            if not self.open:
-                self.late.clear()
-        del self.streams[stream.id]
-        self.elements_in += stream.window.delivered
-        self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
-        if dropped:
-            self.dropped += dropped
-            hooks.on_next_dropped(dropped, f"prefetched by stream {stream.id}", cancelled=cancelled)
-
-    def release(self, objects: list[object]) -> None:
-        """Drop references to user objects on a worker: their finalizers are user code."""
-        if objects:
-            self.execute(objects.clear)
 
     # The reader.
 
