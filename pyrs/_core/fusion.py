@@ -17,20 +17,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat, takewhile
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_own_code
 from pyrs.errors import NullSignal
-
-if TYPE_CHECKING:
-    from pyrs._core.stage import Stage
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 # Iterators of these types report the exact number of remaining elements.
 _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
+
+
+class FusibleStage(Protocol):
+    """The part of ``pyrs._core.stage.Stage`` that a chain uses. An import of ``Stage`` would be circular."""
+
+    calls_user_code: bool
+    is_mapping: bool
+    site: Site | None
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]: ...
+
+    def functions(self) -> tuple[object, ...]: ...
+
+    def blame(self, error: BaseException) -> None: ...
+
+    def on_chain_error(self, error: BaseException) -> None: ...
 
 
 class IteratorConsumer(ABC, Generic[T_contra]):
@@ -84,7 +97,7 @@ class Chain(Generic[T]):
     def __init__(
         self,
         iterable: Iterable[Any],
-        stages: Sequence[Stage],
+        stages: Sequence[FusibleStage],
         name: str = "the source",
         site: Site | None = None,
     ) -> None:
@@ -169,7 +182,7 @@ class Chain(Generic[T]):
             self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
             raise RuntimeError("a function of this stream raised StopIteration")
 
-    def raised_in(self, stage: Stage) -> None:
+    def raised_in(self, stage: FusibleStage) -> None:
         """Record that an error which is about to leave ``stage.over`` arose there."""
         self._culprits = [self._stages.index(stage) + 1]
 
@@ -239,7 +252,7 @@ class Chain(Generic[T]):
 
 
 def pull(
-    iterable: Iterable[Any], stages: Sequence[Stage], name: str = "the source", site: Site | None = None
+    iterable: Iterable[Any], stages: Sequence[FusibleStage], name: str = "the source", site: Site | None = None
 ) -> Generator[Any, None, None]:
     """Iterate over the chain: each ``next`` is a request for one element."""
     whole: Chain[Any] = Chain(iterable, stages, name, site)

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from threading import RLock
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 from weakref import WeakSet
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
-
-if TYPE_CHECKING:
-    from pyrs.telemetry.subscriptions import Observation
 
 _MAX_NAMES = 1_000
 _OTHERS = "other"
@@ -23,6 +20,26 @@ _DELAYS = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
 _DURATIONS = [1e-3, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0]
 
 Values = Iterator[metrics.Observation]
+
+
+class Counted(Protocol):
+    """The part of ``Observation`` that meters use. An import of ``Observation`` would be circular.
+
+    Attributes:
+        bounded: the requested elements until the demand became unbounded.
+    """
+
+    name: str
+    started: float
+    bounded: int
+
+    def elements(self) -> int:
+        """Return the number of delivered elements, which never decreases."""
+        ...
+
+    def demand(self) -> int:
+        """Return the requested elements that have not arrived; 0 if the demand is unbounded."""
+        ...
 
 
 class Totals:
@@ -39,7 +56,7 @@ class Totals:
         self.subscribed = 0
         self.requested = 0
         self.elements = 0
-        self.live: WeakSet[Observation] = WeakSet()
+        self.live: WeakSet[Counted] = WeakSet()
 
 
 class Meters:
@@ -78,7 +95,7 @@ class Meters:
 
     # Called by subscriptions.
 
-    def subscribed(self, observation: Observation) -> Totals:
+    def subscribed(self, observation: Counted) -> Totals:
         """Count a subscription and return the totals of its name.
 
         After 1,000 names, all further names share one entry, because a program may compute names.
@@ -92,7 +109,7 @@ class Meters:
             totals.live.add(observation)
             return totals
 
-    def ended(self, observation: Observation, totals: Totals, outcome: str, error: BaseException | None) -> None:
+    def ended(self, observation: Counted, totals: Totals, outcome: str, error: BaseException | None) -> None:
         """Count a subscription as ended."""
         with self._lock:
             totals.live.discard(observation)
@@ -116,7 +133,7 @@ class Meters:
 
     # Called when the metrics are exported.
 
-    def _observe(self, count: Callable[[Totals, list[Observation]], int], options: CallbackOptions) -> Values:
+    def _observe(self, count: Callable[[Totals, list[Counted]], int], options: CallbackOptions) -> Values:
         with self._lock:  # otherwise a subscription that ends during the sum could be counted twice
             counts = [(count(each, list(each.live)), each.attributes) for each in self._totals.values()]
         for number, attributes in counts:
@@ -129,23 +146,23 @@ class Meters:
             yield metrics.Observation(count, {"pyrs.operator": operator})
 
 
-def _subscribed(totals: Totals, live: list[Observation]) -> int:
+def _subscribed(totals: Totals, live: list[Counted]) -> int:
     return totals.subscribed
 
 
-def _active(totals: Totals, live: list[Observation]) -> int:
+def _active(totals: Totals, live: list[Counted]) -> int:
     return len(live)
 
 
-def _requested(totals: Totals, live: list[Observation]) -> int:
+def _requested(totals: Totals, live: list[Counted]) -> int:
     return totals.requested + sum(each.bounded for each in live)
 
 
-def _elements(totals: Totals, live: list[Observation]) -> int:
+def _elements(totals: Totals, live: list[Counted]) -> int:
     return totals.elements + sum(each.elements() for each in live)
 
 
-def _demand(totals: Totals, live: list[Observation]) -> int:
+def _demand(totals: Totals, live: list[Counted]) -> int:
     return sum(each.demand() for each in live)
 
 
