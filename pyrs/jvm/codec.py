@@ -161,7 +161,7 @@ class LinkReferences(References, Codec):
         encoder = _CommandEncoder(self)
         try:
             body = encoder.encode(words)
-            encoder.check(body)
+            encoder.check(words, body)
         except Exception as error:  # no interrupt: this thread is shielded
             raise encoder.explain(words, error) from error
         try:
@@ -196,7 +196,7 @@ class LinkReferences(References, Codec):
         encoder = self.encoder()
         try:
             body = encoder.encode(value)
-            encoder.check(body)
+            encoder.check(value, body)
             if contains_type(value, _MSGPACK_TYPES, subclasses=True):
                 raise ConversionError(
                     "a msgpack.Timestamp or msgpack.ExtType cannot be converted to Java: make a datetime or bytes of it"

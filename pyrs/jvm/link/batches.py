@@ -10,7 +10,7 @@ from pyrs._core.fusion import null_element
 from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import ARRAY32, MAX_BODY, MAX_MESSAGE
-from pyrs.jvm.values.encoder import ValueEncoder, is_immutable
+from pyrs.jvm.values.encoder import ValueEncoder
 
 MAX_ELEMENTS = LIMITS["next.elements"]
 _HEADER_SIZE = ARRAY32.size
@@ -71,8 +71,8 @@ class Batches:
             encoded = encoder.encode_element(element)
             converted = encoder.converted
             if converted[0] is not None:
-                if converted[0] is not element and not is_immutable(element):
-                    encoder.check(encoded)  # type: ignore[arg-type]  # Buffers were not converted
+                if converted[0] is not element:
+                    encoder.check(element, encoded)  # type: ignore[arg-type]  # Buffers were not converted
                 converted[0] = None
         except BaseException as error:
             explained = encoder.explain(element, error)
@@ -98,8 +98,8 @@ class Batches:
                 try:
                     encoded = encode(element)
                     if converted[0] is not None:
-                        if converted[0] is not element and not is_immutable(element):
-                            self._encoder.check(encoded)  # type: ignore[arg-type]  # Buffers were not converted
+                        if converted[0] is not element:
+                            self._encoder.check(element, encoded)  # type: ignore[arg-type]  # Buffers were not converted
                         converted[0] = None
                 except BaseException as error:
                     explained = self._encoder.explain(element, error)

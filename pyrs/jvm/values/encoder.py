@@ -27,11 +27,6 @@ _CHECKED_AT_ONCE = LIMITS["frame.body"]
 _SCALARS = frozenset({type(None), bool, float, str, bytes, *table.PLAIN} - {tuple})
 
 
-def is_immutable(element: object) -> bool:
-    """Return whether an element is a tuple of scalars, which cannot change while it is encoded."""
-    return type(element) is tuple and _SCALARS.issuperset(map(type, element))
-
-
 class ValueEncoder:
     r"""Encodes Python values. Not thread-safe: each stream has its own.
 
@@ -93,17 +88,20 @@ class ValueEncoder:
 
         return convert
 
-    def check(self, encoded: bytes) -> None:
+    def check(self, value: object, encoded: bytes) -> None:
         """Check that a value was encoded completely, although the packer ran Python code for its members.
 
         The packer writes the size of a list or dict before the members. While it converts a member in Python, another
         thread may change that list or dict. The bytes would then contain too few or too many members, and the reader
-        would take the next value for a member.
+        would take the next value for a member. A value for which no Python code ran is not checked, and neither is a
+        tuple of scalars, which cannot change.
 
         Raises:
             ConversionError: The bytes are not exactly one value.
         """
-        self.converted[0] = None
+        converted, self.converted[0] = self.converted[0], None
+        if converted is None or (type(value) is tuple and _SCALARS.issuperset(map(type, value))):
+            return
         if self._checker is None or len(encoded) > _CHECKED_AT_ONCE:
             # A small value is fed to the same Unpacker. A large one is read from its bytes, without a copy.
             large = io.BytesIO(encoded) if len(encoded) > _CHECKED_AT_ONCE else None
