@@ -288,7 +288,7 @@ class ConnectReader(PartitionReader):
     streams = True
 
     def __init__(self, df: Any, encoding: Encoding) -> None:
-        self._has_columns = bool(df.columns)
+        self._has_columns = bool(encoding.schema.names)
         # The client loses the number of rows of a batch without a column.
         super().__init__(df if self._has_columns else df.selectExpr("true AS row"))
         self._encoding = encoding
