@@ -13,21 +13,6 @@ import pyrs
 from pyrs.jvm.java_objects import Kind
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.waiting import recording
-
-
-@pytest.fixture
-def session() -> LinkSession:
-    return LinkSession()
-
-
-@pytest.fixture
-def other(session: LinkSession) -> TestSubscriber[Any]:
-    """Open another stream, with id 1, which must not be affected."""
-    recorder = recording(1_000)
-    session.subscribe(7, recorder)
-    session.sent.clear()
-    return recorder
 
 
 class Shrinking(tuple[Any, ...]):

@@ -40,20 +40,6 @@ UNCONVERTIBLE = {
 values = pytest.mark.parametrize("value", UNCONVERTIBLE.values(), ids=UNCONVERTIBLE.keys())
 
 
-@pytest.fixture
-def session() -> LinkSession:
-    return LinkSession()
-
-
-@pytest.fixture
-def other(session: LinkSession) -> TestSubscriber[Any]:
-    """Open another stream, with id 1, which must not be affected."""
-    recorder = recording(1_000)
-    session.subscribe(7, recorder)
-    session.sent.clear()
-    return recorder
-
-
 @values
 def test_an_unreadable_argument_fails_its_call(session: LinkSession, other: TestSubscriber[Any], value: bytes) -> None:
     called: list[object] = []
