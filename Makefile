@@ -38,7 +38,7 @@ $(JAR): $(JAR_SOURCES) | system
 	@$(GRADLE) -p jvm assemble >build/jar.log 2>&1 || { cat build/jar.log >&2; exit 1; }
 	@touch $@
 
-# The JVM libraries of the tests: Reactor, RxJava, Akka Streams, H2 over R2DBC.
+# The JVM libraries of the interop tests and the examples, such as Reactor, RxJava and H2 over R2DBC.
 build/interop.stamp: $(LIBRARIES)/build.gradle | system
 	@echo "pyrs: fetching the JVM libraries of the tests"
 	@mkdir -p build

@@ -48,7 +48,7 @@ def ensure_jar(root: Path, version: str) -> None:
 
 
 def long_description(readme: str, base: str) -> str:
-    """Return README.md with absolute links below ``base``, the address of a version's files at GitHub.
+    """Return README.md with absolute links below ``base``, the address of a version's files on GitHub.
 
     Without a base, relative links become plain text, and images are removed.
     """

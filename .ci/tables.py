@@ -22,5 +22,5 @@ def marked(table: str) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Mark the columns of every table of a page."""
+    """Mark the columns with long text in the tables of a page."""
     return TABLE.sub(lambda table: marked(table[0]), content)

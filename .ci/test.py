@@ -45,7 +45,7 @@ class Suite:
     """The suite uses little CPU time."""
     environment: Mapping[str, str] = field(default_factory=dict)
     short_lived_jvms: bool = False
-    """Its JVMs that are not Spark drivers run without the optimizing compiler. Each prints this on standard error."""
+    """Its JVMs that are not Spark drivers run without the optimizing compiler. Each prints the options on stderr."""
 
 
 @dataclass
