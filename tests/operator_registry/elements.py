@@ -40,7 +40,7 @@ TRANSFORMING = [
     ),
     Row(
         {"scan": Sample(lambda s: s.scan(lambda a, b: b))},
-        demand="exact; an initial value uses one",
+        demand="exact, one less with an initial value",
         slow="slows",
         holds="one value",
     ),
@@ -55,7 +55,6 @@ TRANSFORMING = [
         {
             "decode": Sample(
                 lambda s: s.map(lambda n: b"%d" % n).decode(),
-                demand=lambda s: s.map(lambda n: b"%d" % n).decode(),
             )
         },
         demand="exact, one more for each chunk without a complete character",
@@ -189,7 +188,7 @@ def _folded(apply: Apply, elements: Callable[[int], int] = lambda n: 3 * n) -> S
 
     Args:
         apply: applies the operator to a stream.
-        elements: returns the number of elements of the source for a result of ``n`` elements, at most one.
+        elements: maps the number of emitted elements, zero or one, to the number of elements of the source.
     """
     return Sample(apply, conformance=Conformance(max_elements=1, elements=elements, skips=ONE_ELEMENT))
 

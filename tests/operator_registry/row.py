@@ -28,11 +28,13 @@ def nothing(*arguments: object) -> None:
 
 
 class Conformance(NamedTuple):
-    """The options of an operator's conformance entries; see ``tests.conformance.entry.operator``.
+    """The options of an operator's conformance entries.
+
+    ``tests.conformance.entry.operator`` describes the other attributes.
 
     Attributes:
         apply: the call to verify, if the sample's call does not map n elements to a known number of elements.
-        name: the name of the entries; by default the sample's.
+        name: the name of the entries; by default that of the sample.
         hot: whether the source emits one element at a time, for an operator that drops elements.
     """
 
@@ -54,7 +56,7 @@ class Sample(NamedTuple):
     Attributes:
         apply: applies the operator to a stream.
         over: creates the stream for the tests of every operator; None leaves the sample out of them.
-        demand: the call whose demand is measured, if the row describes the demand for other arguments.
+        demand: the call whose demand is measured, if the row describes a call with other arguments than ``apply``.
         conformance: the options of the conformance entries; None for no entries.
     """
 

@@ -37,7 +37,7 @@ TIMING = [
             )
         },
         demand="exact, one more for each dropped element",
-        slow="slows; drops by design",
+        slow="slows; drops by time only",
         holds="nothing",
     ),
     Row(

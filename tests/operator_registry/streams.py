@@ -193,7 +193,6 @@ FLATTENING = [
         {
             "filter_when": Sample(
                 lambda s: s.filter_when(lambda n: pyrs.just(True)),
-                conformance=Conformance(lambda s: s.filter_when(lambda n: pyrs.just(True))),
             ),
             "delay_until": Sample(lambda s: s.delay_until(lambda n: some())),
         },
@@ -281,7 +280,7 @@ GROUPING = [
         },
         demand="the remaining capacity of the open window: `prefetch` (256), or `count`",
         slow="slows",
-        holds="the same",
+        holds="`prefetch`, or `count`, for each unread window",
         variant="by time",
     ),
     Row(
