@@ -30,7 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # Hundreds of tests run the garbage collector. It skips frozen objects: the million of modules and collected tests.
+    # Hundreds of tests run the garbage collector. It skips frozen objects: the million objects of
+    # the modules and the collected tests.
     gc.collect()
     gc.freeze()
 

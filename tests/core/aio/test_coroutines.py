@@ -575,6 +575,8 @@ def test_coroutine_created_during_cancel_is_closed(name: str) -> None:
 
 
 def test_coroutines_that_are_no_longer_needed_are_closed() -> None:
+    """A coroutine that is neither awaited nor closed fails the test: Python warns when it is collected."""
+
     async def fail(n: int) -> int:
         raise ValueError(n)
 

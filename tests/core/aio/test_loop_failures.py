@@ -26,7 +26,7 @@ from tests.waiting import DEADLINE, collected, eventually_on_loop
 
 @pytest.fixture(autouse=True)
 def fail_on_asyncio_warnings(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail on warnings that asyncio logs, such as of a destroyed task."""
+    """Fail a test if asyncio logs a warning, for example that a pending task was destroyed."""
     collect_all()  # warnings about objects of other tests must not fail this one
     with caplog.at_level(logging.WARNING, logger="asyncio"):
         yield

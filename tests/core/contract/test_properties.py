@@ -1,7 +1,7 @@
 """Compare random chains of operators, with random demand and cancels, on one and several threads, with a list model.
 
 The model of a stream is its elements under unbounded demand, and whether it fails after them. The Subscriber checks
-the order of signals and counts demand, so each example also checks the rules.
+the order of signals and counts demand, so each example also checks the rules about order and demand.
 
 ``PYRS_EXAMPLES=10000 pytest tests/core/contract/test_properties.py`` is the nightly run.
 """

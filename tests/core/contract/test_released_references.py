@@ -1,4 +1,4 @@
-"""No operator keeps its Subscriber or its source alive after the stream, without a garbage collection (§3.13)."""
+"""A terminated stream references neither its Subscriber nor its source, even before a garbage collection (§3.13)."""
 
 from __future__ import annotations
 

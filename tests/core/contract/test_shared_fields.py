@@ -49,7 +49,7 @@ def after_next_read(
 
 
 class Emptied(deque[Any]):
-    """A queue that another thread empties once, right after a check that it has an element."""
+    """A queue that loses its elements right after the first check that found one, as if another thread took them."""
 
     emptied = False
 

@@ -52,7 +52,7 @@ def test_mypy_infers_types_and_rejects_a_wrong_subscriber(tmp_path: Path) -> Non
     pytest.importorskip("mypy")
     file = tmp_path / "typed.py"
     file.write_text(TYPED)
-    # In a separate process, because mypy makes garbage collection rare in its own process.
+    # In a separate process, because mypy raises the thresholds of the garbage collector of the process that runs it.
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", f"--cache-dir={tmp_path / 'cache'}"]
     result = subprocess.run([*command, str(file)], cwd=ROOT, capture_output=True, text=True, timeout=100)
     report = result.stdout
@@ -70,9 +70,9 @@ def test_mypy_accepts_the_sample(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pyright_accepts_the_sample(tmp_path: Path) -> None:
-    """basedpyright, whose wheel contains pyright and Node, runs in the mode that has the rules of pyright."""
+    """The mode "standard" of basedpyright, a fork of pyright that pip installs with Node, has the rules of pyright."""
     pytest.importorskip("basedpyright")
-    # In a separate project, because the settings of pyproject.toml do not apply here.
+    # A separate project, to which the settings of pyproject.toml do not apply.
     settings = {"extraPaths": [str(ROOT)], "typeCheckingMode": "standard"}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     check(tmp_path, "basedpyright", "--pythonpath", sys.executable, "-p", str(tmp_path))

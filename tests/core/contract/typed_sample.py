@@ -285,7 +285,7 @@ def convert(bridge: Bridge, java_object: Any) -> None:
     assert_type(bridge.from_jvm(java_object), Any)
 
 
-# Errors that a checker must report: a checker that accepts one of these lines reports an unused comment.
+# Errors that a checker must report: a checker that accepts one of these lines reports an unused ``type: ignore``.
 pyrs.create(push).map(str.upper)  # type: ignore[arg-type]
 merged: Stream[int] = pyrs.merge(numbers, words)  # type: ignore[arg-type]
 shared.emit("x")  # type: ignore[arg-type]
