@@ -84,7 +84,10 @@ def test_rule_1_3_no_on_next_before_on_subscribe_returns(source: Source) -> None
     assert calls == ["on_subscribe returned", "on_next"]
 
 
-def test_rule_1_4_exception_of_the_iterable_signals_on_error(source: Source) -> None:
+@pytest.mark.parametrize("fused", [True, False])
+def test_rule_1_4_exception_of_the_iterable_signals_on_error(
+    fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]
+) -> None:
     def failing() -> Iterator[int]:
         yield 1
         raise KeyError("broken")
@@ -93,8 +96,9 @@ def test_rule_1_4_exception_of_the_iterable_signals_on_error(source: Source) -> 
         def __iter__(self) -> Iterator[int]:
             return failing()
 
+    elements: pyrs.Stream[Any] = pyrs.from_iterable(Elements())
     subscriber: TestSubscriber[int] = TestSubscriber(None)
-    pyrs.from_iterable(Elements()).map(lambda n: n).subscribe(subscriber)
+    (elements if fused else hidden(elements)).map(lambda n: n).subscribe(subscriber)
     subscriber.assert_elements(1).assert_error(KeyError)
 
 

@@ -508,11 +508,3 @@ def test_strict_returns_a_guarded_party_unchanged() -> None:
 def test_strict_rejects_other_objects(party: Any) -> None:
     with pytest.raises(TypeError, match="party must be a Publisher, Subscriber or Processor"):
         strict(party)
-
-
-def test_docstring_example_runs() -> None:
-    import doctest
-
-    from pyrs import strictness
-
-    assert doctest.testmod(strictness) == (0, 4)

@@ -89,9 +89,7 @@ def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, req
     assert subscription.cancelled == 1
 
 
-def test_rule_2_7_to_iterable_requests_on_the_consuming_thread_only(
-    threaded: Callable[[Any], pyrs.Stream[Any]],
-) -> None:
+def test_rule_2_7_to_iterable_requests_on_the_consuming_thread_only() -> None:
     requesting: set[int] = set()
 
     class Watched(pyrs.Publisher[int]):
@@ -133,15 +131,27 @@ def test_rule_2_8_elements_after_cancel_are_ignored(dropped: Any) -> None:
         assert subscriber.elements == []
 
 
+WITHOUT_REQUEST: dict[str, Callable[[TestSubscriber[Any]], pyrs.Subscriber[Any]]] = {
+    "pushed": lambda downstream: PushedChainSubscriber(downstream, [Map(str), Filter(bool), Take(3)]),
+    "callables": lambda downstream: CallbackSubscriber(None, downstream.on_error, downstream.on_complete, 0),
+    "guarded": GuardedSubscriber,
+}
+
+
 @pytest.mark.parametrize("signal", ["on_complete", "on_error"])
-def test_rule_2_9_and_2_10_terminal_signal_is_accepted_without_a_request(
-    subscriber_of_pyrs: pyrs.Subscriber[Any], signal: str
-) -> None:
-    subscriber_of_pyrs.on_subscribe(RecordingSubscription())
+@pytest.mark.parametrize("name", WITHOUT_REQUEST)
+def test_rule_2_9_and_2_10_terminal_signal_is_forwarded_without_a_request(name: str, signal: str) -> None:
+    subscription, downstream = RecordingSubscription(), TestSubscriber[Any](0)
+    subscriber = WITHOUT_REQUEST[name](downstream)
+    subscriber.on_subscribe(subscription)
     if signal == "on_complete":
-        subscriber_of_pyrs.on_complete()
+        subscriber.on_complete()
     else:
-        subscriber_of_pyrs.on_error(ValueError("early"))
+        subscriber.on_error(ValueError("early"))
+    assert (subscription.requested, subscription.cancelled) == ([], 0)
+    assert (downstream.completed, str(downstream.error)) == (
+        (True, "None") if signal == "on_complete" else (False, "early")
+    )
 
 
 def test_rule_2_9_and_2_10_empty_sources_terminate_without_a_request() -> None:
@@ -159,7 +169,7 @@ def test_rule_2_13_none_raises_null_signal(subscriber_of_pyrs: pyrs.Subscriber[A
         subscriber_of_pyrs.on_error(None)  # type: ignore[arg-type]
 
 
-def test_rule_2_13_the_subscribers_of_a_share_receive_an_error_after_a_missing_one() -> None:
+def test_rule_2_13_share_forwards_an_error_that_follows_on_error_with_none() -> None:
     receivers: list[pyrs.Subscriber[int]] = []
 
     class Faulty(pyrs.Publisher[int]):
