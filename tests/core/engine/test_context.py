@@ -221,7 +221,8 @@ def test_nested_signals_each_enter_the_context() -> None:
     subscriber = Recorder()
     publisher = RecursivePublisher()
     subscribe_in_context(publisher, subscriber)
-    assert [signal for signal, _ in subscriber.seen] == ["on_subscribe", "on_next 2", "on_next 1", "on_complete"]
+    signals = ("on_subscribe", "on_next 2", "on_next 1", "on_complete")
+    assert subscriber.seen == [(signal, "mine") for signal in signals]
     assert subscriber.subscription is publisher  # not wrapped
 
 

@@ -415,6 +415,17 @@ def test_docstring_shows_every_error_class() -> None:
         assert f" {name}" in f" {errors.__doc__}", name
 
 
-def test_errors_with_a_builtin_counterpart_have_two_bases() -> None:
-    for error in (errors.NonPositiveRequest, errors.NullSignal, errors.CallTimeout, errors.ConversionError):
-        assert len(error.__bases__) == 2
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (errors.NonPositiveRequest, ValueError),
+        (errors.NullSignal, TypeError),
+        (errors.CallTimeout, TimeoutError),
+        (errors.ConversionError, TypeError),
+        (errors.NoElement, LookupError),
+        (errors.StreamTimeout, TimeoutError),
+    ],
+)
+def test_error_can_be_caught_as_its_builtin_counterpart(error: type[Exception], builtin: type[Exception]) -> None:
+    assert issubclass(error, builtin)
+    assert issubclass(error, errors.PyrsError)

@@ -166,11 +166,6 @@ class TestOperatorKinds:
         assert note.startswith("in flat_map(fail")
         assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_note_names_reduce_once(self) -> None:
-        notes = notes_of(error_of(pyrs.just(1, 2).reduce(fail)))
-        assert len(notes) == 1
-        assert notes[0].startswith("in reduce(fail")
-
     @pytest.mark.parametrize("hide", [False, True])
     @pytest.mark.parametrize(
         "operator",
@@ -465,7 +460,7 @@ def test_assembly_site_runs_few_lines() -> None:
 
 
 class TestSourcesThatForwardAnError:
-    """The error did not arise in the source, but its note names the stream that delivered it."""
+    """A source that forwards the error of a future or an emitter adds a note with its own call."""
 
     def test_note_names_from_future(self) -> None:
         future: Future[int] = Future()

@@ -51,7 +51,9 @@ STREAMS: dict[str, tuple[Callable[[], pyrs.Stream[Any]], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_request_from_another_thread_before_begin_is_fulfilled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_from_another_thread_before_the_upstream_subscription_is_fulfilled(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make, expected = STREAMS[name]
     introduce = SerialSubscription._introduce_with_turn
 
