@@ -97,7 +97,7 @@ class Peer:
             self.socket.sendall(data)
 
     def kill(self) -> None:
-        """Close the socket without GOAWAY, as the end of a killed process does."""
+        """Close the socket without GOAWAY, as the operating system does for a killed process."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()

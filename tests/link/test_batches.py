@@ -51,7 +51,7 @@ class TestBatchesOfPulledSource:
         frames = self.frames(pyrs.from_iterable(source()).map(msgpack.unpackb))
         assert self.elements(frames) == list(range(50))
         assert self.error(frames)[2] == "FormatError"
-        assert len(pulled) == 51, "the source is not pulled again"
+        assert len(pulled) == 51, "the source was pulled again after its error"
 
     @pytest.mark.parametrize("before", [0, 1, 9, 300])
     def test_none_fails_the_stream_after_the_elements_before_it(self, before: int) -> None:

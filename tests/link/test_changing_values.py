@@ -16,7 +16,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 
 
 class Shrinking(tuple[Any, ...]):
-    """A tuple that removes a member of a list while it is converted, as another thread might."""
+    """A tuple whose iteration removes a member of a list, as another thread might."""
 
     members: list[Any]
 
@@ -32,7 +32,7 @@ class Growing(Shrinking):
 
 
 class Replacing(Shrinking):
-    """A tuple that replaces a key of a dict, whose size is then unchanged."""
+    """A tuple whose iteration replaces a key of a dict, so that the size of the dict does not change."""
 
     def __iter__(self) -> Iterator[Any]:
         members: Any = self.members
@@ -74,7 +74,7 @@ def test_an_element_that_changes_while_it_is_encoded_fails_its_stream(
     assert [element for each in batches for element in session.read(each)] == [[16], [1, 2]]
     assert error.type == FrameType.ERROR
     assert "a list or dict changed while it was converted to Java" in str(session.read(error)[3])
-    assert len(session.handles) == 2, "the object in the refused element is not released"
+    assert len(session.handles) == 2, "the object in the refused element was not released"
     assert_lives(session, other)
 
 
@@ -82,7 +82,7 @@ def test_an_element_that_changes_while_it_is_encoded_fails_its_stream(
 def test_a_result_that_changes_while_it_is_encoded_fails_its_call(
     session: LinkSession, other: TestSubscriber[Any], kind: type[Shrinking]
 ) -> None:
-    """The peer ends the link for a RETURN that is not a value."""
+    """The peer ends the link if the bytes of a RETURN are not a valid value."""
     result = [object(), changing(kind)]
     handle = session.handles.own(lambda: result)
     session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x90"))

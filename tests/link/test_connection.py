@@ -68,7 +68,7 @@ def test_link_breaks_if_no_worker_thread_can_be_started(peer: Peer, monkeypatch:
     source.next(1)
     assert isinstance(error := recorder.await_error(), LinkBroken)
     assert "no worker thread can be started: can't start new thread" in str(error)
-    assert recorder.elements == [1]  # the refused task ran
+    assert recorder.elements == [1]  # the thread that submitted the refused task ran it
     assert connection.close(DEADLINE)
 
 
@@ -159,7 +159,7 @@ def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
     recorder.await_error(LinkClosed)
     remote.await_error(LinkBroken)
     assert cancelled.wait(DEADLINE)
-    assert connection.close(DEADLINE), "closing again does nothing"
+    assert connection.close(DEADLINE), "the second close failed"
 
 
 def test_a_request_during_close_loses_no_terminal_signal(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
 
 
 class DisplacingPeer(Peer):
-    """Closes the first three connections, as a listener does with the oldest of too many unproven connections."""
+    """Closes the first three connections, as a listener closes the oldest of too many unauthenticated connections."""
 
     def _serve(self) -> None:
         for _ in range(3):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextvars import ContextVar, copy_context
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from plain_session import PlainSession
 
+import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.jvm.java_objects import JavaPublisher
 from pyrs.jvm.link.frames import Frame, FrameType
@@ -51,7 +53,7 @@ def test_every_signal_sees_the_variables_of_subscribe(end: FrameType) -> None:
     def subscribe() -> None:
         USER.set("ada")
         session.subscribe(7, reading)
-        assert SEEN.get() == 0, "the caller does not see what a signal sets"
+        assert SEEN.get() == 0, "a signal changed a variable of the caller"
 
     copy_context().run(subscribe)
     next_elements(session, 1, 2)
@@ -70,5 +72,15 @@ def test_every_signal_sees_the_variables_of_subscribe(end: FrameType) -> None:
     assert USER.get() == "nobody"
 
 
-def test_a_publisher_of_the_jvm_carries_the_context_itself() -> None:
-    assert JavaPublisher.carries_context
+def test_a_publisher_of_the_jvm_receives_the_subscriber_without_a_wrapper() -> None:
+    """The link runs the signals in the context of ``subscribe``, so a Stream does not do so again."""
+    session, reading = PlainSession(), Reading()
+    java_object: Any = SimpleNamespace(_link=SimpleNamespace(session=session), _handle=7)
+
+    def subscribe() -> None:
+        USER.set("ada")
+        pyrs.Stream(JavaPublisher(java_object)).subscribe(reading)
+
+    copy_context().run(subscribe)
+    (stream,) = session.streams.values()
+    assert stream.subscriber is reading

@@ -1,4 +1,4 @@
-"""A finalizer that the garbage collector runs inside the tables of a link may use these tables."""
+"""A finalizer that the garbage collector runs inside a method of a link's table may use this table."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestFinalizerThatUsesTheHandles:
 
     @pytest.fixture
     def finalizer(self, handles: Handles) -> Callable[[], object]:
-        """Return a finalizer that exports and releases objects, of which the test uses one."""
+        """Return a finalizer that exports and releases two objects; the test exports one of them, too."""
         self.shared = object()
 
         def run() -> None:
@@ -117,7 +117,7 @@ class TestFinalizerThatUsesTheHandles:
         assert len(handles) == 0
 
 
-def test_a_finalizer_may_send_an_error_while_another_one_is_sent() -> None:
+def test_a_finalizer_may_send_an_error_while_another_error_is_sent() -> None:
     originals = Originals(3)
 
     def use() -> None:

@@ -11,13 +11,13 @@ from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.link import frames
 from pyrs.jvm.link.batches import Batches
 from pyrs.jvm.link.frames import HEADER, MAX_FRAGMENT, MORE, Fragments, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.values.references import ARROW
 
-ARROW = 9
 SIZE = 5 * MAX_FRAGMENT + 1_000
 
 
 def extension(announced: int, content: bytes) -> bytes:
-    """Return a NEXT body of one extension that announces a length."""
+    """Return a NEXT body with one Arrow value whose header announces a length of ``announced`` bytes."""
     return b"\x91\xc9" + announced.to_bytes(4, "big") + bytes([ARROW]) + content
 
 

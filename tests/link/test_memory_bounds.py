@@ -1,4 +1,4 @@
-"""Limits bound the memory that an authenticated peer can occupy: above one, a stream, a call or the link fails."""
+"""Limits bound the memory that an authenticated peer can occupy: above a limit a stream, a call or the link fails."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import msgpack
 import pytest
 from peer import Peer
-from plain_session import PlainSession
-from test_failures_stay_local import LinkSession
+from plain_session import LinkSession, PlainSession
 
 import pyrs
 from pyrs.errors import ConversionError, JvmError, LinkBroken, ProtocolError
@@ -85,14 +84,14 @@ def test_call_above_the_call_limits_fails_and_others_return(
 ) -> None:
     monkeypatch.setattr(session_module, limit, value)
     session = PlainSession()
-    with session.outbox._writing:  # as if the peer does not read
+    with session.outbox._writing:  # as if the peer did not read
         for number in (1, 2, 3):
             session.receive(call(number, argument))
     session.outbox.write()
     answers = returns(session)
     assert [number for number, answer in answers.items() if answer[0]] == [1, 2]
     assert "call.pending" in answers[3][1]
-    session.receive(call(4, argument))  # the answers are written
+    session.receive(call(4, argument))  # the earlier answers have been written
     assert returns(session)[4] == [True, argument]
 
 
@@ -130,7 +129,7 @@ def test_a_peer_that_does_not_read_answers_ends_the_link(monkeypatch: pytest.Mon
     recorder = recording(1)
     link.session.subscribe(peer.session.handles.own(pyrs.never()), recorder)
     link.session.call(0, deadline_seconds=DEADLINE)
-    with link.session.outbox._writing:  # as if the socket is full
+    with link.session.outbox._writing:  # as if the send buffer of the socket were full
         with suppress(OSError):
             peer.send(b"".join(frame(FrameType.ON_SUBSCRIBE, 2 + 2 * i, msgpack.packb([99, {}])) for i in range(60)))
         assert "link.unsent" in str(recorder.await_error(LinkBroken))
@@ -148,7 +147,7 @@ def test_a_peer_that_does_not_read_releases_ends_the_link(monkeypatch: pytest.Mo
     released = link.session.handles._given_back
     with link.session.outbox._writing:
         monkeypatch.setattr(link.session.handles, "release_frames", bytes)
-        monkeypatch.setattr(link.session.outbox, "_released", bytes)  # as if the writer is blocked
+        monkeypatch.setattr(link.session.outbox, "_released", bytes)  # as if the writer were blocked
         released.extend(range(60))
         peer.send(frame(FrameType.REQUEST, 98, bytes(8)))
         assert "release.unsent" in str(recorder.await_error(LinkBroken))

@@ -20,7 +20,7 @@ jvm.register_context(USER, "the user")
 
 
 def subscribed(options: object) -> list[str]:
-    """Subscribe from the peer with these options, and return the values that the stream sees."""
+    """Subscribe from the peer with these options, and return the values that the stream's function reads."""
     session, seen = PlainSession(), []
 
     def see(n: int) -> int:

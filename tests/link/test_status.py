@@ -154,7 +154,7 @@ def test_a_symbolic_link_in_place_of_the_folder_is_refused(folder: Path, tmp_pat
         StatusServer("bridge-1", lambda: STATUS)
 
 
-def test_the_folder_without_a_runtime_folder_is_named_after_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_runtime_folder_the_status_folder_is_named_after_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert status_folder().name == f"pyrs-{os.getuid()}"
 
@@ -227,7 +227,7 @@ def test_top_refreshes_at_the_interval_until_it_is_interrupted(serve: Callable[.
     code, text = printed(interval=0.5, wait=wait)
     assert (code, waits) == (0, [0.5] * 3)
     assert text.count("live streams: 3") == 3 and text.count("and 2 more") == 3
-    assert "\x1b" not in text, "no escape sequence for a file"
+    assert "\x1b" not in text, "an escape sequence was written to a file"
 
 
 def test_top_clears_the_screen_of_a_terminal(serve: Callable[..., StatusServer]) -> None:

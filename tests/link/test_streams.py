@@ -36,7 +36,7 @@ def test_stream_to_python_has_demand_and_buffered_elements() -> None:
     assert found.direction == "to Python" and found.state == "live"
     assert found.name == "Publisher 7 of the JVM" and found.site == Site("orders.py", 4)
     assert (found.demand, found.elements, found.buffered, found.dropped) == (0, 2, 1, 0)
-    assert found.in_flight == 14, "the window of 16 elements, minus the two that were delivered"
+    assert found.in_flight == 14  # the window of 16 elements, minus the two that were delivered
     subscriber.request(pyrs.UNBOUNDED)
     assert (only(session).demand, only(session).elements) == (pyrs.UNBOUNDED, 3)
 
@@ -58,7 +58,7 @@ def test_cancelled_stream_counts_its_elements_as_dropped() -> None:
     session.subscribe(7, TestSubscriber(1, on_element=on_element))
     session.receive(session.step_as_frame(["NEXT", ["a", "b", "c"]], 1))
     (found,) = seen
-    assert (found.state, found.dropped) == ("cancelled", 3), "delivered elements are counted after on_next"
+    assert (found.state, found.dropped) == ("cancelled", 3)  # "a" is counted as delivered after on_next has returned
 
 
 def outbound(session: PlainSession, publisher: object, site: Site | None = None) -> StreamStatus:
@@ -128,11 +128,11 @@ def test_publisher_whose_attributes_raise_has_no_site() -> None:
 def test_rate_is_measured_between_two_snapshots() -> None:
     clock = Clock()
     rates = Rates(clock)
-    assert rates.rates([("a", 50, 10.0)]) == [5.0], "the first rate is that since the stream was opened"
+    assert rates.rates([("a", 50, 10.0)]) == [5.0]  # the first rate is the mean since the stream was opened
     clock.now += 2
     assert rates.rates([("a", 250, 12.0), ("b", 0, 0.0)]) == [100.0, 0.0]
     clock.now += 0.01
-    assert rates.rates([("a", 260, 12.01)]) == [100.0], "the rate does not change after a short time"
+    assert rates.rates([("a", 260, 12.01)]) == [100.0]  # after a short interval the rate stays the same
     clock.now += 0.99
     assert rates.rates([("a", 350, 13.0)]) == [100.0]
 
