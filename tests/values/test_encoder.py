@@ -147,10 +147,15 @@ def test_numpy_times_that_overflow_are_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [numpy.datetime64("2024", "Y"), numpy.timedelta64(3, "Y"), numpy.timedelta64(-7, "as")]
+    ("value", "expected"),
+    [
+        (numpy.datetime64("2024", "Y"), dt.date(2024, 1, 1)),
+        (numpy.timedelta64(3, "Y"), dt.timedelta(days=3 * 365.2425)),
+        (numpy.timedelta64(-7, "as"), dt.timedelta(microseconds=-1)),  # rounded down
+    ],
 )
-def test_numpy_times_in_the_coarsest_and_finest_units_are_converted(value: Any) -> None:
-    encode(value)
+def test_numpy_times_in_the_coarsest_and_finest_units_are_converted(value: Any, expected: object) -> None:
+    assert ValueDecoder(Recorder()).decode(encode(value)) == expected
 
 
 class Amount(decimal.Decimal):

@@ -135,13 +135,14 @@ def test_a_java_error_of_a_standard_family_has_the_python_type() -> None:
         assert isinstance(error, JavaError)
 
 
-def test_an_exception_whose_str_raises_is_encoded() -> None:
+@pytest.mark.parametrize("raised", [RuntimeError, SystemExit, KeyboardInterrupt, RecursionError])
+def test_an_exception_whose_str_raises_is_encoded(raised: type[BaseException]) -> None:
     class Mute(Exception):
         def __str__(self) -> str:
-            raise RuntimeError("no")
+            raise raised("no")
 
     wire = exception_to_wire(Mute(), Originals())
-    assert "RuntimeError" in wire[3]
+    assert raised.__name__ in wire[3]
     assert msgpack.packb(wire)
 
 

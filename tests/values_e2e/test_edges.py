@@ -30,7 +30,7 @@ class TestNone:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.call(recorder, "text") == "1"
         assert "2.13" in java.call(recorder, "errorMessage")
-        assert described(java, bridge, 5) == "Long 5", "the bridge is still usable"
+        assert described(java, bridge, 5) == "Long 5", "the bridge is no longer usable"
 
     def test_null_element_of_java_fails_the_stream(self, bridge: Bridge, java: Java) -> None:
         assert "2.13" in str(error_in_python(bridge, java.static("interop.Sources", "nullElement")))
@@ -48,7 +48,7 @@ class TestPublishersThatBreakRules:
         error = received.await_error()
         assert received.elements == [0]
         assert "1.1" in str(error)
-        assert described(java, bridge, 5) == "Long 5", "the bridge is still usable"
+        assert described(java, bridge, 5) == "Long 5", "the bridge is no longer usable"
 
     def test_second_terminal_signal_is_ignored(self, bridge: Bridge, java: Java) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)

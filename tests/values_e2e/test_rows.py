@@ -290,7 +290,7 @@ def test_an_unconvertible_java_value_fails_only_its_stream(bridge: Bridge, java:
     error = error_in_python(bridge, java.static("interop.Table", "publisher", row))
     assert isinstance(error, ConversionError)
     assert named in str(error)
-    assert described(java, bridge, 5) == "Long 5", "the bridge is still usable"
+    assert described(java, bridge, 5) == "Long 5", "the bridge is no longer usable"
 
 
 def itself() -> list[Any]:
@@ -317,7 +317,7 @@ def test_an_unconvertible_python_value_fails_only_its_stream(
 ) -> None:
     error = error_in_java(java, bridge, 1, value)
     assert named in java.call(error, "getMessage")
-    assert described(java, bridge, 5) == "Long 5", "the bridge is still usable"
+    assert described(java, bridge, 5) == "Long 5", "the bridge is no longer usable"
 
 
 @pytest.mark.parametrize("row", ["StringBuilder", "AtomicLong"])

@@ -17,7 +17,7 @@ from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
 from tests.values_e2e.support import described, error_in_java, error_in_python, to_python
 
-MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+MOMENT = dt.datetime(2024, 1, 2, 12, 4, 5, tzinfo=dt.timezone.utc)
 
 FITTING: list[tuple[str, Any, str]] = [
     ("java.lang.Long", 5, "Long 5"),
@@ -41,15 +41,15 @@ FITTING: list[tuple[str, Any, str]] = [
     ("java.util.List<java.nio.ByteBuffer>", [b"\x01", b"\x02"], "List[ByteBuffer 01, ByteBuffer 02]"),
     ("java.util.List", [1], "List[Long 1]"),
     ("java.util.Map", {"a": 1}, "Map{String a: Long 1}"),
-    ("java.time.Instant", MOMENT, "Instant 2024-01-02T03:04:05Z"),
+    ("java.time.Instant", MOMENT, "Instant 2024-01-02T12:04:05Z"),
     ("java.time.DayOfWeek", "FRIDAY", "DayOfWeek FRIDAY"),
     ("long", 5, "Long 5"),
     ("boolean", True, "Boolean true"),
     ("java.lang.Float", 0.1, "Float 0.1"),
     ("java.util.UUID", uuid.UUID(int=5), "UUID 00000000-0000-0000-0000-000000000005"),
     ("java.util.Date", MOMENT, "Date Tue Jan 02"),
-    ("java.time.OffsetDateTime", MOMENT, "OffsetDateTime 2024-01-02T03:04:05Z"),
-    ("java.time.ZonedDateTime", MOMENT, "ZonedDateTime 2024-01-02T03:04:05Z"),
+    ("java.time.OffsetDateTime", MOMENT, "OffsetDateTime 2024-01-02T12:04:05Z"),
+    ("java.time.ZonedDateTime", MOMENT, "ZonedDateTime 2024-01-02T12:04:05Z"),
     ("java.util.Optional", "x", "Optional Optional[x]"),
     ("java.util.Set<java.lang.Integer>", {1, 2}, "Set[Integer 1, Integer 2]"),
     ("java.util.Collection", [1], "List[Long 1]"),
