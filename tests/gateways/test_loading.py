@@ -150,7 +150,9 @@ def test_an_old_java_is_refused_before_the_jar_is_touched(specification: str, ve
 
 @pytest.mark.parametrize("specification", ["11", "17", "25", "25-ea"])
 def test_a_supported_java_is_accepted(specification: str) -> None:
-    load(FakeJava(Loader(SPARK_LOADER), java=specification))
+    java = FakeJava(Loader(SPARK_LOADER), java=specification)
+    load(java)
+    assert java.properties[LOADER_PROPERTY] is java.context
 
 
 def test_a_jvm_that_cannot_read_the_jars_is_reported() -> None:

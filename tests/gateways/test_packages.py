@@ -62,7 +62,7 @@ def test_a_package_is_resolved_with_its_dependencies_and_cached(
     shutil.rmtree(central)
     without_java(monkeypatch)
     assert resolve(["org.example:top:1.0"]) == found
-    assert capsys.readouterr().err == "", "nothing is printed for a cached package"
+    assert capsys.readouterr().err == "", "a message was printed for a cached package"
     with pytest.raises(JvmUnavailable, match="no java was found in JAVA_HOME or on PATH: install a JDK or JRE"):
         resolve(["org.example:other:1.0"])
 
@@ -100,7 +100,7 @@ def test_additional_repositories_are_searched_as_well(central: Path, tmp_path: P
     assert names(resolve(["org.example:mine:1.0"], [mine])) == expected
     assert names(resolve(["org.example:mine:1.0"], [str(mine)])) == expected
     assert names(resolve(["org.example:mine:1.0"], [mine.as_uri() + "/"])) == expected
-    assert names(resolve(["org.example:mine:1.0"], [NOWHERE, mine])) == expected, "an unreachable repository is skipped"
+    assert names(resolve(["org.example:mine:1.0"], [NOWHERE, mine])) == expected  # skips an unreachable repository
 
 
 def test_an_empty_list_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_a_missing_dependency_is_distinguished_from_a_missing_package(central: P
         JvmUnavailable, match=r"not found: org.example:gone:2.0 \(a dependency; exclude= leaves it out\)"
     ):
         resolve(["org.example:broken:1.0"])
-    assert names(resolve(["org.example:top:1.0"])) == ["base-1.0.jar", "top-1.0.jar"], "the cache is still usable"
+    assert names(resolve(["org.example:top:1.0"])) == ["base-1.0.jar", "top-1.0.jar"], "the failure damaged the cache"
 
 
 def test_an_unreachable_repository_is_reported_with_the_remedy(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_processes_share_one_cache(central: Path) -> None:
     [answer] = answers
     top, _ = map(Path, answer.strip().split("|"))
     assert top.read_bytes() == (central / "org/example/top/1.0/top-1.0.jar").read_bytes()
-    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved"], "temporary folders are removed"
+    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved"], "temporary folders are left"
     assert len(list((folder / "resolved").iterdir())) == 1
 
 
@@ -271,7 +271,7 @@ def test_files_of_a_killed_process_are_removed_after_a_day(
     folder = central.parent / "the cache, ä" / "pyrs" / "packages"
     [left] = folder.iterdir()
     resolve(["org.example:top:1.0"])
-    assert left.is_dir(), "a recent folder may belong to a running process on another machine"
+    assert left.is_dir()  # a recent folder may belong to a running process on another machine
     two_days_ago = time.time() - 2 * 24 * 60 * 60
     live, unnumbered = folder / f"run-{os.getpid()}-abc", folder / "run-abc"
     for run in (left, live, unnumbered):

@@ -151,7 +151,7 @@ def test_a_link_that_does_not_open_leaves_the_bridge_usable(gateway: Any, monkey
         assert bridge.java_class("java.lang.Integer").parseInt("7") == 7
 
 
-def test_a_finalizer_that_uses_the_bridge_while_a_link_is_opened_fails_alone(
+def test_a_finalizer_that_uses_the_bridge_while_a_link_is_opened_does_not_break_the_link(
     gateway: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The garbage collector runs a finalizer on the thread that opens the link."""

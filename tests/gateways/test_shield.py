@@ -76,20 +76,28 @@ def test_a_blocked_task_does_not_delay_the_next() -> None:
     release.set()
 
 
-@pytest.mark.parametrize("line", range(1, 12))
-def test_an_interrupt_at_any_line_of_execute_strands_no_task(line: int) -> None:
-    workers = Workers()
-    done: SimpleQueue[int] = SimpleQueue()
-    workers.execute(lambda: done.put(0))
-    assert done.get(timeout=DEADLINE) == 0
-    eventually(lambda: len(workers._idle) == 1)
-    with Raising((Workers.execute,), line), suppress(KeyboardInterrupt):
-        workers.execute(lambda: None)
-    hold = threading.Event()
-    workers.execute(lambda: hold.wait(DEADLINE))  # occupies a worker, so that the next task needs another one
-    workers.execute(lambda: done.put(1))
-    assert done.get(timeout=DEADLINE) == 1
-    hold.set()
+@pytest.mark.parametrize("is_idle", [True, False], ids=["idle worker", "new worker"])
+def test_an_interrupt_at_any_line_of_execute_strands_no_task(is_idle: bool) -> None:
+    line = 0
+    while True:
+        line += 1
+        workers = Workers()
+        done: SimpleQueue[int] = SimpleQueue()
+        if is_idle:
+            workers.execute(lambda done=done: done.put(0))  # type: ignore[misc]
+            assert done.get(timeout=DEADLINE) == 0
+            eventually(lambda workers=workers: len(workers._idle) == 1)  # type: ignore[misc]
+        with Raising((Workers.execute,), line) as raising, suppress(KeyboardInterrupt):
+            workers.execute(lambda: None)
+        hold = threading.Event()
+        # Occupies a worker, so that the next task needs another one.
+        workers.execute(lambda hold=hold: hold.wait(DEADLINE))  # type: ignore[misc]
+        workers.execute(lambda done=done: done.put(1))  # type: ignore[misc]
+        assert done.get(timeout=DEADLINE) == 1, f"line {raising.line}"
+        hold.set()
+        if not raising.raised:
+            assert line > 3
+            return
 
 
 def test_an_idle_worker_ends_and_leaves_no_idle_entry(monkeypatch: pytest.MonkeyPatch) -> None:

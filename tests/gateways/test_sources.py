@@ -1,4 +1,4 @@
-"""The arguments that connect accepts and refuses, with its messages."""
+"""The arguments that ``connect`` accepts, and its errors for the others."""
 
 from __future__ import annotations
 

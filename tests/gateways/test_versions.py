@@ -39,7 +39,7 @@ def test_a_later_version_is_refused(earlier: str, later: str) -> None:
     with pytest.raises(JvmUnavailable, match="later"):
         to_be_added([second], [first])
     assert to_be_added([first], [second]) == []
-    assert to_be_added([second], [first, second]) == [], "the JVM was started with both"
+    assert to_be_added([second], [first, second]) == []  # the JVM was started with both versions
 
 
 def test_every_later_jar_is_named_with_the_loaded_one() -> None:
