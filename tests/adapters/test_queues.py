@@ -240,7 +240,7 @@ class TestFromAsyncioQueue:
 
         asyncio.run(main())
 
-    def test_cancel_counts_a_taken_element_as_dropped(self, dropped: Dropped) -> None:
+    def test_element_put_around_a_cancel_is_delivered_or_kept_or_counted_as_dropped(self, dropped: Dropped) -> None:
         async def main() -> None:
             elements: asyncio.Queue[int] = asyncio.Queue()
             for n in range(100):

@@ -38,7 +38,7 @@ def number(received: Payload) -> int:
 
 
 class Handler(BaseRequestHandler):
-    """Answer each request with a stream of the test, and record requests and cancels."""
+    """Answers each request with a stream of the test, and records requests and cancels."""
 
     def __init__(self, answer: Callable[[Payload], pyrs.Publisher[Any]]) -> None:
         super().__init__()
@@ -213,7 +213,8 @@ class TestRequestChannel:
                 await eventually_on_loop(lambda: len(subscriber.elements) == 2)
                 subscriber.request(3)
                 await eventually_on_loop(lambda: len(subscriber.elements) == 5)
-                assert (handler.requested, sent) == ([2, 3], [2, 3])  # the demand for answers limits the requests
+                # The responder maps its requests to its answers, and so forwards the demand for answers.
+                assert (handler.requested, sent) == ([2, 3], [2, 3])
                 subscriber.request(100)
                 await eventually_on_loop(lambda: subscriber.ended)
                 assert subscriber.assert_complete().elements == [n * 10 for n in range(50)]
