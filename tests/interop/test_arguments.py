@@ -68,7 +68,7 @@ class TestOtherBridges:
             same = other.java_class("interop.Functions").same
             assert here.contains(there) is False
             assert here.add(there) is True
-            assert same(here.get(2), there), "the list contains the object itself"
+            assert same(here.get(2), there), "the list contains a copy"
             assert same(other.java_class("java.util.List"), bridge.java_class("java.util.List").class_)
             assert other.value_of(here) == [1, 2, [3]]
 
@@ -118,7 +118,7 @@ class TestNewOptions:
         assert stream.collect(timeout=DEADLINE) == [[1, 2]]
         (java_list,) = bridge.from_jvm(stream, convert="references", exact=True).collect(timeout=DEADLINE)
         assert isinstance(java_list, JavaObject) and java_list.size() == 2
-        assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the first stream is unchanged"
+        assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the new options changed the first stream"
 
     def test_new_options_select_exact_demand(self, bridge: Bridge, argument: Any) -> None:
         requested: list[int] = []
@@ -150,7 +150,7 @@ class TestNewOptions:
         publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.from_jvm(publisher), exact=True).subscribe(received)
-        assert publisher.hasSubscribers(), "subscribe returns after the subscription in Java"
+        assert publisher.hasSubscribers(), "subscribe returned before the subscription in Java"
         publisher.close()
         assert received.await_complete() == []
 

@@ -60,7 +60,7 @@ def test_cancellations_at_random_points_leak_no_object(bridge: Bridge, times: in
     eventually(lambda: bridge.stats()["streams_live"] == 0)
 
     def no_handle_is_left() -> bool:
-        """Return whether no handle is left; a worker may still pass a batch that arrived late to ``released``."""
+        """Return whether no handle is left; a worker may still append the elements of a late batch to ``released``."""
         released.clear()
         delivered.clear()
         return handles(bridge) <= base

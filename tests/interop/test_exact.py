@@ -18,7 +18,7 @@ from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Wa
 
 
 class RecordingProcessor(MapProcessor):
-    """Records its own subscription, independent of downstream."""
+    """Records the signals of upstream in a TestSubscriber, which also requests and cancels."""
 
     def __init__(self) -> None:
         super().__init__(lambda element: element)

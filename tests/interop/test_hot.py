@@ -114,7 +114,7 @@ def test_subscribe_does_not_wait_for_a_cold_publisher(bridge: Bridge, java: Java
     gated = java.new("interop.Gated")
     received = TestSubscriber(timeout=DEADLINE)
     bridge.from_jvm(gated, hot=declared).subscribe(received)
-    assert java.call(gated, "count") == 0, "the gate is closed"
+    assert java.call(gated, "count") == 0, "the Subscriber was added although the gate is closed"
     received.cancel()
     java.call(gated, "open")
 
@@ -127,6 +127,6 @@ def test_subscribe_never_blocks_an_event_loop(bridge: Bridge, java: Java) -> Non
         bridge.from_jvm(gated, hot=True).subscribe(received)
 
     asyncio.run(subscribe())
-    assert java.call(gated, "count") == 0, "the gate is closed"
+    assert java.call(gated, "count") == 0, "the Subscriber was added although the gate is closed"
     received.cancel()
     java.call(gated, "open")

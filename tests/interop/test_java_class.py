@@ -54,7 +54,7 @@ class TestResults:
         assert isinstance(number, JavaObject)
         java_list = bridge.java_class("java.util.ArrayList")([number])
         assert java_list.get(0) == 5
-        assert bridge.java_class("java.util.Objects").equals(java_list.get(0), number) is False, "5 becomes a Long"
+        assert bridge.java_class("java.util.Objects").equals(java_list.get(0), number) is False  # a Long is passed
         assert java_list.contains(number)
 
     def test_python_objects_return_unchanged(self, bridge: Bridge) -> None:
@@ -108,7 +108,7 @@ class TestArguments:
         assert text.format("%s-%05d", "a", 7) == "a-00007"
         assert text.format("none") == "none"
         assert text.join("+", ["a", "b"]) == text.join("+", "a", "b") == "a+b"
-        assert lists.of([1, 2]).size() == 1, "a list is one argument"
+        assert lists.of([1, 2]).size() == 1  # a list is one argument
         assert bridge.java_class("java.util.Arrays").hashCode([1, 2]) == 994
 
     def test_int_is_passed_as_int_rather_than_double(self, bridge: Bridge) -> None:
@@ -119,7 +119,7 @@ class TestArguments:
         java_list = bridge.java_class("java.util.ArrayList")()
         box = bridge.java_class("java.lang.Integer")
         java_list.add(box(7)), java_list.add(box(8))
-        assert java_list.remove(box(8)) is True, "an Integer object is an element, not an index, as in Java"
+        assert java_list.remove(box(8)) is True  # an Integer object is an element, not an index, as in Java
         assert java_list.remove(0) == 7
         assert bridge.java_class("java.lang.Math").abs(box(-3)) == 3
 

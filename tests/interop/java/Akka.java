@@ -49,7 +49,7 @@ public final class Akka {
 
     public static Source<Object, ?> watched(Source<Object, ?> source, Watch watch) {
         return source.map(watch.akkaElementFunction()).watchTermination((left, done) -> {
-            // Only a cancel from downstream leaves the source incomplete.
+            // Every termination calls the Watch. Tests that await a cancel use a source that does not complete before it.
             done.whenComplete((ok, error) -> watch.run());
             return left;
         });

@@ -15,7 +15,7 @@ import org.reactivestreams.Subscription;
 public final class Sources {
     private Sources() {}
 
-    /** Emits the function's results for 0, 1, ... on demand, on a new thread for each request. */
+    /** Emits the function's results for 0, 1, ... on demand. A request without outstanding demand starts a new thread. */
     public static Publisher<Object> ofThreads(long count, LongFunction<?> function) {
         return subscriber -> subscriber.onSubscribe(new Subscription() {
             private final AtomicLong demand = new AtomicLong();

@@ -146,7 +146,7 @@ public final class Table {
         return value;
     }
 
-    /** Returns a Publisher of that one element. */
+    /** Returns a Publisher of one element, the object of the row. */
     public static org.reactivestreams.Publisher<Object> publisher(String row) {
         return Sources.one(make(row));
     }

@@ -150,7 +150,7 @@ class TestPythonIntoSource:
         assert watched.cancelled.wait(DEADLINE)
         assert watched.requested <= FIRST_WINDOW + 4 * OWN_BUFFER
         assert recipe.collected(bridge, system, taken) == [1, 2, 3, 4, 5]
-        assert watched.subscribers == 2, "each materialization subscribes once"
+        assert watched.subscribers == 2, "each materialization must subscribe once"
 
     def test_kill_switch_cancels_the_publisher(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         watched = Watched(lambda: itertools.count(1))
@@ -211,7 +211,7 @@ class TestPythonStageInAGraph:
         through = recipe.through_python(bridge, source.range(1, 1000), doubled)
         assert recipe.collected(bridge, system, through.map(added(bridge, recipe))) == list(range(3, 2002, 2))
         assert recipe.collected(bridge, system, through.take(2)) == [2, 4]
-        assert len(assembled) == 2, "once per materialization"
+        assert len(assembled) == 2, "each materialization must call the function once"
 
     def test_demand_cancel_and_error_are_forwarded(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
@@ -239,9 +239,7 @@ class TestPythonStageInAGraph:
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.stream_of(bridge, system, failing).subscribe(received)
         assert str(received.await_error()) == "no third"
-        assert received.elements == [1, 2][: len(received.elements)], (
-            "the error may overtake them in the buffer of Akka"
-        )
+        assert received.elements == [1, 2][: len(received.elements)]  # the error may overtake them in Akka's buffer
         assert ended.wait(DEADLINE)
 
 
@@ -251,7 +249,9 @@ class TestPythonProcessorInAGraph:
     ) -> None:
         doubled = recipe.through_processor(bridge, source.range(1, 1000), lambda: MapProcessor(lambda n: n * 2))
         assert recipe.collected(bridge, system, doubled) == list(range(2, 2001, 2))
-        assert recipe.collected(bridge, system, doubled.take(2)) == [2, 4], "each materialization has its own Processor"
+        assert recipe.collected(bridge, system, doubled.take(2)) == [2, 4], (
+            "each materialization must have its own Processor"
+        )
 
     def test_demand_and_cancel_are_forwarded(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
@@ -265,7 +265,7 @@ class TestPythonProcessorInAGraph:
         assert received.await_count(3) == [2, 4, 6]
         received.cancel()
         end.result(DEADLINE)
-        assert len(seen) <= 32 * FIRST_WINDOW, "the stream crosses the bridge twice, and both windows may have grown"
+        assert len(seen) <= 32 * FIRST_WINDOW  # the stream crosses the bridge twice, and both windows may have grown
 
     def test_processor_error_fails_the_graph_and_cancels_the_source(
         self, bridge: Bridge, system: JavaObject, recipe: ModuleType

@@ -110,7 +110,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(STOP_SECONDS)
-    with contextlib.suppress(ProcessLookupError):  # the processes that it started and did not stop
+    with contextlib.suppress(ProcessLookupError):  # the server may have left child processes
         os.killpg(process.pid, signal.SIGKILL)
 
 

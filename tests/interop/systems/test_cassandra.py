@@ -102,7 +102,7 @@ class TestQueries:
         found = recipe.rows(bridge, session, numbers, page_size=100)
         expected = [{"number": number, "tens": number // 10} for number in range(MANY)]
         assert found.collect(timeout=DEADLINE) == expected
-        assert found.collect(timeout=DEADLINE) == expected, "each Subscriber runs its own query"
+        assert found.collect(timeout=DEADLINE) == expected, "each Subscriber must run its own query"
 
     def test_parameters_are_bound(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
         integer = bridge.java_class("java.lang.Integer")

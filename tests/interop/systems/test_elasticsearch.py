@@ -75,7 +75,7 @@ class TestSearches:
         program.save(bridge, template, "books", written).collect(timeout=DEADLINE)
         refresh(bridge, template, "books")
         assert program.titles(node.address) == ["Solaris"]
-        assert node.searches()["open_contexts"] == 0, "the point in time was closed before the client"
+        assert node.searches()["open_contexts"] == 0, "the client was closed before the point in time"
 
     @pytest.mark.parametrize("function", ["search", "search_ahead"])
     def test_each_subscription_is_a_search(

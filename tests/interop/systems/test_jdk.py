@@ -41,7 +41,7 @@ LARGE = 4096  # chunks: 64 MiB
 BUFFERED = 16 << 20
 """An upper bound for the bytes in the buffers of sockets, client and link.
 
-Measured were 0.5 MiB of a download and 5 MiB of an upload.
+A download was measured with 0.5 MiB in these buffers, and an upload with 5 MiB.
 """
 
 

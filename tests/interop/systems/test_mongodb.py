@@ -62,7 +62,7 @@ def start(bridge: Bridge) -> JavaObject:
 
 
 def uri(server: JavaObject) -> str:
-    # The driver checks the server only at the start, so a query detects its loss.
+    # The driver checks the server only at the start, so that a query detects the loss of the server.
     return f"{server.getConnectionString()}/?heartbeatFrequencyMS=600000"
 
 
@@ -256,7 +256,7 @@ class TestFiles:
         assert commands.awaits("insert", 10, MILLISECONDS)
         received.cancel()
         assert source.cancelled.wait(DEADLINE)
-        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes the stored chunks"
+        assert commands.awaits("delete", 1, MILLISECONDS), "the driver did not remove the stored chunks"
         assert source.emitted <= taken(commands).count("insert") + STORED_AT_ONCE + 2 * FIRST_WINDOW
 
     def test_download_is_bounded_and_can_be_cancelled(
@@ -284,7 +284,7 @@ class TestFiles:
         broken = pyrs.concat(pyrs.just(bytes(3 * CHUNK)), pyrs.error(ValueError("the disk is gone")))
         with pytest.raises(ValueError, match="the disk is gone"):
             recipe.upload(bridge, client, database, "half", broken).collect(timeout=DEADLINE)
-        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes the stored chunks"
+        assert commands.awaits("delete", 1, MILLISECONDS), "the driver did not remove the stored chunks"
         with pytest.raises(JavaError, match="File not found"):
             recipe.download(bridge, client, database, "half").collect(timeout=DEADLINE)
 
@@ -305,7 +305,7 @@ class TestChanges:
         received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         requested = [int(each.split()[1]) for each in taken(commands) if each.startswith("getMore")]
-        assert max(requested) == 3, "the driver requested more than Python, although it polls repeatedly"
+        assert max(requested) == 3, "the driver requested more elements than Python"
         assert {each["operationType"] for each in received.elements} == {"insert"}
         assert [each["fullDocument"]["_id"] for each in received.elements] == [0, 1, 2, 3, 4]
         later = recipe.changes(bridge, collection, after=received.elements[-1]["_id"]).take(5)

@@ -180,7 +180,7 @@ class TestPythonIntoAResponse:
         client.request("GET", "/endless")
         response = client.getresponse()
         assert len(response.read(len(CHUNK))) == len(CHUNK)
-        assert not source.cancelled.wait(1.0), "the client is connected and reads nothing"
+        assert not source.cancelled.wait(1.0), "the Publisher was cancelled although the client is connected"
         assert source.emitted * len(CHUNK) < BUFFERED
         response.close()
         client.close()
@@ -269,7 +269,7 @@ class TestARequestIntoPython:
             assert received.await_count(1) == [b"the"]
             connection.sendall(b"no chunk\r\n")
             assert "Illegal character 'n' in chunk start" in str(received.await_error(JavaError))
-            assert b" 200 " not in until_closed(connection), "the response had not started"
+            assert b" 200 " not in until_closed(connection), "the response started before the error"
 
     def test_client_disconnect_fails_the_request_body(self, port: int, handler: Handler) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)

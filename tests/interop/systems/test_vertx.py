@@ -121,7 +121,7 @@ class TestFile:
 
     @pytest.mark.parametrize("count", [0, 1, 1000])
     def test_bytes_arrive_unchanged(
-        self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path, count: int
+        self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path, count: int
     ) -> None:
         file = tmp_path / "file"
         file.write_bytes(b"".join(chunks(count)))

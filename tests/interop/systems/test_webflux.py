@@ -90,7 +90,7 @@ class TestServerSentEvents:
             assert response.headers["Content-Type"].startswith("text/event-stream")
             assert events_in(response.read()) == [str(number) for number in range(1000)]
         with connected(port) as response:
-            assert events_in(response.read()) == ["0", "1", "2"], "each request gets a new Publisher"
+            assert events_in(response.read()) == ["0", "1", "2"], "each request must get a new Publisher"
 
     def test_client_that_does_not_read_stops_the_publisher(self, serve: Serve) -> None:
         sources: list[Watched] = []
@@ -106,7 +106,7 @@ class TestServerSentEvents:
             # The other client has received all events by now.
             assert sources[0].emitted <= BUFFERED
             assert sources[0].requested <= BUFFERED
-            assert len(events_in(idle.read())) == MANY, "no event is lost while the client waits"
+            assert len(events_in(idle.read())) == MANY, "events were lost while the client waited"
 
     def test_client_disconnect_cancels_the_publisher(self, serve: Serve) -> None:
         source = Watched(lambda: itertools.repeat(EVENT))
