@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import shutil
 import subprocess
@@ -68,22 +67,6 @@ def test_leaving_launch_closes_the_bridge_but_not_the_jvm(classes: Path) -> None
             assert list(again.from_jvm(jpype.JClass("Parties").Range(5)).to_iterable(timeout=DEADLINE)) == [*range(5)]
 
 
-def test_a_bridge_closed_right_after_to_jvm_leaves_no_mirror_in_the_jvm(bridge: jvm.Bridge) -> None:
-    """Answers of control calls are kept for three seconds, and reference mirrors; the end of the link drops them."""
-    reference = jpype.JClass("java.lang.ref.WeakReference")
-    mirrors = []
-    for number in range(3):
-        with jvm.connect() as closed_soon:
-            mirrors.append(reference(closed_soon.to_jvm(pyrs.just(number))))
-
-    def collected() -> bool:
-        gc.collect()
-        jpype.JClass("java.lang.System").gc()
-        return all(each.get() is None for each in mirrors)
-
-    eventually(collected, "mirrors of closed bridges are left in the JVM")
-
-
 def test_two_bridges_on_one_jvm_close_independently(bridge: jvm.Bridge, parties: Any) -> None:
     second = jvm.connect()
     ended, recorder = recording(10, 1), recording(10, 1)
@@ -118,7 +101,7 @@ def test_a_second_launch_attaches(bridge: jvm.Bridge, parties: Any, tmp_path: Pa
 def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None:
     """Threads of the bridge call Java for Subscribers, and short-lived threads of the user call it directly."""
     futures = jpype.JClass("java.util.concurrent.CompletableFuture")
-    completed = futures.completedFuture(jpype.JClass("java.lang.Object")())  # it arrives by reference
+    completed = futures.completedFuture(jpype.JClass("java.lang.Object")())  # arrives by reference
     problems: list[object] = []
 
     def use() -> None:
@@ -149,7 +132,7 @@ def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None
 
 PROGRAM = """
     import gc, os, signal, sys, threading
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup makes its descendants ignore it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a descendant of nohup ignores SIGHUP
     import jpype
     import pyrs
     from pyrs import jvm
