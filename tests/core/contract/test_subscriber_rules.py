@@ -72,7 +72,7 @@ def test_rule_2_5_second_subscription_is_cancelled(subscriber_of_pyrs: pyrs.Subs
 
 
 @pytest.mark.parametrize("name", ["callables", "to_iterable", "async for", "pushed"])
-def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, request: pytest.FixtureRequest) -> None:
+def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str) -> None:
     subscriber = SUBSCRIBERS[name]()
     subscription = RecordingSubscription()
     subscriber.on_subscribe(subscription)

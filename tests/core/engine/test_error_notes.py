@@ -226,7 +226,7 @@ class TestCheckpoint:
             "passed checkpoint 'after'",
         ]
 
-    def test_checkpoint_after_on_error_map_marks_the_new_error_only(self, hidden: Wrap) -> None:
+    def test_checkpoint_after_on_error_map_marks_the_new_error_only(self) -> None:
         failure, other = OSError(), KeyError()
         stream = pyrs.error(failure).checkpoint("a").on_error_map(lambda error: other).checkpoint("b")
         assert error_of(stream) is other

@@ -1,4 +1,4 @@
-"""filter_when, delay_until and repeat_when: another Publisher decides."""
+"""filter_when, delay_until and repeat_when: another Publisher decides about an element or a repetition."""
 
 from __future__ import annotations
 

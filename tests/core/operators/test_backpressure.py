@@ -36,6 +36,7 @@ UNBOUNDED: dict[str, Operate] = {
 }
 
 EVERY = PREFETCHING | UNBOUNDED
+UNBUFFERED = ("on_backpressure_drop()", "on_backpressure_error()")
 
 
 @pytest.fixture(params=list(EVERY))
@@ -69,12 +70,23 @@ class TestAllBackpressureOperators:
         subscriber.cancel()
         publisher.assert_cancelled(1)
 
-    def test_error_follows_buffered_elements(self, operator: Operate) -> None:
+    def test_error_follows_the_elements(self, operator: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         operator(publisher.stream()).subscribe(subscriber)
         publisher.next(1)
         publisher.error(KeyError("late"))
+        subscriber.assert_elements(1).assert_error(KeyError)
+
+    @pytest.mark.parametrize("text", [text for text in EVERY if text not in UNBUFFERED])
+    def test_error_follows_a_buffered_element(self, text: str) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(0)
+        EVERY[text](publisher.stream()).subscribe(subscriber)
+        publisher.next(1)
+        publisher.error(KeyError("late"))
+        subscriber.assert_elements().assert_live()
+        subscriber.request(1)
         subscriber.assert_elements(1).assert_error(KeyError)
 
     def test_none_element_signals_null_signal(self, operator: Operate) -> None:
@@ -206,7 +218,7 @@ class TestOnBackpressure:
         assert lost == [1, 2, 3, 3, 4, 5, 1, 2, 3, 4, 5]
         assert dropped.elements == 0
 
-    def test_element_hook_is_called_at_the_end_of_a_series_of_drops(self, dropped: Any) -> None:
+    def test_element_hook_is_called_at_the_first_drop_and_the_end_of_a_series(self, dropped: Any) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
         publisher.stream().on_backpressure_drop().subscribe(subscriber)

@@ -71,9 +71,11 @@ def test_filter_requests_a_replacement_for_each_rejected_element(hidden: Wrap) -
 
 
 def test_take_completes_with_its_last_element_and_cancels(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+    cancelled: list[bool] = []
     subscriber: TestSubscriber[int] = TestSubscriber(3)
-    numbers(10).take(3).subscribe(subscriber)
+    numbers(10).do_on_cancel(lambda: cancelled.append(True)).take(3).subscribe(subscriber)
     assert subscriber.await_complete() == [0, 1, 2]
+    assert cancelled == [True]
 
 
 def test_take_zero_completes_without_demand(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
@@ -82,7 +84,7 @@ def test_take_zero_completes_without_demand(numbers: Callable[[int], pyrs.Stream
     assert subscriber.await_complete() == []
 
 
-def test_take_zero_after_a_delayed_completion_completes(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+def test_take_zero_after_count_completes_without_demand(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     numbers(10).take(0).count().take(0).subscribe(subscriber)
     assert subscriber.await_complete() == []

@@ -61,7 +61,7 @@ def test_matches_the_list_model(events: list[str]) -> None:
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_openings_get_the_exact_demand(numbers: list[int], demands: list[int]) -> None:
+def test_opening_whose_closing_is_empty_emits_an_empty_list(numbers: list[int], demands: list[int]) -> None:
     expected: list[list[int]] = [[] for _ in numbers]
     agrees(lambda s: pyrs.never().buffer_when(s, lambda n: pyrs.empty()), numbers, expected, demands)
 

@@ -285,7 +285,7 @@ class TestSequentialSources:
             if second:
                 a.complete()
             subscriber.cancel()
-            assert (a.cancel_count, b.cancel_count) == (0, 1) if second else (1, 0)
+            assert (a.cancel_count, b.cancel_count) == ((0, 1) if second else (1, 0))
 
 
 # then, zip.

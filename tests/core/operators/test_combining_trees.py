@@ -19,7 +19,8 @@ Sources = dict[str, Wrap]
 class Tree(NamedTuple):
     """An operator with its inputs and limits, or a leaf with its elements.
 
-    The ``kind`` of an operator is its name, and "join" for a concat of unordered parts. That of a leaf is its source.
+    The ``kind`` of an operator is its name, or "join" for a concat of unordered parts. The ``kind`` of a leaf is the
+    name of its source.
     """
 
     kind: str

@@ -21,9 +21,7 @@ ENCODED = st.lists(st.binary(max_size=4), max_size=6)
 
 
 def lines_of(text: str) -> list[str]:
-    return (
-        text.encode().decode().replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n") if text else []
-    )
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n") if text else []
 
 
 @quick

@@ -61,7 +61,7 @@ class Source(pyrs.Publisher[Any]):
         return self.element()
 
     def inner(self, element: Pooled) -> pyrs.Publisher[Any]:
-        """Return a stream of two new elements that replace the given one; for every third, it reads an iterable."""
+        """Return a stream of two new elements that replace the given one; over an iterable for every third element."""
         self.consumed.append(element)
         if element % 3:
             return Inner(self)
@@ -189,7 +189,7 @@ OTHER_CALLS: dict[str, Apply] = {
     "on_backpressure_buffer": lambda s: s.on_backpressure_buffer(3, "drop_oldest"),
     "on_backpressure_drop": lambda s: s.on_backpressure_drop(),
 }
-"""Calls that replace the samples whose function does not forward its element, and those that drop no element."""
+"""Calls that replace samples whose function does not return its element, and samples that drop no element."""
 
 MORE_CALLS: dict[str, Apply] = {
     "take_last(0)": lambda s: s.take_last(0),

@@ -1,4 +1,4 @@
-"""flat_map_sequential: order, concurrency, demand and errors. The rest is in ``test_flattening``."""
+"""flat_map_sequential: order, concurrency, demand and errors; ``test_flattening`` tests all flattening operators."""
 
 from __future__ import annotations
 

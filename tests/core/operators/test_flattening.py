@@ -160,7 +160,8 @@ def test_exception_of_the_function_names_the_operator_and_cancels(operator: Oper
     outer.next(3)
     error = subscriber.await_error(ValueError)
     assert error.args == (3,)
-    assert "(raise_error), assembled at" in "".join(getattr(error, "__notes__", ()))
+    name = next(name for name, each in OPERATORS.items() if each is operator)
+    assert f"in {name}(raise_error), assembled at" in "".join(getattr(error, "__notes__", ()))
     outer.assert_cancelled(1)
 
 

@@ -193,7 +193,7 @@ def test_cancelled_groups_are_released() -> None:
     collected(lambda: sum(each() is not None for each in references) <= 1)
 
 
-def test_elements_of_cancelled_groups_are_replaced_in_demand() -> None:
+def test_elements_of_cancelled_groups_use_no_demand() -> None:
     groups: Groups = TestSubscriber(1)
     source = Counting([0, *[1] * 50, 0, 3])
     source.stream().group_by(remainder, prefetch=2).subscribe(groups)

@@ -311,7 +311,6 @@ def test_finally_do_runs_once_if_cancel_and_termination_race(end: str, dropped: 
 
     thread = threading.Thread(target=finish, daemon=True)
     thread.start()
-    seen = {"cancel": 0, "end": 0}
     for _ in range(rounds):
         events: list[str] = []
         source = TestPublisher()
@@ -330,12 +329,9 @@ def test_finally_do_runs_once_if_cancel_and_termination_race(end: str, dropped: 
         # Both are observed if the cancel and the terminal signal pass each other between two stages.
         assert events.count("cancel") + events.count("end") in (1, 2)
         subscriber.assert_rules()
-        seen["cancel"] += "cancel" in events
-        seen["end"] += "end" in events
     thread.join(30)
     assert not thread.is_alive()
     dropped.take()  # errors that arrived after the cancel
-    assert seen["end"] + seen["cancel"] >= rounds
 
 
 def test_finally_do_runs_once_if_its_action_cancels() -> None:

@@ -192,7 +192,7 @@ def test_error_and_empty_source_terminate_the_stream() -> None:
         pyrs.error(ValueError("planned")).parallel(2).sequential().collect()
 
 
-def test_cancel_discards_the_buffered_elements_and_reaches_the_source_once(pool: schedulers.Scheduler) -> None:
+def test_cancel_discards_the_buffered_elements_and_reaches_the_source_once() -> None:
     source = TestPublisher[int]()
     discarded: list[int] = []
     subscriber: TestSubscriber[int] = TestSubscriber(1)

@@ -15,8 +15,12 @@ from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import notes_of
 from tests.waiting import DEADLINE
 
+awaited: list[int] = []
+"""The arguments of the calls of ``double`` that were awaited."""
+
 
 async def double(n: int) -> int:
+    awaited.append(n)
     return 2 * n
 
 
@@ -30,10 +34,10 @@ def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 class Client:
     async def double(self, n: int) -> int:
-        return 2 * n
+        return await double(n)
 
     async def __call__(self, n: int) -> int:
-        return 2 * n
+        return await double(n)
 
 
 RETURNS: dict[str, Callable[[int], Coroutine[Any, Any, int]]] = {
@@ -175,7 +179,9 @@ def test_for_each_awaits_every_kind_of_coroutine_function(function: str) -> None
     async def main() -> None:
         await asyncio.wait_for(pyrs.range(3).for_each(AWAITED[function]), DEADLINE)
 
+    awaited.clear()
     asyncio.run(main())
+    assert awaited == [0, 1, 2]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction requires Python 3.12")

@@ -14,6 +14,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.errors import NonPositiveRequest, SchedulerClosed
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import run_on_threads
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Switch = Callable[[pyrs.Stream[Any], schedulers.Scheduler], pyrs.Stream[Any]]
@@ -350,14 +351,17 @@ class TestSubscribeOn:
         time.run()
         assert publisher.requests == [5, 1, pyrs.UNBOUNDED]
 
-    def test_source_with_its_own_thread_signals_there(self) -> None:
+    def test_signals_of_a_source_on_another_thread_stay_on_that_thread(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
-        subscriber: TestSubscriber[int] = TestSubscriber(3)
+        threads: list[int] = []
+        subscriber: TestSubscriber[int] = TestSubscriber(3, on_element=lambda *_: threads.append(threading.get_ident()))
         publisher.stream().subscribe_on(time).subscribe(subscriber)
         time.run()
-        publisher.emit(1, 2, 3)
+        emitting: list[int] = []
+        run_on_threads(lambda: (emitting.append(threading.get_ident()), publisher.emit(1, 2, 3)))
         subscriber.assert_elements(1, 2, 3).assert_complete()
+        assert threads == emitting * 3
 
     def test_request_from_on_next_schedules_no_task(self) -> None:
         time = schedulers.VirtualTime()

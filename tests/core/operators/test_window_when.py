@@ -76,7 +76,7 @@ def test_matches_the_list_model(events: list[str]) -> None:
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_openings_get_the_exact_demand(numbers: list[int], demands: list[int]) -> None:
+def test_opening_whose_closing_is_empty_emits_an_empty_window(numbers: list[int], demands: list[int]) -> None:
     def read(openings: pyrs.Stream[int]) -> pyrs.Stream[int]:
         return pyrs.never().window_when(openings, lambda _: pyrs.empty()).map(lambda window: len(window.collect()))
 
