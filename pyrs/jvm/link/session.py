@@ -305,7 +305,7 @@ class Session(StreamHost):
         except Exception as error:
             raise ProtocolError(f"malformed {name}: {error}") from error
         if unreadable is None and len(entries) < size:
-            raise ProtocolError(f"malformed {name}: its body is not an array of {size}")
+            raise ProtocolError(f"malformed {name}: its body is not an array of at least {size} entries")
         return entries, unreadable
 
     def _opening(self, identifier: int, body: Body, name: str) -> tuple[int, dict[Any, Any], Exception | None]:

@@ -244,7 +244,7 @@ public final class Connection {
 
     // Termination.
 
-    /** Ends the link, since the peer sends frames that need answers, but does not read the answers. */
+    /** Ends the link, since the peer does not read it and too many control frames or releases wait to be sent. */
     private void overflowed(int most, String what, String limit) {
         goAwayMessage = String.format(
                 Locale.ROOT,

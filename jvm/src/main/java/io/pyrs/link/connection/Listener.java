@@ -110,7 +110,7 @@ final class Listener {
         close(oldest);
     }
 
-    /** Keeps {@link #admit} from closing a connection with a valid proof. Returns false if it is closed already. */
+    /** Keeps {@link #admit} from closing a connection with a valid proof. Returns false if admit has closed it. */
     private synchronized boolean keep(Socket socket) {
         return unproven.remove(socket);
     }
@@ -175,7 +175,7 @@ final class Listener {
         }
     }
 
-    /** Waits for the acceptor thread, since the kernel keeps a closed port open while a thread waits in accept. */
+    /** Waits for the acceptor thread: a closed port accepts connections until that thread leaves accept. */
     private void awaitAcceptor() {
         Thread waiting = acceptor;
         if (waiting == null) {

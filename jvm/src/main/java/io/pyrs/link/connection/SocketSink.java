@@ -8,7 +8,7 @@ import java.net.Socket;
 
 /** Collects frames until a flush, and writes them to the socket in one call. Large frames bypass an empty buffer. */
 final class SocketSink implements Outbox.Sink {
-    /** The size of the largest frame, which is also the maximum that the JDK writes in one system call. */
+    /** The size of the largest frame that is sent, and the most bytes that the JDK writes in one system call. */
     private static final int CAPACITY = 128 * 1024;
 
     private final Socket socket;

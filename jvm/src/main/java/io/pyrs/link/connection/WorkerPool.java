@@ -59,7 +59,7 @@ public final class WorkerPool implements Executor {
         lock.lock();
         try {
             tasks.add(task);
-            // A signalled thread counts as idle until it wakes, and its task as waiting, so the numbers correspond.
+            // Until a signalled thread wakes, the thread still counts as idle and its task as waiting.
             if (tasks.size() <= idle) {
                 work.signal();
             } else if (threads < core) {
@@ -228,7 +228,7 @@ public final class WorkerPool implements Executor {
         }
     }
 
-    /** Returns true once, if tasks wait although the pool has all its threads. */
+    /** Returns whether tasks wait although the pool is at its bound. Returns true only once. */
     private boolean isExhausted() {
         lock.lock();
         try {

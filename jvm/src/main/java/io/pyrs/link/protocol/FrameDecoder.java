@@ -20,7 +20,7 @@ public final class FrameDecoder {
     private static final String ADVICE =
             " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time";
 
-    /** The memory of a fragment in addition to its bytes, which counts because a fragment may have one byte only. */
+    /** The memory that each fragment counts in addition to its bytes, of which it may have only one. */
     static final long FRAGMENT_BYTES = 32;
 
     /** The largest array that is allocated before its bytes arrive. */
@@ -47,8 +47,8 @@ public final class FrameDecoder {
     private Frame completed;
 
     /**
-     * The fragments of one message, joined at its end: an array that grows would be copied more often. The fragments of
-     * a message of announced size are received into the final array.
+     * The fragments of one message. They are joined once, after the last one: an array that grows would be copied more
+     * often. If the size of the message is announced, its fragments are received into the final array.
      */
     private static final class Fragments {
         private final FrameType type;
@@ -56,7 +56,7 @@ public final class FrameDecoder {
         private List<byte[]> parts = new ArrayList<>();
         private byte[] announced;
         private long size;
-        /** The bytes that count towards the limit. */
+        /** The bytes that count towards message.unfinished_mib. */
         private long memory;
 
         Fragments(FrameType type, long id, int announcedSize) {
@@ -67,7 +67,7 @@ public final class FrameDecoder {
 
         private void add(byte[] from, int offset, int length) {
             if (announced != null && size + length > announced.length) {
-                // The message is malformed, which its decoder reports.
+                // The message is longer than announced. The decoder of its value reports the error.
                 parts.add(Arrays.copyOf(announced, (int) size));
                 announced = null;
             }
@@ -113,11 +113,12 @@ public final class FrameDecoder {
     }
 
     /**
-     * Reads once from a stream: at least 1 byte, and at most about {@code most} bytes.
+     * Reads once from a stream into the buffer, which then has space for at least {@code space} bytes, or directly into
+     * the message that is received in place.
      *
      * @return the number of bytes, or -1 at the end of the stream
      */
-    public int read(InputStream in, int most) throws IOException {
+    public int read(InputStream in, int space) throws IOException {
         if (inPlace != null) {
             int size = in.read(inPlace.announced, (int) inPlace.size, inPlaceSpace());
             if (size > 0) {
@@ -125,7 +126,7 @@ public final class FrameDecoder {
             }
             return size;
         }
-        reserve(most);
+        reserve(space);
         int size = in.read(buffer, end, buffer.length - end);
         end += Math.max(size, 0);
         return size;
@@ -173,7 +174,8 @@ public final class FrameDecoder {
         if (!inPlaceMore) {
             completed = finish(message);
         }
-        // The buffer is empty while a message is received in place. The next fragment's body overwrites its header.
+        // The read may have included the next header, which goes to the buffer: the buffer is empty while a message is
+        // received in place. In the array of the message, the next fragment's body overwrites this header.
         System.arraycopy(message.announced, (int) message.size, buffer, 0, size - arrived);
         start = 0;
         end = size - arrived;

@@ -126,8 +126,8 @@ public final class Codec {
         }
 
         /**
-         * Returns an entry of a CALL or RETURN with the local objects in it. Their {@code hashCode} may run and block,
-         * so the reader does not call this.
+         * Returns an entry of a CALL or RETURN with the local objects in it. The reader thread does not call this
+         * method, since the {@code hashCode} of a local object may run and block.
          *
          * @throws ConversionException if a method of a local object throws
          */
@@ -154,7 +154,7 @@ public final class Codec {
             boolean call = message.type == FrameType.CALL;
             int count = decoder.beginFrame(message.body, call ? 1 : 0, call || message.type == FrameType.RETURN);
             if (count < size) {
-                throw new MalformedValueException("its body is not an array of " + size);
+                throw new MalformedValueException("its body is not an array of at least " + size + " entries");
             }
             try {
                 while (entries.values.size() < count) {

@@ -42,7 +42,7 @@ public final class Commands {
         }
     }
 
-    /** An encoded answer. It keeps the mirrors in it reachable, so that no RELEASE overtakes it. */
+    /** An encoded answer, with the mirrors in it: they stay reachable, so that no RELEASE overtakes the answer. */
     public static final class Answer {
         /** The bytes to send. */
         public final byte[] bytes;

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * A drain loop: {@link #drain} runs on a thread of the executor, on one thread at a time, with no lock held.
  *
- * <p>Scheduling a running loop costs one increment: it drains again before it returns.
+ * <p>Scheduling a running loop costs one increment: the loop then drains again before {@link #run} returns.
  */
 abstract class DrainLoop implements Runnable {
     private final Executor executor;

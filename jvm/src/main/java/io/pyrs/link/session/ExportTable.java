@@ -5,8 +5,8 @@ import java.util.function.Consumer;
 /**
  * A hash table of exported local objects by handle and by identity.
  *
- * <p>Each entry is in both chains, and no key is boxed, so that a reference that crosses the link and returns costs one
- * allocation.
+ * <p>Each entry is in a chain by handle and in a chain by identity, and no key is boxed. A reference that crosses the
+ * link and returns therefore costs one allocation.
  */
 final class ExportTable {
     /** A local object, and how often its handle was sent. */
@@ -17,7 +17,7 @@ final class ExportTable {
         private Owned nextByHandle;
         private Owned nextByIdentity;
         long count;
-        /** The number of received batches that contain it, which is part of {@link #count}. */
+        /** The number of pins by received batches that contain the object. {@link #count} includes them. */
         long pins;
 
         boolean claimed;
@@ -124,7 +124,7 @@ final class ExportTable {
         }
     }
 
-    /** Uses the low bits: handles are sequential and identities random. */
+    /** Returns the low bits, which are well distributed: handles are sequential, and identity hashes random. */
     private static int slot(long number, int length) {
         return (int) number & length - 1;
     }

@@ -164,7 +164,7 @@ public final class Handles implements References {
         }
     }
 
-    /** Ends a {@link #pin}. */
+    /** Reverts {@link #pin}. */
     void unpin(long[] handles) {
         for (long handle : handles) {
             SharedBatch.closeIfBatch(subtractPin(handle));
@@ -179,7 +179,7 @@ public final class Handles implements References {
         return subtract(handle, 1);
     }
 
-    /** Returns the Subscriber of a handle for its only subscription (rules 2.5, 2.12), or null for a later call. */
+    /** Returns the Subscriber of a handle; null for later calls (rules 2.5, 2.12), or if there is no Subscriber. */
     synchronized Object claimSubscriber(long handle) {
         Owned owned = table.find(handle);
         if (owned == null || owned.claimed) {
@@ -330,7 +330,7 @@ public final class Handles implements References {
         clear().forEach(SharedBatch::close);
     }
 
-    /** Clears the tables, and returns the record batches in them. */
+    /** Clears the tables, and returns the shared record batches that were exported. */
     private synchronized List<SharedBatch> clear() {
         List<SharedBatch> batches = new ArrayList<>();
         if (sharesMemory) {

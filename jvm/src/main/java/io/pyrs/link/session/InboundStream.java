@@ -332,7 +332,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         Subscriber<Object> subscriber = downstream;
         try {
             end();
-        } finally { // an element that is dropped may throw an Error
+        } finally { // discarding the elements may throw an Error
             signalEnd(subscriber, error);
         }
     }
@@ -345,7 +345,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
                 subscriber.onError(error);
             }
         } catch (Throwable raised) {
-            Log.warning("stream " + id + ": the Subscriber's terminal signal threw", raised);
+            Log.warning("stream " + id + ": onError or onComplete of the Subscriber threw", raised);
         }
     }
 
@@ -355,7 +355,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         downstream = null;
         try {
             session.dropped(dropBatches());
-        } finally { // an element that cannot be decoded may throw an Error
+        } finally { // decoding or discarding an element may throw an Error
             session.ended(this);
         }
     }
@@ -394,7 +394,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         return count;
     }
 
-    /** Returns whether elements may still arrive that the functions for dropped elements must receive. */
+    /** Returns whether the stream is cancelled and granted elements may still arrive for {@link #discards}. */
     boolean discardsLate() {
         return cancelled && discards != null && received < window.granted();
     }

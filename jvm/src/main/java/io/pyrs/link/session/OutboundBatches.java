@@ -15,13 +15,14 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /**
  * Buffers the encoded elements of an outbound stream, from the emitting thread to the writer.
  *
- * <p>A gate separates the two threads, and neither blocks at it. The emitter occupies the gate while it encodes, which
- * may run a getter of the user. A writer that finds the gate occupied continues with other streams, and the emitter
- * notifies it on leaving. An emitter that finds another emitter inside has detected concurrent signals (rule 1.3).
+ * <p>The gate, an atomic field, admits one of the two threads at a time, and neither blocks on it. The emitter occupies
+ * the gate while it encodes, which may run a getter of the user. A writer that finds the gate occupied continues with
+ * other streams, and is notified when the emitter leaves. An emitter that finds another emitter inside has detected
+ * concurrent signals (rule 1.3).
  */
 final class OutboundBatches extends Outbox.Source {
     static final int MAX_ELEMENTS = Limits.of("next.elements");
-    /** The number of elements in a batch from which a Publisher counts as emitting faster than frames are written. */
+    /** After a batch of at least this many elements, the Publisher counts as faster than the writer. */
     private static final int BURST = 8;
 
     private static final int FREE = 0;
@@ -199,7 +200,7 @@ final class OutboundBatches extends Outbox.Source {
         return false;
     }
 
-    /** Drops all batches and the handles that they export. */
+    /** Drops all batches, and reverts their exports. */
     void discard() {
         Batch batch;
         while ((batch = nextBatch()) != null) {

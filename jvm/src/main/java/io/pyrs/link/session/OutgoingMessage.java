@@ -18,7 +18,7 @@ final class OutgoingMessage extends Outbox.Source {
 
     /**
      * @param bytes the body, after {@link Frames#HEADER} unused bytes for the header
-     * @param references the references in the body, whose RELEASE must not overtake it
+     * @param references the references in the body, kept until the message is written, so that no RELEASE overtakes it
      */
     OutgoingMessage(FrameType type, long id, byte[] bytes, CollectedReferences references) {
         this(type, id, bytes, null, references);

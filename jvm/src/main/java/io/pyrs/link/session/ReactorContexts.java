@@ -12,7 +12,7 @@ import org.reactivestreams.Publisher;
  * Reactor.
  */
 final class ReactorContexts {
-    /** The largest total length of the entries, since SUBSCRIBE is never fragmented. */
+    /** The largest total length of the entries in characters, since SUBSCRIBE is never fragmented. */
     private static final int MAX_LENGTH = 8_192;
 
     /** CoreSubscriber, for a class that implements it. Cached, since looking for a missing class is slow. */
@@ -67,7 +67,7 @@ final class ReactorContexts {
         }
     }
 
-    /** Adds the string entries of the option to the Context of a Reactor Publisher; returns any other one unchanged. */
+    /** Adds the string entries of the option to a Reactor Publisher's Context; returns other Publishers unchanged. */
     static Object with(Object publisher, Object option) {
         Map<String, String> entries = new LinkedHashMap<>();
         if (option instanceof Map) {
