@@ -25,7 +25,7 @@ final class ArrowRootWriter {
             return (encoder, value, out, depth) -> {
                 ByteArrayOutputStream bytes = new ByteArrayOutputStream();
                 try {
-                    // The stream is not closed: it holds no resource, and the root belongs to its owner.
+                    // The stream is not closed: it holds no resource, and the application closes the root.
                     Object stream = constructor.newInstance(value, null, bytes);
                     start.invoke(stream);
                     writeBatch.invoke(stream);

@@ -19,7 +19,7 @@ import java.util.UUID;
  * instance. An element of another type causes a {@link ConversionException} that names both types.
  */
 public abstract class ElementType {
-    /** Leaves elements in the classes of the value table. */
+    /** Does not convert elements: they keep the classes of the value table. */
     public static final ElementType ANY = new ElementType("java.lang.Object") {
         @Override
         public Object from(Object value) {

@@ -75,9 +75,9 @@ public final class ErrorCodec {
     }
 
     /**
-     * Calls a method of a Throwable. Returns null if it throws, since a subclass may override the method.
+     * Calls a method of a Throwable. Returns null if the method throws, since a subclass may override it.
      *
-     * <p>Each method of a Throwable that is not final is called by this method or by {@link #message}.
+     * <p>Overridable methods of a Throwable are called only here and in {@link #message}.
      */
     private static <T> T attempt(Supplier<T> method) {
         try {

@@ -40,7 +40,7 @@ final class ForeignDocuments {
         });
         factories.put("io.vertx.core.json.JsonObject", GetterConverters.single("getMap"));
         factories.put("io.vertx.core.json.JsonArray", GetterConverters.single("getList"));
-        // JDK classes whose getters would query name servers and file systems.
+        // The getters of these JDK classes would query name servers and file systems.
         factories.put("java.net.InetAddress", GetterConverters.single("getHostAddress"));
         factories.put("java.net.URI", GetterConverters.single("toString"));
         factories.put("java.nio.file.Path", GetterConverters.single("toString"));

@@ -159,7 +159,7 @@ final class ForeignElementTypes {
         };
     }
 
-    /** Converts the dict of a ProducerRecord with an optional "correlation", which the result of sending contains. */
+    /** Converts the dict of a ProducerRecord with an optional "correlation", which the SenderResult will contain. */
     private static ElementType senderRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
         Creator records = producerRecords(
                 loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers", "correlation"));
@@ -190,7 +190,7 @@ final class ForeignElementTypes {
         });
     }
 
-    /** Converts a dict of the properties that the class's Builder has, spelled in snake case. */
+    /** Converts a dict whose keys are the names, in snake case, of the setters of the class's Builder. */
     private static ElementType built(String name, ClassLoader loader) throws ReflectiveOperationException {
         Class<?> builder = Class.forName(name + "$Builder", true, loader);
         MethodHandle start = constructor(builder.getName(), loader);

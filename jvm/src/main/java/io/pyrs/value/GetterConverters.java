@@ -13,7 +13,7 @@ import java.util.Map;
 final class GetterConverters {
     private GetterConverters() {}
 
-    /** Returns a handle of a public method with parameters and result of type Object, except primitive parameters. */
+    /** Returns a MethodHandle of a public method. Its result and its parameters have type Object, except primitives. */
     static MethodHandle method(Class<?> owner, String name, Class<?>... parameters)
             throws ReflectiveOperationException {
         Method method = owner.getMethod(name, parameters);
@@ -37,7 +37,7 @@ final class GetterConverters {
             steps[i] = method(owner, names[i]);
             owner = owner.getMethod(names[i]).getReturnType();
         }
-        // A part of the value: the conversion that convert= selects for the class of the result is not used.
+        // The result is a part of the value, so it is converted even if convert= sends its class by reference.
         Converter part = ForeignWriters.converterOf(owner);
         return value -> {
             Object result = value;

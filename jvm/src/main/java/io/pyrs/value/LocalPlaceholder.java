@@ -44,8 +44,7 @@ public final class LocalPlaceholder {
         if (value instanceof LocalPlaceholder) {
             return ((LocalPlaceholder) value).target;
         }
-        // The decoder's own containers are exactly of these classes. A mirror of a Python object may implement List,
-        // too.
+        // Only the decoder's own containers hold placeholders, and they are exactly of these classes.
         Class<?> type = value == null ? null : value.getClass();
         if (type == ArrayList.class) {
             ((List<Object>) value).replaceAll(LocalPlaceholder::replace);

@@ -3,7 +3,7 @@ package io.pyrs.value;
 import io.pyrs.ObjectKind;
 
 /**
- * Resolves values that travel by reference: the two handle tables of a bridge and its proxies.
+ * Resolves values that travel by reference, with the two handle tables and the mirrors of a bridge.
  *
  * <p>A kind code is that of an {@link ObjectKind}, possibly with flags.
  */
@@ -22,7 +22,7 @@ public interface References {
     /** Returns the code of the kind with which a local object is exported. */
     int kindCode(Object value);
 
-    /** Returns the peer's handle of the object that a mirror or PyRef represents, 0 for any other value. */
+    /** Returns the peer's handle of the object that a mirror represents, 0 for any other value. */
     long peerHandle(Object value);
 
     /**
@@ -31,7 +31,7 @@ public interface References {
      */
     int peerKindCode(Object value);
 
-    /** Returns the proxy of an object that the peer owns; called once for each received handle. */
+    /** Returns the mirror of an object that the peer owns; called each time that its handle is received. */
     Object remote(int kindCode, long handle);
 
     /** Returns the local object of a handle that the peer sent back. */

@@ -8,13 +8,13 @@ import java.util.List;
 /**
  * A record batch that Python in the same process receives without a copy, through the Arrow C Data Interface.
  *
- * <p>It owns an exported {@code VectorSchemaRoot}: two C structs, which keep the buffers of the root alive. {@link
- * #moveTo} gives them to Python, whose RecordBatch then releases the buffers. A batch that never reaches Python is
- * released by {@link #close}: the handle table calls it when it removes the batch, for a cancelled stream, a dropped
- * element and the end of the link alike. The link carries a handle; no address is ever read from a frame.
+ * <p>A batch owns an exported {@code VectorSchemaRoot}: two C structs, which keep the buffers of the root alive. {@link
+ * #moveTo} moves the structs to Python, whose RecordBatch then releases the buffers. If the batch never reaches Python,
+ * for example after a cancel or at the end of the link, the handle table removes the batch and calls {@link #close},
+ * which releases the buffers. The link carries a handle; no address is ever read from a frame.
  */
 public final class SharedBatch implements AutoCloseable {
-    /** The kind of a shared batch in a reference. {@link io.pyrs.ObjectKind} lacks it, as Python never sends one. */
+    /** The kind of a shared batch in a reference. Python never sends this kind, so no ObjectKind has this code. */
     public static final int KIND = 7;
 
     private final CDataInterface arrow;
@@ -93,7 +93,7 @@ public final class SharedBatch implements AutoCloseable {
         }
     }
 
-    /** Closes a value if it is a batch. The handle table calls it when it removes a value. */
+    /** Closes a value if it is a batch. Called with each value that the handle table removes. */
     public static void closeIfBatch(Object value) {
         if (value instanceof SharedBatch) {
             ((SharedBatch) value).close();

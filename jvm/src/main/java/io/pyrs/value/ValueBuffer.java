@@ -36,8 +36,8 @@ public final class ValueBuffer {
     }
 
     /**
-     * Creates a buffer that does not copy large constant bytes at the end of an element. After an element of at least
-     * {@code smallestAttached} bytes, the values must be taken: nothing can follow.
+     * Creates a buffer that does not copy an element of at least {@code smallestAttached} constant bytes, such as an
+     * {@link ArrowBatch}. The caller must take the values after such an element: no value can follow it.
      */
     public ValueBuffer(int capacity, int smallestAttached) {
         this.smallestAttached = smallestAttached;
@@ -61,8 +61,8 @@ public final class ValueBuffer {
     }
 
     /**
-     * Removes and returns the last bytes if they were not copied, else null. They follow those that {@link #take}
-     * returns afterwards, and must not be changed.
+     * Removes and returns the last bytes if they were not copied, else null. In the message, they follow the bytes that
+     * the next {@link #take} returns. They must not be changed.
      */
     public ByteBuffer takeTail() {
         ByteBuffer taken = tail;

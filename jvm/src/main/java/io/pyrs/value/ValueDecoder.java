@@ -340,8 +340,9 @@ public final class ValueDecoder {
             Object key = read(depth);
             Object plain = LocalPlaceholder.targetOf(key);
             if (plain instanceof Collection || plain instanceof Map) {
-                throw new ConversionException("a dict with a " + ElementType.pythonName(plain)
-                        + " (or tuple) as a key cannot be converted to Java: keys are scalars");
+                String type = plain instanceof ArrayList ? "list or tuple" : ElementType.pythonName(plain);
+                throw new ConversionException(
+                        "a dict with a " + type + " as a key cannot be converted to Java: its keys must be scalars");
             }
             map.put(key, read(depth));
         }

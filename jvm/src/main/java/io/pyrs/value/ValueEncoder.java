@@ -109,7 +109,7 @@ public final class ValueEncoder {
         }
     }
 
-    /** Schedules the release of a value for after the encoding. */
+    /** Schedules the release of a value, which runs at the end of {@link #encode}. */
     void releaseLater(Object value, ValueWriter writer) {
         if (releases != null) {
             releases.add(() -> writer.release(value));
@@ -217,7 +217,7 @@ public final class ValueEncoder {
         return references.peerHandle(value) != 0;
     }
 
-    /** Returns the depth of a container's content. Throws beyond the limit, which each cycle reaches. */
+    /** Returns the depth of a container's content. Throws beyond value.depth, which a cyclic container exceeds. */
     int deeper(Object container, int depth) {
         // No container is entered after the first that is too deep: a list that contains itself twice has 2^512 paths.
         if (tooDeep || depth >= deepest) {
