@@ -1,7 +1,7 @@
 package io.pyrs;
 
 /**
- * Reports that the link to Python was lost, for example because the process ended. Live Subscribers receive the
+ * Reports that the link to Python was lost, for example because the Python process ended. Live Subscribers receive the
  * exception in onError.
  */
 public final class LinkBrokenException extends RuntimeException {

@@ -24,7 +24,7 @@ public final class Log {
         log(Level.DEBUG, message, error);
     }
 
-    /** Logs without throwing: a handler calls methods of the error, which may throw anything. */
+    /** Logs without throwing: a log handler calls methods of the error, and an overridden method may throw anything. */
     private static void log(Level level, String message, Throwable error) {
         try {
             LOGGER.log(level, message, error);
@@ -33,7 +33,7 @@ public final class Log {
         }
     }
 
-    /** Logs without throwing: a handler of the application may throw, and a stream that logs must still end. */
+    /** Logs without throwing: a log handler of the application may throw, and a stream that logs must still end. */
     private static void log(Level level, String message) {
         try {
             LOGGER.log(level, message);

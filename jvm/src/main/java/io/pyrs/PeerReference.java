@@ -1,8 +1,8 @@
 package io.pyrs;
 
 /**
- * The identity of an object of the peer. The mirror of the object refers to it. The handle is released when both are
- * unreachable.
+ * The identity of an object of the peer: its kind and its handle. The object's mirror keeps this reference reachable.
+ * The handle is released when the reference is unreachable.
  */
 public final class PeerReference {
     private final Object owner;

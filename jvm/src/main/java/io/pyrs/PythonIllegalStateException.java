@@ -6,7 +6,7 @@ public final class PythonIllegalStateException extends IllegalStateException imp
 
     private final Details details;
 
-    /** Creates an exception, whose stack trace and cause the decoder sets. */
+    /** Creates an exception. The ErrorCodec sets its stack trace and its cause. */
     public PythonIllegalStateException(Details details) {
         super(details.toString());
         this.details = details;
@@ -17,7 +17,7 @@ public final class PythonIllegalStateException extends IllegalStateException imp
         return details;
     }
 
-    /** Records no Java frames: the decoder sets the Python frames as the stack trace. */
+    /** Records no Java frames: the ErrorCodec sets the Python frames as the stack trace. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

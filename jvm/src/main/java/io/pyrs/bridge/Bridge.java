@@ -171,7 +171,7 @@ public final class Bridge {
                         loader));
     }
 
-    /** Returns an object that implements a functional interface by returning its first argument as plain values. */
+    /** Returns an object of a functional interface whose method converts its first argument to plain values. */
     public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
         return calls.once(
                 request,

@@ -21,8 +21,8 @@ public final class Entry {
      */
     public Bridge open(byte[] token, Map<?, ?> options) throws Exception {
         ClassLoader loader = loader();
-        return IdempotentCalls.inContext(
-                loader, () -> new Bridge(token, options, loader)); // the bridge's threads inherit it
+        // The bridge's threads inherit the context class loader of this thread.
+        return IdempotentCalls.inContext(loader, () -> new Bridge(token, options, loader));
     }
 
     /** Returns the context class loader if this class is visible to it, else the loader of this class. */

@@ -85,7 +85,7 @@ final class IdempotentCalls {
         }
     }
 
-    /** Drops old results, so that they do not stay reachable. */
+    /** Drops the results that are older than control.answer_ms, so that the objects in them can be collected. */
     void forgetOld() {
         long now = System.nanoTime();
         forget(settled -> settled != Long.MAX_VALUE && now - settled > KEPT_NANOS);

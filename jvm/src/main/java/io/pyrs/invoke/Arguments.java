@@ -163,15 +163,16 @@ final class Arguments {
     }
 
     /**
-     * Prefers an object parameter to a primitive one if the user chose a box type, so that {@code List.remove(Object)}
-     * takes an {@code Integer}. Python numbers arrive as Long, Double and Boolean, which express no such choice.
+     * Returns the distance that a primitive parameter adds if the user chose a box type: {@code List.remove(Object)},
+     * not {@code List.remove(int)}, receives an {@code Integer}. Long, Double and Boolean add nothing, since Python
+     * numbers arrive as these types without a choice of the user.
      */
     private static int unboxing(Object argument, Class<?> type) {
         boolean plain = argument instanceof Long || argument instanceof Double || argument instanceof Boolean;
         return type.isPrimitive() && !plain ? 51 : 0;
     }
 
-    /** Prefers integral types to floating-point types, and these to the others, for an integer. */
+    /** Returns the rank of a type for an integer: integral types, floating-point types, BigInteger, BigDecimal. */
     private static int numberDistance(Class<?> wanted) {
         List<Class<?>> nearest = List.of(
                 Long.class,

@@ -32,7 +32,7 @@ public final class Invocation {
             addMethods(type, name, false, candidates);
         }
         Class<?> type = target.getClass();
-        if (candidates.isEmpty()) { // only the class itself, which is not public, may have it
+        if (candidates.isEmpty()) { // no public type has the method, but the non-public class itself may declare it
             addMethods(type, name, false, candidates);
         }
         String what = "method " + name + (candidates.isEmpty() ? similar(type, name) : "");
@@ -131,7 +131,7 @@ public final class Invocation {
                                 && single.getParameterCount() == method.getParameterCount())) {
                     return null;
                 }
-                // An interface may narrow the parameters of an inherited method: its own declaration is used.
+                // An interface may narrow the parameters of an inherited method: the narrower declaration is used.
                 if (single == null || narrows(method, single)) {
                     single = method;
                 }

@@ -6,7 +6,7 @@ import org.reactivestreams.Subscriber;
 /**
  * A Subscriber of both families.
  *
- * <p>Mirror Publishers have a subscribe overload for it that is more specific than those for either family. Without it,
- * a call with a mirror Subscriber would be ambiguous.
+ * <p>Mirror Publishers have an overload of subscribe for this type, which is more specific than the overloads for the
+ * two families. Without that overload, a call with a mirror Subscriber would be ambiguous.
  */
 public interface BothFamiliesSubscriber extends Subscriber<Object>, Flow.Subscriber<Object> {}

@@ -12,9 +12,10 @@ import org.reactivestreams.Subscriber;
 /**
  * A Python Publisher as a Publisher of both families.
  *
- * <p>Demand: the link requests a bounded window ahead of the Subscriber, or exactly its demand with the option "exact".
- * It requests nothing before the first request of the Subscriber. If the Python Publisher breaks a rule, the stream
- * ends with an error that cites it. A bridge has one mirror for a Python object at a time; equality is identity.
+ * <p>Demand: the link requests a bounded window ahead of the Subscriber, or with the option "exact" exactly the
+ * Subscriber's demand. The link requests nothing before the first request of the Subscriber. If the Python Publisher
+ * breaks a rule, the stream ends with an error that cites the rule. A bridge has one mirror for a Python object at a
+ * time; equality is identity.
  */
 public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<Object>, PeerProxy {
     private final Session session;

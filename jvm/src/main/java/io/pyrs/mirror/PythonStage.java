@@ -15,10 +15,10 @@ import org.reactivestreams.Publisher;
 /**
  * A Python function from Publisher to Publisher, for {@code Flux.transform} and similar methods.
  *
- * <p>Each application is one call: Python receives the Java Publisher by reference and returns its own Publisher, or
- * the Java Publisher, which arrives here as the same object. Elements travel on streams. If all integers that enter are
- * of one type out of Integer, Short and Byte, integers that leave get the same type if they fit, unless an element type
- * is given.
+ * <p>Each application is one call: Python receives the Java Publisher by reference, and returns a Python Publisher or
+ * the same Java Publisher. Elements travel on streams. If all elements of the Java Publisher have one box type out of
+ * Integer, Short and Byte, integers in the result are converted to that type if they fit. An element type replaces this
+ * conversion.
  */
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
