@@ -76,7 +76,7 @@ enum Family {
         this.label = label;
     }
 
-    /** Returns the family that Python calls {@code label}. */
+    /** Returns the family with the name {@code label}, which Python sends. */
     static Family of(String label) {
         for (var family : values()) {
             if (family.label.equals(label)) return family;

@@ -22,7 +22,7 @@ public final class Referee {
     /**
      * Opens the scope of one test.
      *
-     * @param token the secret that both sides send first on each connection
+     * @param token the secret that the connecting side, Java or Python, sends first on each connection
      * @param port the port on which Python listens, on the loopback interface
      * @return the port on which Java listens
      */

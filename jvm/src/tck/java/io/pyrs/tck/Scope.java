@@ -150,7 +150,7 @@ final class Scope {
         }
     }
 
-    /** Drops an object that Python has released as often as it received it (rule 3.13). */
+    /** Drops an object once Python has released each transfer that {@link #number} counted (rule 3.13). */
     void release(long number, long times) {
         synchronized (objects) {
             var object = objects.get(number);

@@ -61,7 +61,7 @@ final class TestRunner {
         return VERIFICATIONS.get(name);
     }
 
-    /** Returns the names of the tests that TestNG would run, one to a line. */
+    /** Returns the names of the tests that TestNG would run, one per line. */
     private static String names(Class<?> kit) {
         var names = new ArrayList<String>();
         for (var method : kit.getMethods()) {

@@ -281,7 +281,7 @@ public class ConnectionTest {
         release.countDown();
     }
 
-    /** The bridge then drops the results of control calls, since mirrors among them would keep it reachable. */
+    /** When notified, the bridge drops the results of control calls, in which mirrors keep the bridge reachable. */
     @Test(timeOut = 120_000)
     public void endOfLinkIsNotifiedOnce() throws Exception {
         for (String closingSide : List.of("python", "java")) {

@@ -100,7 +100,7 @@ public class HandshakeTest {
     }
 
     @Test(timeOut = 120_000)
-    public void silentConnectionsDoNotBlockTheRealOne() throws Exception {
+    public void silentConnectionsDoNotBlockTheOneWithTheToken() throws Exception {
         Connection connection = open();
         List<Socket> silent = new ArrayList<>();
         for (int i = 0; i < 3 * Listener.MAX_UNPROVEN; i++) {

@@ -120,7 +120,7 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(dataProvider = "values", timeOut = 120_000)
-    public void argumentFailsItsCall(String name, byte[] value) throws Exception {
+    public void unconvertibleArgumentFailsItsCall(String name, byte[] value) throws Exception {
         python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x92, 1, value)));
         List<?> answer = (List<?>) python.decode(python.next(FrameType.RETURN).body);
         assertEquals(answer.get(0), false);
@@ -128,7 +128,7 @@ public class UnconvertibleValuesTest {
         assertOtherStreamsLive();
     }
 
-    /** A key whose {@code hashCode} blocks, or throws if it was released with an error. */
+    /** A key whose {@code hashCode} waits for the future {@link #hash}, and throws if the future has failed. */
     private static final class SlowKey {
         final CountDownLatch hashed = new CountDownLatch(1);
         final CompletableFuture<Integer> hash = new CompletableFuture<>();
@@ -194,7 +194,7 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(dataProvider = "values", timeOut = 120_000)
-    public void resultFailsItsCall(String name, byte[] value) throws Exception {
+    public void unconvertibleResultFailsItsCall(String name, byte[] value) throws Exception {
         FutureTask<Throwable> call =
                 new FutureTask<>((Callable<Throwable>) () -> expectThrows(ConversionException.class, () -> session()
                         .call(session().handles().receipt(ObjectKind.OBJECT, 9), List.of(), Conversion.AUTO)));
@@ -206,7 +206,7 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(dataProvider = "values", timeOut = 120_000)
-    public void optionFailsItsSubscription(String name, byte[] value) throws Exception {
+    public void unconvertibleOptionFromPythonFailsItsSubscription(String name, byte[] value) throws Exception {
         Publisher<Object> never = subscriber -> {};
         byte[] options = bytes(0x81, 0xa7, "convert".getBytes(), value);
         python.send(Frames.frame(
@@ -217,7 +217,7 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(timeOut = 120_000)
-    public void unconvertibleOptionFailsItsSubscription() throws Exception {
+    public void optionWithALoneSurrogateFailsItsSubscription() throws Exception {
         StreamOptions options = StreamOptions.of(
                 Map.of("convert", Map.of("\ud800", "values")), getClass().getClassLoader());
         RecordingSubscriber subscriber = new RecordingSubscriber();
@@ -242,7 +242,7 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(dataProvider = "values", timeOut = 120_000)
-    public void elementFailsItsStream(String name, byte[] value) throws Exception {
+    public void unconvertibleElementFailsItsStream(String name, byte[] value) throws Exception {
         RecordingSubscriber recording = subscribe();
         python.send(Frames.frame(FrameType.NEXT, 4, bytes(0x92, 1, value)));
         assertEquals(recording.next(), List.of("on_next", 1L));

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.reactivestreams.Publisher;
 import org.testng.annotations.Test;
 
-/** The memory that an authenticated peer can occupy is bounded: each limit fails a stream, a call, or the link. */
+/** The memory that an authenticated peer can occupy is bounded: beyond a limit, a stream, a call or the link fails. */
 public class MemoryBoundsTest {
     private final ArrayDeque<Frame> sent = new ArrayDeque<>();
     private final FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);

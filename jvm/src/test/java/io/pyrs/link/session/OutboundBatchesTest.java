@@ -57,7 +57,7 @@ public class OutboundBatchesTest {
     }
 
     @Test
-    public void writerWaitsForMoreElementsAfterLargeBatchOnly() {
+    public void writerWaitsForMoreElementsOnlyAfterLargeBatch() {
         emit(8);
         outbox.write();
         emit(1);
@@ -70,7 +70,7 @@ public class OutboundBatchesTest {
     }
 
     @Test
-    public void writerDoesNotWaitForTerminalSignal() {
+    public void writerDoesNotWaitAfterTerminalSignal() {
         emit(8);
         stream.onComplete();
         assertFalse(outbox.isFilling());

@@ -27,7 +27,7 @@ import org.springframework.core.io.buffer.PooledDataBuffer;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
-/** Tests Publishers that break rules, whose stream ends with an error that cites the rule, and synchronous sources. */
+/** Tests that a broken rule ends the Publisher's stream with an error that cites the rule, and synchronous sources. */
 public class PublisherFaultsTest {
     private DirectSession inline;
     private OutboundStream stream;

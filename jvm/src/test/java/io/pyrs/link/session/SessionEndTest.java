@@ -28,7 +28,7 @@ public class SessionEndTest {
         session = new DirectSession(16).session;
     }
 
-    /** Ends the session, which receives a frame after it has read the table of streams. */
+    /** Ends the session. A frame arrives after {@link Session#lost} has read the table of streams. */
     private void endAndReceive(FrameType type, Object exported) {
         byte[] bytes = session.codec().frame(type, 5, List.of(session.handles().own(exported), Map.of()));
         RecordingSubscriber live = new RecordingSubscriber(() ->

@@ -2,7 +2,7 @@ package software.amazon.awssdk.core;
 
 import java.util.function.Function;
 
-/** A declared field of an object of the SDK. */
+/** Test double of the declaration of a field of an SdkPojo. */
 public final class SdkField<T> {
     private final String name;
     private final Function<Object, T> getter;

@@ -1,6 +1,6 @@
 package org.apache.kafka.common.header;
 
-/** A name and its bytes. */
+/** Test double of a Kafka header: a name and its bytes. */
 public interface Header {
     String key();
 

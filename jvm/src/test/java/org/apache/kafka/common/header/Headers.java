@@ -1,4 +1,4 @@
 package org.apache.kafka.common.header;
 
-/** Headers in their order. */
+/** Test double of the headers of a Kafka record, in their order. */
 public interface Headers extends Iterable<Header> {}
