@@ -176,13 +176,13 @@ _ALL = (
         "2.9",
         "A Subscriber MUST be prepared to receive an onComplete signal with or without a preceding "
         "Subscription.request(long n) call.",
-        ("pyrs.publishers.basic.empty",),
+        (_INPUT,),
     ),
     _rule(
         "2.10",
         "A Subscriber MUST be prepared to receive an onError signal with or without a preceding "
         "Subscription.request(long n) call.",
-        ("pyrs.publishers.basic.error",),
+        (_INPUT,),
     ),
     _rule(
         "2.11",

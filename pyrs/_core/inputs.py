@@ -36,7 +36,7 @@ class Input(Subscriber[T]):
             read it before the elements.
         error: the error of the upstream; None if it completed or has not ended.
 
-    Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
+    Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.9, 2.10, 2.12, 2.13.
     """
 
     def __init__(self, owner: Any = None, demand: int = 0) -> None:
