@@ -41,7 +41,7 @@ with jvm.launch() as bridge:  # classpath=["your.jar"] adds your own Java code
     executor = jpype.JClass("java.util.concurrent.ForkJoinPool").commonPool()
     publisher = jpype.JClass("java.util.concurrent.SubmissionPublisher")(executor, 8)  # buffers 8, then submit() blocks
     slow = Slow()
-    bridge.from_jvm(publisher, exact=True).subscribe(slow)  # one-to-one demand, without a window
+    bridge.from_jvm(publisher, exact=True).subscribe(slow)  # nothing is requested ahead
 
     def submit_all() -> None:
         for number in range(1, 1001):

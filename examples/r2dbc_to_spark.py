@@ -130,7 +130,7 @@ def copy(spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace, o
         database = Database(bridge, options.url)
     except JavaError as error:
         if error.java_class == "java.lang.ClassNotFoundException":
-            sys.exit(f"r2dbc_to_spark: no R2DBC in this driver: start it with --packages {options.packages}")
+            sys.exit(f"r2dbc_to_spark: no R2DBC in this driver: pass --packages {options.packages}")
         sys.exit(f"r2dbc_to_spark: {error.java_message}")  # R2DBC is loaded, but has no driver for this URL
     if options.rows:
         database.execute(FILL.format(rows=options.rows)).collect()

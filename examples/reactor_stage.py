@@ -22,7 +22,7 @@ spark = (
 
 
 def readings(upstream: pyrs.Stream[str]) -> pyrs.Stream[dict[str, Any]]:
-    """Transform a Stream; Java calls this once per subscription, not for each element."""
+    """Transform a Stream. Java calls it when ``transform`` assembles the chain, not for each element."""
     pairs = upstream.map(lambda line: line.split("="))
     return pairs.filter(lambda pair: len(pair) == 2).map(lambda pair: {"sensor": pair[0], "value": float(pair[1])})
 

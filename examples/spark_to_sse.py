@@ -4,8 +4,8 @@ Run it: python examples/spark_to_sse.py --help
 
     Spark --Batch--> Python --text--> Reactor's operators --events--> Python --HTTP--> a browser, curl, EventSource
 
-Every client has its own query. The next batch is computed when the previous one has been sent to the client: a slow
-client slows its query, and a client that disconnects stops it.
+Each client has its own query. The next batch is computed when the previous one has been sent to the client: a slow
+client slows its own query, and the query of a client that disconnects is stopped.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Events:
         try:
             flux, mono = map(self.bridge.java_class, ("reactor.core.publisher.Flux", "reactor.core.publisher.Mono"))
         except JavaError:
-            sys.exit(f"spark_to_sse: no Reactor in this driver: start it with --packages {self.options.packages}")
+            sys.exit(f"spark_to_sse: no Reactor in this driver: pass --packages {self.options.packages}")
         return flux.from_, mono.just
 
     def _failed(self, error: BaseException) -> Any:

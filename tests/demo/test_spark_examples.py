@@ -92,7 +92,7 @@ def test_missing_r2dbc_is_reported(driver_without_reactor: Driver, tmp_path: Pat
     done = completed(driver_without_reactor, tmp_path, R2DBC_TO_SPARK, "--jars", jars)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "r2dbc_to_spark: no R2DBC in this driver: start it with --packages io.r2dbc:r2dbc-h2:1.0.0.RELEASE"
+        "r2dbc_to_spark: no R2DBC in this driver: pass --packages io.r2dbc:r2dbc-h2:1.0.0.RELEASE"
     )
 
 
@@ -253,5 +253,5 @@ def test_missing_reactor_is_reported(driver_without_reactor: Driver, tmp_path: P
     done = completed(driver_without_reactor, tmp_path, SPARK_TO_SSE, "--jars", jars)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "spark_to_sse: no Reactor in this driver: start it with --packages io.projectreactor:reactor-core:3.7.12"
+        "spark_to_sse: no Reactor in this driver: pass --packages io.projectreactor:reactor-core:3.7.12"
     )
