@@ -51,6 +51,8 @@ def render(results: Results) -> str:
                 "",
                 "## Reasons for skips and for failures of third-party implementations",
                 "",
+                "In each reason, *it* is the implementation of the row.",
+                "",
                 *why.lines(),
                 "",
                 _THIRD_PARTY,
@@ -65,16 +67,16 @@ _HEAD = """# Conformance
 
 This page shows the verdicts of the [Technology Compatibility Kit](referee.md) (TCK) of Reactive Streams on pyrs, on JVM
 libraries over the bridge, and on other Python libraries. Measured at commit `{commit}` by
-`make conformance`. That takes about half an hour, so it runs for each release; every run of the test suite verifies a
-subset of the rows.
+`make conformance`. The measurement takes about half an hour, so it is made for each release; every run of the test
+suite verifies a subset of the rows.
 
 Versions: pyrs {version}; {libraries}
 
 A cell shows how many tests passed, were skipped and, if any, failed: first the tests of the TCK, then the additional
-tests that only the Python port has. A letter refers to the reason for a skip, below. Tests that have a name but no body
-in the official TCK are not counted (7 of 38 for a Publisher, 13 of 27 and 15 of 26 for a whitebox and a blackbox
-Subscriber, 20 of 68 for a Processor). A dash means that the row was not verified this way. The Python port and the
-official TCK over JPype verify every row of the first six tables; the other connections verify some of them.
+tests that only the Python port has. A letter refers to the reason for a skip or a failure, below. Tests that have a
+name but no body in the official TCK are not counted (7 of 38 for a Publisher, 13 of 27 and 15 of 26 for a whitebox and
+a blackbox Subscriber, 20 of 68 for a Processor). A dash means that the row was not verified this way. The Python port
+and the official TCK over JPype verify every row of the first six tables; the other connections verify some of them.
 
 {totals}
 

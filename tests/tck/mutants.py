@@ -147,8 +147,8 @@ or, if the behaviour is optional, are skipped with the fault as the reason. `tes
 the message. `tests/tck_java` also runs one test of the official TCK on some of the objects.
 
 The last column shows whether the official TCK rejects the object: {yes} are rejected and {no} are accepted.
-`python -m tests.tck_java.campaign` runs all tests of the official TCK on an object until one rejects it twice; it was
-last run at commit `{commit}`.
+`python -m tests.tck_java.campaign` runs all tests of the official TCK on an object until one rejects it twice. The
+last run was at commit `{commit}`.
 
 None of the tests fails for [{unusual} correct but unusual objects](#correct-implementations).
 
