@@ -199,7 +199,9 @@ class LinkConnection:
 
     def _overflowed(self, waiting: str, limit: str) -> None:
         """End the link, because the peer does not read what this side must send."""
-        self._goaway_text = f"the JVM does not read the link: more than {waiting} wait to be sent, the limit ({limit})"
+        self._goaway_text = (
+            f"the JVM does not read the link: more than the limit of {waiting} ({limit}) wait to be sent"
+        )
         self._shut()
 
     # Shutdown.

@@ -248,7 +248,7 @@ public final class Connection {
     private void overflowed(int most, String what, String limit) {
         goAwayMessage = String.format(
                 Locale.ROOT,
-                "Python does not read the link: more than %,d %s wait to be sent, the limit (%s)",
+                "Python does not read the link: more than the limit of %,d %s (%s) wait to be sent",
                 most,
                 what,
                 limit);
