@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow
 import pytest
-from pyspark.sql.types import LongType, StringType, StructType
+from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
@@ -21,6 +21,7 @@ pytest.importorskip("pyspark.sql.datasource")
 
 from pyrs.spark.source import streams
 from pyrs.spark.source.buffer import ReplayBuffer
+from pyrs.spark.source.elements import BatchElements
 from pyrs.spark.source.intake import Intake
 from tests.waiting import eventually
 
@@ -210,11 +211,20 @@ def test_a_row_too_large_for_a_task_fails_after_the_rows_before_it() -> None:
         end = json.loads(request(of, "latest", start=start)[0])
         assert end["sequence"] == 1
         with pytest.raises(
-            ValueError, match=r"row 1 has 50\d\d bytes, which spark\.rpc\.message\.maxSize does not allow"
+            ValueError, match=r"row 1 has 5\d\d\d bytes, which spark\.rpc\.message\.maxSize does not allow"
         ):
             request(of, "latest", start=end)
     finally:
         of.close()
+
+
+def test_a_batch_of_empty_lists_without_offsets_is_encoded() -> None:
+    """Spark 4.0 sends such columns. Reading their ``nbytes`` crashes the process."""
+    schema = StructType().add("lists", ArrayType(ArrayType(LongType())))
+    inner = pyarrow.Array.from_buffers(pyarrow.list_(pyarrow.int64()), 0, [None, None], children=[pyarrow.array([1])])
+    lists = pyarrow.ListArray.from_arrays([0, 0, 0], inner)
+    batch, _, error = BatchElements(RowEncoder(schema)).encode([pyarrow.RecordBatch.from_arrays([lists], ["lists"])], 0)
+    assert (batch.num_rows, error) == (2, None)
 
 
 def test_the_size_of_a_row_is_limited_where_tasks_are_sent(spark: Any) -> None:

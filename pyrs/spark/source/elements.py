@@ -56,9 +56,11 @@ class Elements:
 
     def _too_large(self, batch: pyarrow.RecordBatch, first: int) -> tuple[int, ValueError | None]:
         """Return the index of the first row that Spark cannot send, and an error; or the number of rows and None."""
-        if batch.nbytes > self._most_bytes:
+        # The size of whole buffers is a fast upper bound. nbytes would crash for an empty list of Spark 4.0, which has
+        # no offsets.
+        if batch.get_total_buffer_size() > self._most_bytes and _size_of(batch) > self._most_bytes:
             for i in range(batch.num_rows):
-                size = batch.slice(i, 1).nbytes
+                size = _size_of(batch.slice(i, 1))
                 if size > self._most_bytes:
                     why = f"row {first + i} has {size} bytes, which spark.rpc.message.maxSize does not allow"
                     return i, ValueError(f"{why}: increase it, or put the value into a file and send its path")
@@ -129,6 +131,11 @@ class BatchElements(Elements):
     def last_row(self, position: int, capacity: int) -> float:
         ends = [end for end in self._ends if end > position]
         return ends[capacity - 2] if len(ends) >= capacity else inf
+
+
+def _size_of(batch: pyarrow.RecordBatch) -> int:
+    """Return the size in bytes of a batch in a task."""
+    return pyarrow.ipc.get_record_batch_size(batch)  # type: ignore[no-any-return]
 
 
 def _batch_among_rows(number: int, batch: Any) -> SchemaMisfit:
