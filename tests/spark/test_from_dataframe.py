@@ -509,3 +509,16 @@ def test_structs_with_two_fields_of_the_same_name_can_be_read_as_rows_and_tuples
     for as_ in ("dicts", "arrow", "pandas"):
         with pytest.raises(ValueError, match=r"names?"):
             ps.from_dataframe(df, as_)
+
+
+def test_a_barrier_stage_is_read_by_one_job(spark: Any, reader: str) -> None:
+    barrier = spark.range(0, 8, 1, 4).mapInArrow(lambda batches: batches, "id long", barrier=True)
+    stream = ps.from_dataframe(barrier, "tuples", window=2)
+    assert stream.collect(timeout=JOB_DEADLINE) == [(n,) for n in range(8)]
+
+
+def test_a_failed_partition_of_a_barrier_stage_is_named(spark: Any) -> None:
+    barrier = spark.range(0, 4, 1, 2).mapInArrow(lambda batches: batches, "id long", barrier=True)
+    failing = barrier.selectExpr("if(id = 3, raise_error('planned failure'), id)")
+    with pytest.raises(ps.PartitionFailed, match=r"partition 1: .*planned failure"):
+        ps.from_dataframe(failing).collect(timeout=JOB_DEADLINE)

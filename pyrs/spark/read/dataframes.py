@@ -53,7 +53,8 @@ def from_dataframe(
     no other job runs. The expected size of a partition is Spark's estimate at first, and then follows the observed
     sizes: a larger partition raises it at once, smaller ones lower it gradually. So the stream holds at most about
     ``memory`` and one partition, as Arrow. A partition larger than ``memory`` is read alone: the driver's JVM holds all
-    of it, and Python at most ``memory``.
+    of it, and Python at most ``memory``. If the last stage is a barrier stage, one job reads all partitions, because
+    Spark runs their tasks together.
 
     The rows are those of ``df.collect()``, under the settings that the session has when the first request plans the
     query. The Subscriber is signalled on threads of pyrs, never on the thread that subscribes or requests, so an
@@ -289,9 +290,12 @@ class _DataFrameRun(JobRun[Any]):
     def _partitions_of_a_job(self, memory: float) -> int:
         """Return the number of partitions of the next job.
 
-        Several, if all of them are demanded, earlier partitions were small and fast, and ``memory`` is enough.
+        Several, if all of them are demanded, earlier partitions were small and fast, and ``memory`` is enough. All, if
+        they are those of a barrier stage.
         """
         taken = self._taken
+        if self._reader is not None and self._reader.is_barrier:
+            return self._count
         if self._arguments.window is not None or not taken:
             return 1
         demanded = self._demand() * taken / max(self._emitted, 1) - (self._next - taken)
@@ -388,7 +392,8 @@ class _DataFrameRun(JobRun[Any]):
             try:
                 reader.read(job.partitions, deliver, self._has_ended)
             except Exception as error:
-                if len(job.partitions) == 1 or delivered or self._has_ended() or is_cancelled(error):
+                is_final = delivered or reader.is_barrier or is_cancelled(error)
+                if len(job.partitions) == 1 or is_final or self._has_ended():
                     raise
                 # Read one by one, to emit the partitions before the failed one and to name it in the error.
                 for failed in job.partitions:
@@ -396,7 +401,8 @@ class _DataFrameRun(JobRun[Any]):
         except Exception as error:
             if self._has_ended():
                 return  # the cancel itself is the likely cause
-            job.error = self._jobs.explained(partition_failed(error, None if reader.streams else failed))
+            unknown = reader.streams or reader.is_barrier
+            job.error = self._jobs.explained(partition_failed(error, None if unknown else failed))
         job.seconds = monotonic() - began
         job.done = True
         self.wake()

@@ -26,6 +26,7 @@ _TOO_LARGE = "spark.driver.maxResultSize"
 _TRACEBACK = "Traceback (most recent call last):"
 _LENGTH = struct.Struct("!i")
 _PARTITION_FAILED = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
+_BARRIER_TASK = re.compile(r"\bbarrier task \w+\(\d+, (\d+)\) finished unsuccessfully")
 _JOB_CANCELLED = re.compile(r"\bJob \d+ cancelled\b")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # available on Linux only
@@ -60,7 +61,10 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
     if found is not None and partition in (None, int(found[1])):
         partition, reason = int(found[1]), found[2]
     if partition is None:
-        return error
+        task = _BARRIER_TASK.search(text_of(error))
+        if task is None:
+            return error
+        partition = int(task[1])
     if _TOO_LARGE in reason:
         reason += f". Make partitions smaller with df.repartition(n), or set {_TOO_LARGE} before the session starts"
     failed = PartitionFailed(partition, reason)
@@ -92,7 +96,9 @@ def reason_of(error: BaseException) -> str:
     # A Python worker's error ends with the traceback and the message of the exception, which may have several lines.
     starts = [i for i, line in enumerate(lines) if _TRACEBACK in line]
     after = lines[starts[-1] + 1 :] if starts else []
-    return next((line for line in after if line[:1].isalpha()), lines[0])
+    # The error of a barrier stage names its task in the first line, and the reason in the second.
+    first = 1 if len(lines) > 1 and _BARRIER_TASK.search(lines[0]) else 0
+    return next((line for line in after if line[:1].isalpha()), lines[first])
 
 
 def is_cancelled(error: BaseException) -> bool:
@@ -105,6 +111,9 @@ class PartitionReader(ABC):
 
     streams = False
     """Whether one read delivers the batches of all partitions, and waits while ``deliver`` blocks."""
+
+    is_barrier = False
+    """Whether one job must compute all partitions, because Spark starts the tasks of a barrier stage together."""
 
     def __init__(self, df: Any) -> None:
         self.df = df
@@ -192,12 +201,13 @@ class JvmReader(_RddReader):
             # toArrowBatchRdd reads the setting, which may change during the call. The batches have no schema, and
             # pyarrow would crash with a wrong one.
             large = prefers_large(self.df.sparkSession)
-            encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
+            encoded = self.df._jdf.toArrowBatchRdd()
             if large is prefers_large(self.df.sparkSession):
                 break
         if large is not self._encoding.large:
             self._encoding = Encoding(arrow_schema(self._kinds, large), large)
-        return encoded
+        self.is_barrier = _is_barrier(encoded)
+        return encoded.toJavaRDD()
 
     def expected_bytes(self) -> float | None:
         try:
@@ -210,6 +220,8 @@ class JvmReader(_RddReader):
     def _run(self, partitions: range) -> Any:
         # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
         # the partition that failed could not be identified. A union with an empty RDD is an RDD with the same content.
+        if self.is_barrier:
+            return self._run_over(self._encoded, partitions)
         if self._observed is not None:
             with self._observed:
                 return self._run_over(self._encoded, partitions)
@@ -257,6 +269,7 @@ class PublicReader(_RddReader):
 
     def _plan(self) -> Any:
         rdd = self.df.rdd
+        self.is_barrier = _is_barrier(rdd._jrdd.rdd())
         self._same = _MappedOnce(rdd.mapPartitions(_payloads()))
         return rdd
 
@@ -317,6 +330,14 @@ class _MappedOnce:
 
     def mapPartitions(self, function: Any) -> Any:  # noqa: N802 - the name of Spark's method
         return self._mapped
+
+
+def _is_barrier(rdd: Any) -> bool:
+    """Return whether the last stage of an RDD of the JVM is a barrier stage."""
+    try:
+        return bool(rdd.isBarrier())
+    except Exception:  # a vendor's driver may not have this method
+        return False
 
 
 def _is_observed(df: Any) -> bool:
