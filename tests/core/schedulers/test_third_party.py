@@ -14,7 +14,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 
 
 class Rejecting(schedulers.Scheduler):
-    """Collects tasks, which the test runs, and rejects those after the first few.
+    """Collects the first ``accepts`` tasks, which the test runs, and rejects the others with ``error``.
 
     An executor of ``concurrent.futures`` raises RuntimeError after its shutdown.
     """

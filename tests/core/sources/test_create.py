@@ -110,7 +110,7 @@ def test_overflow_error_follows_the_buffered_elements() -> None:
 
 
 def test_element_with_demand_is_not_dropped_during_on_next(dropped: Dropped) -> None:
-    """A demanded element emitted inside on_next is delivered after it returns."""
+    """A demanded element that is emitted inside on_next is delivered after on_next returns."""
     stream, emitters = create_stream(overflow="drop")
 
     def emit_next(subscriber: TestSubscriber[Any], element: int) -> None:
