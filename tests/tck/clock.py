@@ -29,11 +29,11 @@ class Clock:
             was_read.set()
         return self._now
 
-    def pass_by(self, seconds: float = LONG) -> None:
+    def advance(self, seconds: float = LONG) -> None:
         """Advance the time. Calls whose deadlines have passed are late."""
         self._now += seconds
 
-    def pass_by_watched(self, seconds: float) -> None:
+    def advance_until_read(self, seconds: float) -> None:
         """Advance the time, and wait until the thread that checks the deadlines has read it."""
         was_read = Event()
         self._now += seconds

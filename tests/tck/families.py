@@ -50,15 +50,15 @@ Methods = type[RightSubscription]
 
 
 class Family(NamedTuple):
-    """The publishers of one fault.
+    """Publishers with the same fault, which emit on different threads.
 
     Attributes:
         name: the name of the class.
-        fault: its fault.
+        fault: the description of the fault.
         methods: the Subscription with the fault.
-        test: the test that rejects it.
-        message: a part of the reason.
-        threaded: whether the same test rejects a publisher with this fault that emits on its own thread.
+        test: the test that rejects the Publishers.
+        message: a part of the reason for the rejection.
+        threaded: whether the same test also rejects a Publisher with this fault that emits on its own thread.
     """
 
     name: str
@@ -84,6 +84,6 @@ class Family(NamedTuple):
 
 
 def at_element(template: type[Any], at: int) -> Methods:
-    """Return a subclass of a Subscription whose fault depends on the number of an element."""
+    """Return a subclass of ``template``, whose fault depends on ``at``: the number of an element."""
     methods: Any = type("subscription", (template,), {"at": at})
     return methods  # type: ignore[no-any-return]

@@ -51,7 +51,7 @@ def measured() -> dict[str, Any]:
 
 @cache
 def rejected_in_the_test_suite() -> set[str]:
-    """Return the names of the classes that tests/tck_java runs with the official TCK."""
+    """Return the names of the classes that the official TCK rejects in tests/tck_java."""
     return {row.wrong for row in rows() if row.status is not Status.PASSED}
 
 

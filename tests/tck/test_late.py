@@ -40,7 +40,7 @@ class Gate(Event):
 
     def pass_through(self, *arguments: object) -> None:
         if not self.is_set():
-            self._clock.pass_by()
+            self._clock.advance()
             self.wait(60)
 
 
@@ -137,7 +137,7 @@ def test_a_cancel_that_is_slow_repeatedly_has_a_shortened_timeout(clock: Clock) 
         class subscription(RightSubscription):  # noqa: N801
             def cancel(self) -> None:
                 if not self.stopped:
-                    clock.pass_by_watched(1.2)  # longer than timeout, shorter than hook_timeout
+                    clock.advance_until_read(1.2)  # longer than timeout, shorter than hook_timeout
                 super().cancel()
 
     class Verification(_Publisher):
@@ -158,7 +158,7 @@ def test_a_slow_publisher_has_fewer_iterations(clock: Clock) -> None:
         def subscribe(self, subscriber: Any, /) -> None:
             nonlocal subscribed
             subscribed += 1
-            clock.pass_by_watched(1.2)
+            clock.advance_until_read(1.2)
             super().subscribe(subscriber)
 
     class Verification(_Publisher):
@@ -173,7 +173,7 @@ def test_a_slow_publisher_has_fewer_iterations(clock: Clock) -> None:
 def test_a_shortened_timeout_is_five_times_the_longest_call_in_time(clock: Clock) -> None:
     env, other, late = TestEnvironment(), TestEnvironment(), Lateness()
     for elements, took in ((3, 0.3), (1, 0.1)):
-        env.timed(f"create_publisher({elements})", lambda took=took: clock.pass_by(took))  # type: ignore[misc]
+        env.timed(f"create_publisher({elements})", lambda took=took: clock.advance(took))  # type: ignore[misc]
     late.note(env)
     slow, stuck = (Call(name, 0.0, 0) for name in ("create_publisher(1)", "create_failed_publisher()"))
     assert late.limit(slow, 2.0, 1.0) == 2.0

@@ -74,7 +74,7 @@ class CompletesWithTheLastElement(RightPublisher):
 
 
 class EmitsAFewAfterCancel(RightPublisher):
-    """Emits up to five requested elements after a cancel, which must stop the signals eventually."""
+    """Emits requested elements for up to 2 ms after a cancel: the signals must stop eventually (3.12)."""
 
     class subscription(RightSubscription):  # noqa: N801
         left = 5
@@ -88,7 +88,7 @@ class EmitsAFewAfterCancel(RightPublisher):
 
 
 class Slotted:
-    """Has no attributes besides its slots, so that it has no weak references either."""
+    """Has no attributes except its slots, so that weak references to it are impossible."""
 
     __slots__ = ("_to",)
 
@@ -103,7 +103,7 @@ class Slotted:
 
 
 class WithSlots(RightPublisher):
-    """Gives each Subscriber a Subscription with slots."""
+    """Calls on_subscribe with a Subscription that has slots."""
 
     class subscription(RightSubscription):  # noqa: N801
         def start(self) -> None:
@@ -119,7 +119,7 @@ class WithSlots(RightPublisher):
 
 
 class WithANamespace(RightPublisher):
-    """Gives each Subscriber a namespace of two functions."""
+    """Calls on_subscribe with a namespace of two functions."""
 
     class subscription(WithSlots.subscription):  # noqa: N801
         def public(self) -> Any:
@@ -197,7 +197,7 @@ class OtherValueError(RightPublisher):
 
 
 class Unicast(RightPublisher):
-    """Rejects a second Subscriber with on_error while there is a first one."""
+    """Rejects every Subscriber except the first with on_error."""
 
     taken = False
 
@@ -296,7 +296,7 @@ PUBLISHERS: list[Any] = [
 
 
 class RequestsMore(RightProbed):
-    """Requests ten elements more than its puppet is called with."""
+    """Requests ten elements more than the test requests through the puppet."""
 
     class puppet(Puppet):  # noqa: N801
         def trigger_request(self, elements: int) -> None:
@@ -341,7 +341,7 @@ class OnAQueue(RightProbed):
 
 
 class OneByOne(RightProbed):
-    """Requests the elements of the puppet one by one, each after the previous one."""
+    """Requests one element at a time, the next one after the previous one has arrived."""
 
     def __init__(self, probe: Any) -> None:
         super().__init__(probe)
@@ -377,7 +377,7 @@ class OneByOne(RightProbed):
 
 
 class CancelsLater(RightProbed):
-    """Cancels on a timer, and ignores the elements until then."""
+    """Cancels 50 ms after the call of the puppet, on a timer."""
 
     class puppet(Puppet):  # noqa: N801
         def signal_cancel(self) -> None:
@@ -398,7 +398,7 @@ class Everything(RightSubscriber):
 
 
 class Batches(RightSubscriber):
-    """Requests sixteen elements, and again when half of them have arrived."""
+    """Requests sixteen elements, and eight more after each eight that arrive."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Families of Publishers that count requests or elements wrongly, from element or request n on."""
+"""Families of Publishers that register a wrong demand, or mishandle one element, request or cancel."""
 
 from __future__ import annotations
 

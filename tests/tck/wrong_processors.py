@@ -190,7 +190,7 @@ class FailsAfterCompletion(RightProcessor):
 
 
 class DropsTheBacklog(RightProcessor):
-    """Drops elements for a Subscriber for which two others are waiting."""
+    """Drops an element for a Subscriber that has two buffered elements."""
 
     def on_next(self, element: Any, /) -> None:
         not_none(element)
@@ -200,7 +200,7 @@ class DropsTheBacklog(RightProcessor):
 
 
 class EndOvertakesTheBacklog(RightProcessor):
-    """Completes a Subscriber before the elements that it has not requested yet."""
+    """Completes each Subscriber at once, and drops the elements that this Subscriber has not requested."""
 
     def on_complete(self) -> None:
         for branch in list(self.branches):

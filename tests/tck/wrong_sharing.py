@@ -70,7 +70,7 @@ class DropsTheOthers(EndsTheOthers):
 
 
 class LastCancelsTheEarlier(Grouped):
-    """Cancels with each Subscription all earlier ones, but no later one."""
+    """Cancels all earlier Subscriptions when one is cancelled."""
 
     def subscription_of(self, subscriber: Subscriber[Any], number: int) -> RightSubscription:
         earlier = list(self.subscriptions)

@@ -223,7 +223,7 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
             ),
             (
                 "RequestsAfterRefusing",
-                "Requests from a second Subscription after it has cancelled it",
+                "Cancels a second Subscription, and then requests from it",
                 requests_and_cancels,
                 used,
                 on_second,

@@ -198,7 +198,7 @@ class RequestsLater(RightProbed):
 
 
 class TriesTheSecond(RightProbed):
-    """Requests from a second Subscription before it cancels it."""
+    """Requests from a second Subscription, and then cancels that Subscription."""
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if self.subscription is not None:

@@ -186,7 +186,7 @@ def test_failing_hooks_have_the_same_message_in_both_tcks(referee: JavaReferee, 
 
     class Blocks(_Bad):
         def create_publisher(self, elements: int) -> Any:
-            clock.pass_by()
+            clock.advance()
             threading.Event().wait(5)
 
     for verification in (Nothing, Raises, Blocks):
@@ -200,7 +200,7 @@ def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee, clock: Cl
     class Blocking(RightPublisher):
         class subscription(RightSubscription):  # noqa: N801
             def request(self, n: int, /) -> None:
-                clock.pass_by()
+                clock.advance()
                 threading.Event().wait(30)
 
     class Blocks(_Bad):
@@ -216,7 +216,7 @@ def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee, clock: Cl
 def test_each_iteration_of_a_test_has_its_own_deadline(referee: JavaReferee, clock: Clock) -> None:
     class Slow(_Right):
         def create_publisher(self, elements: int) -> Any:
-            clock.pass_by_watched(10)  # the sum of the iterations exceeds the deadline
+            clock.advance_until_read(10)  # the sum of the iterations exceeds the deadline
             return RightPublisher(elements)
 
     verdict = referee.judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
@@ -227,7 +227,7 @@ def test_each_iteration_of_a_test_has_its_own_deadline(referee: JavaReferee, clo
 def test_a_late_puppet_has_the_same_message_in_both_tcks(referee: JavaReferee, clock: Clock) -> None:
     class Blocked(Puppet):
         def trigger_request(self, elements: int) -> None:
-            clock.pass_by()
+            clock.advance()
             threading.Event().wait(5)
 
     class Moved(RightProbed):
