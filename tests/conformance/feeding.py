@@ -1,4 +1,4 @@
-"""Sources for hot streams, which emit only elements that the stream does not drop."""
+"""Sources that feed hot streams, and emit an element only when the stream does not drop it."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def input_entry(name: str, given: Input, covers: tuple[str, ...] = ()) -> Entry:
         source, output = Source(), Output(probe, given.elements)
         apply(pyrs.Stream(source)).subscribe(output)
         subscriber = source.subscriber()
-        assert subscriber is not output, "the operator passed its output's Subscriber to the source"
+        assert subscriber is not output, "the operator passed the downstream Subscriber to its source"
         return subscriber
 
     options: dict[str, Any] = {

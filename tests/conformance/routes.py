@@ -28,7 +28,7 @@ __all__ = [
 Verify = Callable[[type[Verification]], Report]
 
 SLOTS = 28
-"""The sum of the slots of the routes that run at the same time. A verification mostly waits, so two cores suffice."""
+"""The maximum sum of the slots of routes that run at the same time. A verification mostly waits: two cores suffice."""
 
 
 class Route(NamedTuple):
@@ -39,7 +39,7 @@ class Route(NamedTuple):
         title: the column of the table.
         opens: creates a context manager. Its value is the function that runs the TCK.
         processes: the number of worker processes that run at the same time.
-        weight: how many processes of the Python port need as much CPU time as one process; a Spark driver needs more.
+        weight: the CPU time that one process of the route needs, relative to a process of the Python port.
     """
 
     key: str

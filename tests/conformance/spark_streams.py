@@ -1,7 +1,7 @@
 """The streams of ``pyrs.spark``, which only ``make conformance`` verifies, in the process of a local Spark driver.
 
 Each Subscriber starts a Spark job or a streaming query. Therefore the streams have few elements, and the
-timeouts are long. A signal that arrives earlier does not wait for them.
+timeouts are long. A test does not wait for the whole timeout if the signal arrives earlier.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _session: Any = None
 
 @contextmanager
 def over_spark() -> Iterator[Any]:
-    """Start a driver and run a first job and query, so that the verification does not wait for them."""
+    """Start a driver, and run a first job and a first query, which are slower than all later ones."""
     global _session
     from pyrs.spark import from_dataframe
     from tests.interop.harness import spark_driver

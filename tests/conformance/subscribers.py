@@ -52,7 +52,7 @@ class _Probed(TestSubscriber[Any]):
 
 
 class _Reporting(Subscriber[Any]):
-    """Reports its signals to the probe and checks no rule; the code in front of it must check them."""
+    """Reports its signals to the probe and checks no rule; the code that signals it must check the rules."""
 
     def __init__(self, probe: WhiteboxProbe[Any]) -> None:
         self._probe = probe
