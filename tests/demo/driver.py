@@ -136,7 +136,7 @@ class OwnDriver:
 class SharedDriver:
     """A process with a Spark driver in which programs run sequentially.
 
-    After a program that did not end, or a process that crashed, the next program gets a new process.
+    If a program did not end, or the process crashed, the next program runs in a new process.
     """
 
     def __init__(self, jars: Sequence[Path], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every example runs unchanged in its own process and folder and prints the expected output."""
+"""Every example runs unchanged in a new folder and prints the expected output."""
 
 from __future__ import annotations
 

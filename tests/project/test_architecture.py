@@ -1,7 +1,4 @@
-"""Import layers, file lengths and public names, checked from the source.
-
-Only pytest must be installed.
-"""
+"""The import layers, the lengths of the files, and the public names with their docstrings."""
 
 from __future__ import annotations
 

@@ -32,14 +32,6 @@ def test_version_lists_the_parts_of_the_bridge(capsys: pytest.CaptureFixture[str
     assert jpype == "JPype gateway: present"
 
 
-def test_demo_without_pyspark_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(command_line, "is_installed", lambda package: False)
-    assert command_line.main(["demo"]) == 1
-    assert "pyrs-streams[spark]" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [

@@ -2,9 +2,9 @@
 
 The page shows the output in the ``text`` block after the example, or in the comment after the printing statement, with
 lines separated by commas. A comment may continue after ``: ``. An example that needs a JVM or a server has
-``<!-- needs ... -->`` above it; those of README, the home page, the quick start, the recipes and the systems page run
-here as well, each page in one process. Other tests cover the TCK page (tests/tck), the debugging page (tests/core) and
-docs/recipes (tests/interop/systems).
+``<!-- needs ... -->`` above it; these tests run those of the pages in ``JVM_PAGES``: the examples of a page in one
+process, and each example with a SparkSession in a Spark driver. Other tests cover the TCK page (tests/tck), the other
+examples of the debugging page (tests/core) and docs/recipes (tests/interop/systems).
 """
 
 from __future__ import annotations

@@ -128,7 +128,13 @@ def test_recipes_pass_mypy_strict(tmp_path: Path) -> None:
 def test_tracebacks_show_the_line_numbers_of_the_recipe() -> None:
     for name in names():
         lines = (RECIPES / f"{name}.md").read_text(encoding="utf-8").splitlines()
-        for value in vars(load_recipe(name)).values():
-            code = getattr(value, "__code__", None)
-            if code is not None and code.co_filename == str(RECIPES / f"{name}.md"):
-                assert f"def {value.__name__}" in "\n".join(lines[code.co_firstlineno - 1 : code.co_firstlineno + 4])
+        functions = [
+            inspect.unwrap(each)
+            for each in vars(load_recipe(name)).values()
+            if inspect.isfunction(each) and each.__module__ == f"recipe_{name}"
+        ]
+        assert functions, name
+        for function in functions:
+            code = function.__code__
+            assert code.co_filename == str(RECIPES / f"{name}.md")
+            assert f"def {function.__name__}" in "\n".join(lines[code.co_firstlineno - 1 : code.co_firstlineno + 4])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -119,16 +120,31 @@ def test_every_suite_runs_once_and_busy_ones_are_limited(runner: ModuleType, mon
     assert max(busy_at_once) <= 2
 
 
-def test_no_suite_starts_after_an_interrupt(runner: ModuleType) -> None:
+def test_no_suite_starts_after_an_interrupt(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first worker takes the suite that does not wait, and raises. The second suite ends after the interrupt."""
+    monkeypatch.setattr(runner, "AT_ONCE", 2)
+    second_started, interrupted = threading.Event(), threading.Event()
     started: list[str] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __exit__(self, *exception: Any) -> Any:
+            interrupted.set()
+            return super().__exit__(*exception)
 
     def run(suite: Any) -> Any:
         started.append(suite.name)
-        raise KeyboardInterrupt
+        if not suite.waits:
+            assert second_started.wait(60)
+            raise KeyboardInterrupt
+        second_started.set()
+        assert interrupted.wait(60)
+        return runner.Count(passed=1)
 
+    monkeypatch.setattr(runner, "ThreadPoolExecutor", Pool)
+    suites = [runner.Suite(name, [], Path(), waits=name != "first") for name in ("first", "second", "third", "fourth")]
     with pytest.raises(KeyboardInterrupt):
-        runner.run_all([runner.Suite(name, [], Path()) for name in "abcdef"], run)
-    assert len(started) <= runner.AT_ONCE
+        runner.run_all(suites, run)
+    assert sorted(started) == ["first", "second"]
 
 
 def test_every_test_folder_belongs_to_a_suite(runner: ModuleType) -> None:
