@@ -294,6 +294,12 @@ def _aio_async_iterable(elements: int) -> Any:
     return _OfAioreactive(aioreactive.from_async_iterable(numbers()))
 
 
+def _aio_failed() -> Any:
+    from aioreactive.create import fail
+
+    return _OfAioreactive(fail(ValueError("failed from the start")))
+
+
 # aiostream.
 
 
@@ -313,12 +319,6 @@ class _AiostreamNumbers:
 
 def _aiostream(elements: int) -> Any:
     return from_async_iterable(_AiostreamNumbers(elements))
-
-
-def _aio_failed() -> Any:
-    from aioreactive.create import fail
-
-    return _OfAioreactive(fail(ValueError("failed from the start")))
 
 
 NO_DEMAND = (
