@@ -51,11 +51,11 @@ ROOT = Path(__file__).parents[2]
 CLOSE_SECONDS = 15.0
 COUNT = 30_000
 CUT_SECONDS = 5.0
-"""A connection is cut after this time if its bytes take longer on a busy machine."""
+"""A connection with a limit is cut after this time even if it has not forwarded that number of bytes."""
 
 
 def verify_complete(subscriber: TestSubscriber[Any], sink: Any, count: int) -> None:
-    """Check that a Python and a Java Subscriber receive all elements, each within the deadline of the one before."""
+    """Check that a Python and a Java Subscriber receive all elements, with the deadline between two elements."""
     await_termination(lambda: subscriber.ended, lambda: len(subscriber.elements))
     assert subscriber.await_complete(DEADLINE) == list(range(count))
     await_termination(lambda: sink.awaitEnd(0), sink.count)

@@ -179,7 +179,7 @@ class Conversation:
     def end(self, refused: PyrsError | None) -> None:
         """End the link and check the tables and the Subscribers."""
         session = self.session
-        if refused is not None and "malformed" not in str(refused) and not str(refused):
+        if refused is not None and not str(refused):
             raise Violation("a ProtocolError without a message")
         session.lost(session.broken(str(refused or "the JVM closed the connection")))
         for subscriber in self.subscribers:

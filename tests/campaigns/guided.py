@@ -26,7 +26,7 @@ JAZZER = HERE / "jazzer"
 ATHERIS = "atheris==3.0.0"
 ATHERIS_FOLDER = ROOT / "build" / "atheris"
 GENERATED = 5_000
-"""The number of random conversations from which the corpus is generated."""
+"""The number of random conversations with which ``extend_corpus`` starts, in addition to the corpus."""
 COMMITTED_LENGTH = 512
 LENGTH = 4_096
 """The maximum length of an input in bytes."""

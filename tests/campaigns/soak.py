@@ -230,7 +230,7 @@ class Soak:
         }
 
     def settled(self) -> dict[str, int]:
-        """Return the counters after the streams, the handles and the idle threads are gone."""
+        """Wait until all streams and idle threads have ended and few handles are left; return the counters."""
         last: dict[str, int] = {}
 
         def quiet() -> bool:

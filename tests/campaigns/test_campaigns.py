@@ -75,13 +75,15 @@ def test_input_of_the_guided_fuzzers_is_decoded_to_the_bytes_of_a_connection() -
     assert [len(read) for read in fuzz_inputs.reads_of(in_pieces)] == [8, 8, 4]
 
 
-def test_a_mutated_input_is_a_valid_input() -> None:
-    random = Random(7)
+def test_a_mutated_input_keeps_the_size_of_a_read_and_is_decoded_without_loss() -> None:
+    random, size = Random(7), 3 << 1
     for data in fuzz_inputs.generated(7, 20):
+        data = bytes((data[0] | size,)) + data[1:]
         for _ in range(20):
             data = fuzz_inputs.mutated_input(random, data)
-            fuzz_inputs.reads_of(data)
-            assert data
+            content = b"".join(fuzz_inputs.reads_of(data))
+            assert data[0] & ~fuzz_inputs.RAW == size
+            assert data[1:] == (content if data[0] & fuzz_inputs.RAW else fuzz_inputs.input_of(content)[1:])
 
 
 def test_random_frames_violate_no_invariant_of_python() -> None:

@@ -46,7 +46,7 @@ public class Races {
         }
     }
 
-    /** Two threads submit work: all of it is processed, by one thread at a time, and the plain fields are visible to it. */
+    /** Two threads submit work: both items are processed, by one thread at a time, which sees the plain fields. */
     @JCStressTest
     @Outcome(id = "2, 0", expect = ACCEPTABLE, desc = "both work items were processed")
     @Outcome(expect = FORBIDDEN, desc = "work was lost, or two threads drained")
@@ -243,7 +243,7 @@ public class Races {
         }
     }
 
-    /** The reader reads the grant while the drain loop grants: it reads only granted values, and none that is older than the previous one. */
+    /** The reader reads the granted total twice while the drain loop grants: each value is whole, and the second is not older. */
     @JCStressTest
     @Outcome(
             id = {"0, 0", "0, 16", "16, 16"},
