@@ -1,6 +1,6 @@
 """Detect a blocked event loop on a busy machine: compare the ticks of the loop with the beats of a thread.
 
-A busy machine slows both. The loop may fall behind by two seconds of beats, because it may run on another
+A busy machine slows both, but not equally: the loop may miss two seconds of beats while the thread runs on another
 processor.
 """
 

@@ -31,7 +31,7 @@ def java_object(bridge: jvm.Bridge, shared_jvm: Any) -> Any:
 
 
 class TestJavaObjectReturnedToJava:
-    """RELEASE must not overtake the frame that returns the object, because Java would end the link."""
+    """RELEASE must not overtake the frame that returns the object; otherwise Java ends the link."""
 
     def test_result_of_a_callable_arrives_before_its_release(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
         same = bridge.to_jvm_callable(lambda thing: thing, FUNCTION)
@@ -160,7 +160,7 @@ def test_java_receives_an_error_of_a_late_function_or_an_unprintable_exception(s
 
 
 def test_close_returns_after_every_subscriber_was_notified(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer notifies the streams. Even if this takes long, the reader must not shut down the workers before."""
+    """The writer notifies the streams. The reader must not shut down the workers before all are notified."""
     bridge = jvm.connect(shared_jvm.gateway)
     connection = bridge._connection
     recorders = [recording(1) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""The end of a stream, a bridge or a process: nothing hangs, each Subscriber gets one signal, nothing is left."""
+"""The end of a stream, a bridge or a process: no call hangs, each Subscriber receives one terminal signal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from pyrs import jvm
 from pyrs.errors import LinkBroken, LinkClosed
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, MILLIS, collected, eventually, recording, uncollected
-
-HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +51,7 @@ def test_a_killed_jvm_fails_every_stream(new_jvm: Any) -> None:
     for recorder in (running, idle):
         recorder.await_error(LinkBroken)
         recorder.assert_rules()
+    assert cancelled.wait(DEADLINE), "the Python Publisher was not cancelled"
     assert bridge.closed
     with pytest.raises((LinkBroken, LinkClosed)):
         bridge.from_jvm(None)
@@ -267,7 +266,7 @@ def test_200_interrupts_leave_other_streams_complete(bridge: jvm.Bridge, shared_
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     interrupts = 0
-    with uncollected():  # Python itself would swallow an interrupt that strikes a finalizer
+    with uncollected():  # Python ignores an interrupt that arrives in a finalizer
         while interrupts < 200:
             try:
                 for number in endless.to_iterable(timeout=DEADLINE):

@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -168,6 +169,7 @@ public final class Parties {
         private final boolean blocks;
         private Subscription subscription;
         public final AtomicLong count = new AtomicLong();
+        private final AtomicInteger terminals = new AtomicInteger();
         public final CountDownLatch ended = new CountDownLatch(1);
         public final CountDownLatch blocked = new CountDownLatch(1);
         public static final CountDownLatch RELEASE = new CountDownLatch(1);
@@ -196,12 +198,18 @@ public final class Parties {
 
         @Override public void onError(Throwable t) {
             error = t;
+            terminals.incrementAndGet();
             ended.countDown();
         }
 
-        @Override public void onComplete() { ended.countDown(); }
+        @Override public void onComplete() {
+            terminals.incrementAndGet();
+            ended.countDown();
+        }
 
         public void cancel() { subscription.cancel(); }
+
+        public int terminals() { return terminals.get(); }
 
         public boolean awaitEnd(long millis) throws InterruptedException { return ended.await(millis, TimeUnit.MILLISECONDS); }
 
