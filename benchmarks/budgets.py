@@ -16,7 +16,7 @@ class Verdict:
     Attributes:
         row: the name of the row.
         ours: the measurement of pyrs, with its unit.
-        rival: the measurement of the contender that the budget compares it with.
+        rival: the measurement of the contender with which the budget compares pyrs.
         ratio: the ratio of the two, as the budget defines it.
         budget: the required ratio.
         passed: True if the budget is met.

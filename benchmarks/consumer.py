@@ -24,7 +24,7 @@ class NoDemand:
 
 
 class Consumer:
-    """Count elements, and request ``batch`` at a time, for ``requests`` times.
+    """Count elements, and request ``batch`` elements at a time, at most ``requests`` times.
 
     Its ``on_next`` is minimal for a Subscriber with bounded demand. All contenders use it, so that only the transports
     differ.

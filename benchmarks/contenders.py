@@ -17,7 +17,7 @@ from benchmarks.measure import Contender
 from pyrs.jvm.values.arrow import ipc_buffers
 
 _BATCHES = 8
-"""The demand for Arrow batches."""
+"""The number of Arrow batches that a Subscriber requests at a time."""
 
 
 class Contenders:

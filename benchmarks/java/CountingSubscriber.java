@@ -6,7 +6,7 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * Counts elements, and requests {@code batch} at a time, for {@code requests} times.
+ * Counts elements, and requests {@code batch} elements at a time, at most {@code requests} times.
  *
  * <p>Obeys 2.1 (signals demand), 2.2 (does little in a signal) and 2.5 (one subscription).
  */
