@@ -283,7 +283,7 @@ class FrameDecoder:
         if not more and not self._parts:
             return Frame(kind, identifier, bytes(body))
         if more and kind not in _FRAGMENTABLE:
-            raise ProtocolError(f"malformed frame: {FrameType(kind).name} must not be split into pieces")
+            raise ProtocolError(f"malformed frame: {FrameType(kind).name} is never fragmented")
         parts = self._parts.get((kind, identifier))
         if parts is None:
             if not more:

@@ -32,6 +32,7 @@ public class FramesTest {
             ProtocolException error = expectThrows(
                     ProtocolException.class, () -> new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length));
             assertTrue(error.getMessage().startsWith("malformed frame"), error.getMessage());
+            assertTrue(error.getMessage().contains((String) vector.get("malformed")), error.getMessage());
             return;
         }
         for (int step : new int[] {Math.max(1, bytes.length), 1, 3}) {
