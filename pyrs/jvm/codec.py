@@ -51,7 +51,7 @@ class LinkReferences(References, Codec):
         self.session = session
         self.gateway = gateway
         self.control = control
-        self.give_back = session.handles.give_back
+        self.release = session.handles.release
         self.originals = Originals()
         self._decoder = ValueDecoder(self, defers=True)
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
@@ -127,7 +127,7 @@ class LinkReferences(References, Codec):
         if not kind:
             return self.remote_object(handle)
         if kind == SHARED_BATCH and self._shares_memory:
-            return received(handle, self.control.move_batch, self.give_back)
+            return received(handle, self.control.move_batch, self.release)
         if kind not in self.classes or kind >= HOT:
             raise ProtocolError(f"malformed reference: there is no kind {kind}")
         return stand_in(self.classes[kind](handle))
@@ -187,7 +187,7 @@ class LinkReferences(References, Codec):
 
     def discard(self, body: Body) -> None:
         for handle in handles_in(body, SENDER_OWNS):
-            self.give_back(handle)
+            self.release(handle)
 
     def encode(self, value: object) -> bytes:
         return self.encode_carrying(value)[0]

@@ -129,7 +129,7 @@ def java_name(name: str) -> str:
 
 def java_object_class(link: Any, kind: int, *, hot: bool = False) -> type[JavaObject]:
     """Create the class of one link's references to Java objects of one kind."""
-    note = link.give_back
+    release = link.release
 
     class BoundJavaObject(JavaObject):
         __slots__ = ()
@@ -140,7 +140,7 @@ def java_object_class(link: Any, kind: int, *, hot: bool = False) -> type[JavaOb
         def __del__(self) -> None:
             # A finalizer must not do I/O or take a lock: the writer thread sends the RELEASE of the handle later.
             try:
-                note(self._handle)
+                release(self._handle)
             except AttributeError:
                 pass  # __init__ did not complete
 

@@ -389,15 +389,15 @@ class Table:
         """Claim the Subscriber for a subscription."""
         self.claims.append(self.handles.claim_subscriber(2))
 
-    def give_back(self) -> None:
+    def note(self) -> None:
         """Note handles of the peer for release, as a finalizer does."""
         for handle in (5, 5, 6):
-            self.handles.give_back(handle)
+            self.handles.release(handle)
             self.noted += 1
 
     def release_frames(self) -> None:
         """Write the noted handles."""
-        self.give_back()
+        self.note()
         self.frames.append(self.handles.release_frames())
 
     def clear(self) -> None:
@@ -428,7 +428,7 @@ TABLE = {
         Table.release,
         Table.pin,
         Table.claim,
-        Table.give_back,
+        Table.note,
         Table.release_frames,
         Table.clear,
     )

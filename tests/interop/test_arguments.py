@@ -91,7 +91,7 @@ class TestOtherBridges:
         elsewhere = SimpleNamespace(
             session=SimpleNamespace(open=True),
             control=SimpleNamespace(resolve=lambda handle: object()),
-            give_back=lambda handle: None,
+            release=lambda handle: None,
         )
         foreign = java_object_class(elsewhere, 0)(1)
         with pytest.raises(ConversionError, match="another JVM"):

@@ -158,10 +158,10 @@ class Returned:
     """A test double of an object of the JVM, which releases its handle when it is collected."""
 
     def __init__(self, session: PlainSession) -> None:
-        self._give_back = session.handles.give_back
+        self._release = session.handles.release
 
     def __del__(self) -> None:
-        self._give_back(7)
+        self._release(7)
 
 
 class HomeCodec(Codec):

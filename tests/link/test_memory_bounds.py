@@ -144,7 +144,7 @@ def test_a_peer_that_does_not_read_releases_ends_the_link(monkeypatch: pytest.Mo
     recorder = recording(1)
     link.session.subscribe(peer.session.handles.own(pyrs.never()), recorder)
     link.session.call(0, deadline_seconds=DEADLINE)
-    released = link.session.handles._given_back
+    released = link.session.handles._to_release
     with link.session.outbox._writing:
         monkeypatch.setattr(link.session.handles, "release_frames", bytes)
         monkeypatch.setattr(link.session.outbox, "_released", bytes)  # as if the writer were blocked

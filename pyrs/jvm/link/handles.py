@@ -43,7 +43,7 @@ class Handles:
     Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and an
     entry is removed when its count is zero; each released handle is in one RELEASE.
 
-    ``give_back`` only appends to a deque. Every other method holds a lock for a short time and calls no user code. The
+    ``release`` only appends to a deque. Every other method holds a lock for a short time and calls no user code. The
     garbage collector may run while the lock is held, and with it finalizers, which are user code. The lock is therefore
     reentrant, and between the look-up of an entry and its change there is no call, because the collector runs after
     calls.
@@ -56,8 +56,8 @@ class Handles:
         # object, so its id is not reused.
         self._by_identity: dict[int, Owned] = {}
         self._last = 0
-        self._given_back: deque[int] = deque()
-        self.give_back: Callable[[int], None] = self._given_back.append
+        self._to_release: deque[int] = deque()
+        self.release: Callable[[int], None] = self._to_release.append
 
     def own(self, target: object, site: Site | None = None) -> int:
         """Return the handle of ``target``, counted as sent once more.
@@ -159,14 +159,14 @@ class Handles:
 
     def release_frames(self) -> bytes:
         """Return RELEASE frames for the handles that were released since the last call."""
-        given_back = self._given_back
-        if not given_back:
+        to_release = self._to_release
+        if not to_release:
             return b""
         frames = []
-        while given_back:
-            popleft = given_back.popleft
+        while to_release:
+            popleft = to_release.popleft
             try:
-                handles = [popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))]
+                handles = [popleft() for _ in range(min(len(to_release), _FRAME_ENTRIES))]
             except IndexError:
                 return b""  # the link has ended on the other thread, which cleared the queue
             if len(set(handles)) == len(handles):  # the usual case; counting would double the cost
@@ -180,7 +180,7 @@ class Handles:
     @property
     def waiting(self) -> int:
         """The number of receipts to release."""
-        return len(self._given_back)
+        return len(self._to_release)
 
     def __len__(self) -> int:
         return len(self._by_handle)
@@ -203,7 +203,7 @@ class Handles:
                     del self._by_handle[handle]
                     del self._by_identity[identity]
                     removed.append(owned.target)
-        self._given_back.clear()
+        self._to_release.clear()
         return removed
 
 

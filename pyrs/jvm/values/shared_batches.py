@@ -25,13 +25,13 @@ class _ArrowArray(ctypes.Structure):
     _fields_ = (("before", ctypes.c_uint64 * 8), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p))
 
 
-def received(handle: int, move: Callable[[int, int, int], object], give_back: Callable[[int], object]) -> Any:
+def received(handle: int, move: Callable[[int, int, int], object], release: Callable[[int], object]) -> Any:
     """Return the RecordBatch of a handle. It uses the JVM's buffers, and releases them when it is destroyed.
 
     Args:
         handle: The handle of the batch.
         move: Makes the JVM move the batch to an ArrowArray and an ArrowSchema.
-        give_back: Releases the handle.
+        release: Releases the handle.
 
     Raises:
         ConversionError: pyarrow is not installed.
@@ -51,4 +51,4 @@ def received(handle: int, move: Callable[[int, int, int], object], give_back: Ca
                 _Release(struct.release)(ctypes.addressof(struct))
         raise
     finally:
-        give_back(handle)
+        release(handle)
