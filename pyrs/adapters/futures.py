@@ -114,13 +114,17 @@ class FutureSubscriber(Subscriber[T]):
             self.future.set_result(result)
         except InvalidStateError:  # the future was cancelled, or has failed
             if self._element is not MISSING:
-                hooks.on_next_dropped(1, f"{self._call}: the future was cancelled", cancelled=True)
+                hooks.on_next_dropped(1, self._why(), cancelled=self.future.cancelled())
 
     def _fail(self, error: BaseException) -> None:
         try:
             self.future.set_exception(error)
         except InvalidStateError:  # the future was cancelled, or has failed
-            hooks.on_error_dropped(error, f"{self._call}: the future was cancelled")
+            hooks.on_error_dropped(error, self._why())
+
+    def _why(self) -> str:
+        """Return why the future does not accept a result, for a report."""
+        return f"{self._call}: the future {'was cancelled' if self.future.cancelled() else 'had failed before'}"
 
     def _done(self, future: Future[T]) -> None:
         """Cancel the stream, unless it has terminated."""
