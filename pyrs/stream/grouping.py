@@ -175,8 +175,8 @@ class Grouping(Family[T_co]):
         An element of ``openings`` opens a list, and ``closing`` is called with that element. The first element or the
         completion of the returned stream closes the list, which is emitted even if it is empty. Lists may overlap.
         Elements outside of a list are dropped and not reported. Requests one opening for each demanded list, and
-        ``prefetch`` elements of this stream, replenished at 75 %. **A list grows** until it is closed; without an open
-        list nothing is buffered.
+        ``prefetch`` elements of this stream, and more when 75 % are consumed. **A list grows** until it is closed;
+        without an open list nothing is buffered.
 
         When this stream completes, the open lists are emitted. The stream also completes when ``openings`` has
         completed and all lists are closed. An error of any of the streams fails the stream at once.
@@ -275,10 +275,10 @@ class Grouping(Family[T_co]):
                1---2---3|  4---5---6|
 
         Like ``buffer_until``, but a window emits while it is filled. Requests and buffers at most ``prefetch`` elements
-        in all windows together, replenished at 75 %: **a window that is not consumed blocks the others**. A cancelled
-        window, and one that can no longer be subscribed to, drops its elements. Windows accept one Subscriber. Upstream
-        is cancelled when this stream and its windows are cancelled. An error of upstream or of the predicate fails the
-        open window and the stream.
+        in all windows together, and replenishes at 75 %: **a window that is not consumed blocks the others**. A
+        cancelled window, and one that can no longer be subscribed to, drops its elements. Windows accept one
+        Subscriber. Upstream is cancelled when this stream and its windows are cancelled. An error of upstream or of the
+        predicate fails the open window and the stream.
 
         Args:
             predicate: called with each element.

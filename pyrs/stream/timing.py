@@ -193,7 +193,7 @@ class Timing(Family[T_co]):
 
         Args:
             seconds: the delay.
-            prefetch: the maximum number of buffered elements; replenished at 75 %.
+            prefetch: the maximum number of buffered elements. More are requested when 75 % are consumed.
             scheduler: the scheduler that emits the signals; see ``Timing``.
 
         Raises:
