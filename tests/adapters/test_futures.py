@@ -91,6 +91,18 @@ def test_signals_after_the_cancel_are_dropped(dropped: Dropped) -> None:
     assert dropped.take() == [error]
 
 
+def test_error_after_a_second_element_is_reported_with_the_failed_future(dropped: Dropped) -> None:
+    reports: list[str] = []
+    pyrs.set_error_hook(lambda error, where: reports.append(where))
+    source = LatePublisher()
+    future = to_future(pyrs.Single(source))
+    source.subscriber.on_next(1)
+    source.subscriber.on_next(2)
+    source.subscriber.on_error(ValueError("late"))
+    assert isinstance(future.exception(0), pyrs.TooManyElements)
+    assert reports == ["to_future(): the future had failed before"]
+
+
 def test_empty_single_fails_the_future_with_spec_violation() -> None:
     assert isinstance(to_future(pyrs.Single(pyrs.empty())).exception(0), pyrs.SpecViolation)
 
