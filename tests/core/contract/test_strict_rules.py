@@ -254,9 +254,21 @@ def test_rule_3_3_unbounded_recursion_is_reported() -> None:
 
 
 def test_rule_3_3_bounded_recursion_is_not_reported() -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda self, element: self.request(1))
-    strict(pyrs.range(10_000)).subscribe(subscriber)
-    assert len(subscriber.await_complete()) == 10_000
+    sent = 0
+
+    def recursive(subscriber: Any) -> None:
+        def emit(n: int) -> None:
+            nonlocal sent
+            sent += 1
+            if sent <= 10:
+                subscriber.on_next(sent)
+
+        subscriber.on_subscribe(RecordingSubscription(emit))
+
+    for source in (ScriptedPublisher(recursive), pyrs.range(1, 11).concat(pyrs.never())):
+        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda self, element: self.request(1))
+        strict(source).subscribe(subscriber)
+        subscriber.assert_elements(*range(1, 11)).assert_live()
 
 
 def test_rule_3_15_exception_of_cancel_is_reported(dropped: Any) -> None:

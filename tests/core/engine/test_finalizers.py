@@ -1,7 +1,7 @@
 """A finalizer that cancels or requests while its thread holds a lock causes no deadlock.
 
-The garbage collector may run at any allocation, and a signal handler at any call. These tests replace every lock of the
-library with one that runs a finalizer right after it is acquired.
+The garbage collector may run at any allocation, and a signal handler at any call. These tests replace the locks of
+streams, sinks and timers with locks that run a finalizer right after they are acquired.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.core.contract.test_every_operator import CATALOGUE, every
 from tests.core.locking import Element, LockCheckingScheduler, is_free
 from tests.waiting import DEADLINE
 
-PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.aio")
+PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.schedulers", "pyrs.aio")
 MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}
 
 
@@ -79,11 +79,14 @@ class FinalizingLock:
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     collector = Collector()
     for package in PACKAGES:
+        replaced = False
         for found in iter_modules(import_module(package).__path__, package + "."):
             module = import_module(found.name)
             for maker, make in MAKERS.items():
                 if getattr(module, maker, None) is make:
                     monkeypatch.setattr(module, maker, lambda make=make: FinalizingLock(make(), collector))
+                    replaced = True
+        assert replaced, f"{package} imports no lock by name, so no test would run a finalizer under its locks"
     yield collector
     collector.arm(-1, None)
     assert collector.deadlocks == []
