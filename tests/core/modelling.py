@@ -20,11 +20,15 @@ DEMANDS = st.lists(st.sampled_from([1, 1, 2, 3, 100, pyrs.UNBOUNDED]), max_size=
 
 
 class Counting(pyrs.Publisher[Any]):
-    """Forward signals and count them, without allowing operators to fuse.
+    """A Publisher that counts the signals of its source, and with which operators cannot fuse.
+
+    Args:
+        elements: the elements of the source; ``of`` counts another source.
+        error: the error of the source after the elements; None for completion.
 
     Attributes:
         requests: each n that was requested.
-        pulled: the number of elements that it emitted.
+        pulled: the number of emitted elements.
         cancels: the number of cancel calls.
         subscriptions: the number of Subscribers.
     """

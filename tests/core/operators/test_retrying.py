@@ -46,7 +46,7 @@ class TestRetry:
         assert source.stream().retry().collect() == [1, 2] * 3
         assert source.count == 3
 
-    def test_retry_gives_up_after_times_and_notes_the_attempts(self) -> None:
+    def test_retry_fails_after_the_given_number_of_retries_and_notes_the_attempts(self) -> None:
         source = Attempts(9)
         error = error_of(source.stream().retry(2))
         assert str(error) == "attempt 3"

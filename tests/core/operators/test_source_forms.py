@@ -50,7 +50,7 @@ OTHER_THREADS = {
     "subscribe_on",
     "window(seconds)",
 }
-"""For these, only the final state is compared, not the state after each request."""
+"""For these operators, only the final state is compared, not the state after each request."""
 
 IN_TURNS = {"merge"}
 """``merge`` alternates between an iterable and the other source, so an error of the iterable may arrive later."""
