@@ -36,7 +36,7 @@ SYSTEM = System(
     cancel="closes the connection; a listing requests no further page",
     gateways=("jpype", "spark"),
     status="wire-compatible",
-    reason="moto answers instead of Amazon S3. Its permissions, limits and throttling are not tested.",
+    reason="moto answers instead of Amazon S3. The permissions, limits and throttling of S3 are not tested.",
 )
 
 BUCKET = "bucket"
