@@ -7,6 +7,7 @@ from threading import Event, Thread, Timer
 from typing import Any
 
 from pyrs.api import Subscription
+from tests.tck import wrong_subscribers as wrong
 from tests.tck.judging import Case
 from tests.tck.right import Puppet, RightProbed, RightSubscriber, not_none
 from tests.tck.test_wrong_subscribers import (
@@ -56,26 +57,34 @@ def _calling(signal: str, method: str, run: Callable[[Callable[[], None]], None]
     return send
 
 
-def _terminal(base: type[Any], prefix: str) -> list[Case]:
-    cases = []
-    for end, signal in (("OnComplete", "on_complete"), ("OnError", "on_error")):
-        for method in ("request", "cancel"):
-            for where, run, test in (
-                ("Later", _on_a_timer, AFTER_END.format(end)),
-                ("OnAThread", _on_a_thread, AFTER_END.format(end)),
-                ("AfterIt", _inline, AFTER_END.format(end)),
-            ):
-                place = {"Later": "after {}, on a timer", "OnAThread": "in {}, on another thread", "AfterIt": "in {}"}[
-                    where
-                ]
-                faulty = subscriber(
-                    f"{prefix}{method.capitalize()}s{where}{end}",
-                    f"Calls {method} {place.format(signal)}",
-                    base,
-                    **{signal: _calling(signal, method, run, base)},
-                )
-                cases.append(Case(test, faulty, f"the Subscriber called {method}("))
-    return cases
+def _terminal(base: type[Any], prefix: str, *, known: tuple[tuple[str, str], ...]) -> list[Case]:
+    """Return Subscribers that call their Subscription in or after a terminal signal.
+
+    Args:
+        base: the conforming Subscriber.
+        prefix: the first word of the names.
+        known: the pairs of a method and a place for which ``wrong_subscribers`` has a Subscriber.
+    """
+    return [
+        Case(
+            AFTER_END.format(end),
+            subscriber(
+                f"{prefix}{method.capitalize()}s{where}{end}",
+                f"Calls {method} {place.format(signal)}",
+                base,
+                **{signal: _calling(signal, method, run, base)},
+            ),
+            f"the Subscriber called {method}(",
+        )
+        for end, signal in (("OnComplete", "on_complete"), ("OnError", "on_error"))
+        for method in ("request", "cancel")
+        for where, place, run in (
+            ("Later", "after {}, on a timer", _on_a_timer),
+            ("OnAThread", "in {}, on another thread", _on_a_thread),
+            ("AfterIt", "in {}", _inline),
+        )
+        if (method, where) not in known
+    ]
 
 
 def _terminal_later(base: type[Any], prefix: str) -> list[Case]:
@@ -463,7 +472,7 @@ TERMINAL_STATES = [
 ]
 
 WHITEBOX = [
-    *_terminal(RightProbed, ""),
+    *_terminal(RightProbed, "", known=(("request", "OnAThread"),)),
     *_terminal_later(RightProbed, ""),
     *_null(RightProbed, "", str),
     *_null_later(RightProbed, "", "on_next", "on_error"),
@@ -537,7 +546,13 @@ def _requests(n: int) -> Callable[[Any, Any], None]:
 
 
 BLACKBOX = [
-    *_terminal(RightSubscriber, "Black"),
+    *_terminal(
+        RightSubscriber, "Black", known=(("request", "OnAThread"), ("request", "AfterIt"), ("cancel", "AfterIt"))
+    ),
+    Case(AFTER_END.format("OnComplete"), wrong.BlackRequestsInOnComplete, "the Subscriber called request("),
+    Case(AFTER_END.format("OnComplete"), wrong.BlackCancelsInOnComplete, "the Subscriber called cancel("),
+    Case(AFTER_END.format("OnError"), wrong.BlackRequestsInOnError, "the Subscriber called request("),
+    Case(AFTER_END.format("OnError"), wrong.BlackCancelsInOnError, "the Subscriber called cancel("),
     *_terminal_later(RightSubscriber, "Black"),
     *_null(RightSubscriber, "Black", black),
     *_null_later(RightSubscriber, "Black", "on_next", "on_error", "on_subscribe"),
