@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from pyrs.spark.source import streams
 from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.elements import BatchElements
 from pyrs.spark.source.intake import Intake
+from pyrs.testing import TestPublisher
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("_prompt")
@@ -73,6 +75,18 @@ def test_empty_batches_do_not_end_an_available_now_query() -> None:
     with closing(buffer(pyrs.just(*[batch_of()] * 5, batch_of(1, 2, 3)), capacity=2, whole=True)) as replay:
         start = json.loads(request(replay, "initial")[0])
         assert json.loads(request(replay, "latest", start=start, finish=True)[0])["sequence"] == 3
+
+
+def test_the_only_offset_of_an_available_now_query_before_spark_4_2_waits_for_an_element(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pyrs.spark.source.buffer._FIRST_SECONDS", 60, raising=False)
+    source: TestPublisher[Any] = TestPublisher(timeout=60)
+    with closing(buffer(source)) as replay, ThreadPoolExecutor(1) as planner:
+        offset = planner.submit(request, replay, "latest")  # without a start
+        source.await_requested(8)
+        source.next((7,))
+        assert json.loads(offset.result(60)[0])["sequence"] == 1
 
 
 @pytest.mark.parametrize(

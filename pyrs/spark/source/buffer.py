@@ -25,6 +25,7 @@ from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 _log = logging.getLogger("pyrs.spark")
 _CHECK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
+_FIRST_SECONDS = 1.0
 _TASK_ROWS = 10_000  # per task; with fewer rows, the overhead of a task exceeds its work
 _TASK_BYTES = 32 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
 
@@ -157,6 +158,9 @@ class ReplayBuffer:
                 end = segment.end
         left = self._max_rows - (end - position)
         if end == self._end and left > 0:
+            if start is None and end == position and not self._pending:
+                # With availableNow, Spark before 4.2 requests this offset only, just after the subscription.
+                intake.wait(_FIRST_SECONDS)
             while True:
                 # This is read before the elements: once the intake has ended, it has all elements.
                 ended = intake.ended or self._error is not None
