@@ -193,7 +193,7 @@ class TellsOne(RightProcessor):
 
 
 class TellsAnother(RightProcessor):
-    """Signals another error to its Subscribers than it receives."""
+    """Signals another error to its Subscribers instead of the received one."""
 
     def finish(self, error: BaseException | None) -> None:
         super().finish(RuntimeError("something went wrong"))
@@ -242,7 +242,7 @@ class SendsTwice(RightProcessor):
 
 
 class Changes(RightProcessor):
-    """Emits other elements than it receives."""
+    """Emits another element instead of each received one."""
 
     def on_next(self, element: Any, /) -> None:
         super().on_next(not_none(element) + 100)

@@ -96,7 +96,7 @@ CASES = [
     Case("optional_spec111_maySupportMultiSubscribe", wrong.FailsOnCancel, "Test Exception: Boom!", SKIP),
     Case(REGISTERED, wrong.OneSubscriberOnly, f"{OPTIONAL}Unexpected additional subscriber", SKIP),
     Case(REGISTERED, wrong.Silent, f"{OPTIONAL}did not receive the expected on_complete", SKIP),
-    # The official TCK passes this and ManyUpfront, because it does not record the overflow of its buffer.
+    # The official TCK passes this and ManyUpfront, because its Subscriber does not record a buffer overflow.
     Case(REGISTERED, wrong.HidesTheOverflow, f"{OPTIONAL}received more than 32 on_next signals", SKIP),
     Case(SAME + "OneByOne", wrong.Random, "Subscribers 1 and 2 must receive the same elements in the same order", SKIP),
     # The official TCK passes this.

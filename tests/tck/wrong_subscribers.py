@@ -34,7 +34,7 @@ class RegistersTwice(RightProbed):
 
 
 class RegistersAnother(RightProbed):
-    """Reports other elements to the probe than it receives."""
+    """Reports another element to the probe instead of each received one."""
 
     def on_next(self, element: Any, /) -> None:
         super().on_next(not_none(element) + 1)
@@ -150,7 +150,7 @@ class ForgetsTheError(RightProbed):
 
 
 class ReportsAnotherError(RightProbed):
-    """Reports another error to the probe than it receives."""
+    """Reports another error to the probe instead of the received one."""
 
     def on_error(self, error: BaseException, /) -> None:
         self.probe.register_on_error(RuntimeError("another"))
