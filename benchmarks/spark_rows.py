@@ -228,7 +228,7 @@ def sources(spark: Any, rows: int, max_rows: int, as_: str) -> Sequence[Contende
 def raw_source(elements: int, max_rows: int, as_: str) -> Any:
     """Create a hand-written Python Data Source, whose tasks create their rows.
 
-    A task creates one Arrow batch; with ``as_="arrow"`` it creates a small one and yields it repeatedly.
+    A task yields one Arrow batch of all its rows; with ``as_="arrow"``, it yields one smaller batch repeatedly.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow

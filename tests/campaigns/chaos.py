@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[2]
 CLOSE_SECONDS = 15.0
 COUNT = 30_000
 CUT_SECONDS = 5.0
-"""A connection with a limit is cut after this time even if it has not forwarded that number of bytes."""
+"""A connection with a limit is cut after this time at the latest."""
 
 
 def verify_complete(subscriber: TestSubscriber[Any], sink: Any, count: int) -> None:

@@ -205,7 +205,7 @@ class JavaFuzz:
         return True
 
     def talk(self, dialled: Dialled, random: Random, peer: Peer) -> None:
-        """Send frames to an open link, and check that it is accepted or ends."""
+        """Send frames to an open link, and check that the JVM accepts them or ends the link."""
         maximum = FRAMES_EACH if peer.hostility else LEGAL_FRAMES_EACH
         data = self.data = b"".join(peer.any_frame() for _ in range(random.randrange(1, maximum)))
         framing = FrameDecoder()

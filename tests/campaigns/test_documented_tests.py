@@ -16,6 +16,11 @@ TESTS = sorted({found for page in PAGES.values() for found in re.findall(r"`(tes
 JAVA_TESTS = sorted({found for page in PAGES.values() for found in re.findall(r"`(\w+Test\.\w+)`", page)})
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_each_page_names_tests(name: str) -> None:
+    assert [test for test in TESTS if test in PAGES[name]] != []
+
+
 def functions(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef):

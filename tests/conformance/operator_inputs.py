@@ -1,7 +1,7 @@
 """The verification of the Subscriber that each operator passes to its source.
 
 The TCK signals this Subscriber. The Subscriber downstream of the operator reports to the probe. The verification is a
-blackbox one if the operator does not emit the elements that it receives one by one.
+blackbox one if the operator does not emit each received element at once.
 """
 
 from __future__ import annotations

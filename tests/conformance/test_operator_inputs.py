@@ -1,4 +1,4 @@
-"""A broken operator fails its row: nothing hides the Subscriber that it passes to its source."""
+"""A broken operator fails its row: nothing hides the Subscriber that the operator passes to its source."""
 
 from __future__ import annotations
 

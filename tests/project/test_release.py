@@ -107,7 +107,7 @@ def test_measurements_of_an_unknown_commit_are_reported(release: ModuleType, mea
 def test_all_addresses_come_from_one_line_of_pyproject(
     release: ModuleType, hooks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are the URLs and links of the package, the edit links of the site, and the address that a release checks."""
+    """The addresses are the URLs and links of the package, the edit links of the site, and what a release checks."""
     marbles, address = script("marbles"), "https://example.org/owner/name"
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     line = re.compile(r'^repository = ".*"$', re.MULTILINE)

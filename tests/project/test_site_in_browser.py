@@ -1,6 +1,6 @@
-"""The site in Chromium: ``make docs-test`` runs it, since it needs Playwright and a browser.
+"""The site in Chromium: ``make docs-test`` runs these tests, which need Playwright and a browser.
 
-It uses the browser of the system, because Playwright downloads its own browser from a server other than PyPI.
+They use the browser of the system, because Playwright downloads its own browser from a server other than PyPI.
 """
 
 from __future__ import annotations
