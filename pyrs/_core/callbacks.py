@@ -43,6 +43,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._first_request = UNBOUNDED if request is None else min(checked_natural(request, "request"), UNBOUNDED)
         self._subscription: Subscription | None = None
         self._over = False
+        self._stops = False  # over, or an illegal request is unanswered (3.9): a loop over elements stops
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if self._subscription is not None or self._over:
@@ -76,7 +77,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
             except BaseException as error:
                 self.cancel()
                 self._report(error, "on_next")
-            if taken == limit or self._over:
+            if taken == limit or self._stops:
                 break
         return taken
 
@@ -103,7 +104,10 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_integer(n, "n"), UNBOUNDED))  # §3.17: the maximum of a Java long
+            n = min(checked_integer(n, "n"), UNBOUNDED)  # §3.17: the maximum of a Java long
+            if n <= 0:
+                self._stops = True
+            subscription.request(n)
 
     def cancel(self) -> None:
         subscription = self._subscription
@@ -125,7 +129,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         return f"<CallbackSubscriber: {subscription!r}>"
 
     def _end(self) -> None:
-        self._over = True
+        self._over = self._stops = True
         self._subscription = None
 
     def _report(self, error: BaseException, name: str) -> None:

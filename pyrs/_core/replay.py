@@ -146,8 +146,8 @@ class ReplayHub(Hub[T]):
                 subscription.on_next(node.element)
             except BaseException as error:
                 self._subscriber_raised(subscription, error)
-            if not subscription._live:
-                return
+            if subscription._interrupted:
+                return  # 1.8, 3.9
 
     def _drain(self) -> None:
         for each in self._subscriptions:

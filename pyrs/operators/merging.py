@@ -294,7 +294,7 @@ class _Pulled:
             taken = self._owner._emit_through(whole.iterator, limit, steady=whole.steady)
             if taken == limit:
                 self.ended = whole.is_used_up()
-            elif self._owner._live:
+            elif not self._owner._interrupted:
                 whole.check_end()
                 self.ended = True
         except BaseException as error:

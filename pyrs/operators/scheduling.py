@@ -315,7 +315,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         count = self._run.pass_all(iterator, limit)
-        if not self._run._live:
+        if self._run._interrupted:
             self.cancel()  # before returning: fewer elements than the limit would mean the end
         return count
 

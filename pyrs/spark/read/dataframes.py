@@ -232,7 +232,7 @@ class _DataFrameRun(JobRun[Any]):
         self._read_all = False
 
     def _advance(self) -> None:
-        while self._live:
+        while not self._interrupted:
             demand = self._demand()
             if demand:
                 self._start_more()

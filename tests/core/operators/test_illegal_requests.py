@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs import schedulers, sinks
 from pyrs.testing import TestSubscriber
 from tests.core.modelling import Counting
+from tests.waiting import eventually
 
 LONG = 20_000
 """The length of the sources: finite, so that a test that fails terminates."""
@@ -51,3 +53,44 @@ def test_rule_3_9_request_of_zero_inside_on_next_fails_the_stream_promptly(name:
         subscriber.request(pyrs.UNBOUNDED)
     assert isinstance(subscriber.await_error(), pyrs.NonPositiveRequest)
     assert len(subscriber.elements) < 1_000
+
+
+CALLED_BACK: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
+    **OPERATORS,
+    "no operator": lambda s: s,
+    "map": lambda s: s.map(str),
+    "publish_on": lambda s: s.publish_on(schedulers.inline()),
+    "subscribe_on": lambda s: s.subscribe_on(schedulers.inline()),
+    "share": lambda s: s.share(),
+    "cache": lambda s: s.cache(),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", CALLED_BACK)
+def test_rule_3_9_request_of_zero_inside_a_callback_fails_the_stream_promptly(name: str, source: str) -> None:
+    seen: list[Any] = []
+    errors: list[BaseException] = []
+
+    def on_next(element: Any) -> None:
+        seen.append(element)
+        if len(seen) == 1:
+            subscription.request(0)
+
+    stream = CALLED_BACK[name](SOURCES[source]())
+    subscription = stream.subscribe(on_next=on_next, on_error=errors.append, request=0)
+    subscription.request(pyrs.UNBOUNDED)
+    eventually(lambda: bool(errors), "no terminal signal")
+    assert [type(error) for error in errors] == [pyrs.NonPositiveRequest]
+    assert len(seen) < 1_000
+
+
+def test_rule_3_9_request_of_zero_stops_the_replay_of_a_history() -> None:
+    sink = sinks.replay()
+    for n in range(LONG):
+        sink.emit(n)
+    subscriber: TestSubscriber[Any] = TestSubscriber(on_element=lambda this, _: this.request(0))
+    sink.stream.subscribe(subscriber)
+    subscriber.request(pyrs.UNBOUNDED)
+    assert isinstance(subscriber.await_error(), pyrs.NonPositiveRequest)
+    assert subscriber.elements == [0]
