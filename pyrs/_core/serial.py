@@ -73,3 +73,4 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
         finally:
             if not self._live:
                 self._forget()
+                self._illegal = None  # the traceback of an interrupt may refer to windows, which would remain open

@@ -426,3 +426,30 @@ pyrs.range(10).concat(pyrs.empty()).{call}.subscribe(parts)
 assert parts.elements
 """
     assert subprocess.run([sys.executable, "-c", program], timeout=DEADLINE, check=False).returncode == 0
+
+
+def test_interrupt_before_a_part_is_subscribed_to_cancels_the_source(split: Split) -> None:
+    class EmitsOnce(pyrs.Publisher[int], pyrs.Subscription):
+        emitted = cancelled = False
+
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            self.subscriber = subscriber
+            subscriber.on_subscribe(self)
+
+        def request(self, n: int, /) -> None:
+            if not self.emitted:
+                self.emitted = True
+                self.subscriber.on_next(1)
+
+        def cancel(self) -> None:
+            self.cancelled = True
+
+    def interrupt(part: object) -> pyrs.Stream[int]:
+        raise KeyboardInterrupt
+
+    source = EmitsOnce()
+    try:
+        split(pyrs.Stream(source)).concat_map(interrupt).collect(timeout=DEADLINE)
+    except KeyboardInterrupt:
+        pass
+    collected(lambda: source.cancelled, "the source was not cancelled")
