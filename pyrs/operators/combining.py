@@ -115,7 +115,7 @@ class Then(Operator[Any]):
     run_type = _ConcatRun
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, f"then({other!r})")
+        super().__init__(source, call_text("then", [other]))
         self.sources = (source, checked_publisher(other, "other"))
 
 
@@ -125,7 +125,7 @@ class SwitchIfEmpty(Operator[Any]):
     run_type = _SwitchIfEmptyRun
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, f"switch_if_empty({other!r})")
+        super().__init__(source, call_text("switch_if_empty", [other]))
         self.sources = (source, checked_publisher(other, "other"))
 
 

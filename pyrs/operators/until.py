@@ -10,6 +10,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
+from pyrs.operators.combining import call_text
 
 
 class WithOther(Operator[Any]):
@@ -82,7 +83,7 @@ class TakeUntil(WithOther):
     name, skips = "take_until", False
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, other, f"{self.name}({other!r})")
+        super().__init__(source, other, call_text(self.name, [other]))
 
 
 class SkipUntil(TakeUntil):

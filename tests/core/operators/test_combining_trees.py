@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -126,3 +127,21 @@ def test_unordered_tree_keeps_every_element_and_the_order_of_each_source(
     assert len(elements) == sum(map(len, expected))
     for number, source_elements in enumerate(expected):
         assert [element for which, element in elements if which == number] == source_elements
+
+
+@pytest.mark.parametrize(
+    "combine",
+    [
+        lambda a, b: a.then(b),
+        lambda a, b: a.switch_if_empty(b),
+        lambda a, b: a.take_until(b),
+        lambda a, b: a.skip_until(b),
+        lambda a, b: a.buffer_when(b, pyrs.just),
+        lambda a, b: a.window_when(b, pyrs.just),
+    ],
+)
+def test_repr_of_nested_combinations_does_not_grow_exponentially(combine: Callable[[Any, Any], Any]) -> None:
+    stream: Any = pyrs.range(3)
+    for _ in range(16):
+        stream = pyrs.Stream(combine(stream, stream))
+    assert len(repr(stream)) < 5_000
