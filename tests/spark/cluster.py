@@ -39,7 +39,7 @@ def python_without_pyrs(folder: Path) -> str:
 
 
 def environment(python: str) -> dict[str, str]:
-    """Return the environment of processes that use an interpreter on the executors."""
+    """Return the environment of a Spark process whose executors run the given interpreter."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_REMOTE")}
     return {**kept, "SPARK_HOME": str(HOME), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
 

@@ -96,7 +96,7 @@ def read_guarded(df: Any, step: str, in_task: Callable[[], object]) -> Any:
 
     def guard(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            if any(n >= 12 for n in batch.column("n").to_pylist()):
+            if any(n >= LATER for n in batch.column("n").to_pylist()):
                 in_task()
             yield batch
 

@@ -28,7 +28,7 @@ from tests.interop.systems.recipes import load_recipe
 from tests.spark import keyed_events
 
 RESULTS: dict[str, Any] = {}
-# Cases run in the order of their definition. Those that kill an executor are not adjacent, so it can be replaced.
+# Cases run in the order of their definition. Between two that kill an executor, others give Spark time to replace it.
 CASES: dict[str, Callable[[Any, Path], None]] = {}
 SPECULATIVE = ("for_each_partition_with_speculation", "apply_with_speculation", "from_dataframe_with_speculation")
 SPECULATION = {
@@ -481,7 +481,7 @@ def result_size(spark: Any, run: Callable[[], object]) -> int:
 
 @case
 def throughput(spark: Any, folder: Path) -> Any:
-    """Return the seconds for Publishers in the JVMs of the executors that delay each element by 40 ms."""
+    """Return the seconds for a job whose Publishers, in the executors' JVMs, delay each element by 40 ms."""
 
     def delayed_range(count: int) -> Any:
         from pyrs import jvm

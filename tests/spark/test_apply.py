@@ -47,8 +47,8 @@ ODD_NAMES = ["named_struct('b', -1L) as a", "id as `a.b`", "id + 1 as x", "id + 
 
 
 @pytest.mark.parametrize("as_", ["rows", "arrow", "pandas"])
-def test_a_column_is_not_found_by_its_name(spark: Any, as_: str) -> None:
-    """Spark's mapInArrow takes a name as an expression."""
+def test_columns_with_special_or_repeated_names_keep_their_values(spark: Any, as_: str) -> None:
+    """Spark's ``mapInArrow`` interprets the name of a column as an expression."""
     df = spark.range(3).selectExpr(*ODD_NAMES)
 
     def values(elements: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
@@ -61,7 +61,6 @@ def test_a_column_is_not_found_by_its_name(spark: Any, as_: str) -> None:
         )
         return rows.map(lambda frame: frame.set_axis(["id", "four", "n", "sum"], axis=1))
 
-    result = ps.apply(df, values, "id long, four long, n long, sum long")
     result = ps.apply(df, values, "id long, four long, n long, sum long", as_)
     assert [tuple(row) for row in result.collect()] == [(n, n + 4, 6, 3 * n + 6) for n in range(3)]
 
@@ -271,7 +270,7 @@ def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
     assert next(emitted).num_rows == 150
     assert pulled == [0, 1]
     assert next(emitted).num_rows == 150
-    assert pulled == [0, 1, 2, 3], "a stage that is not an iterator chain demands a few elements ahead"
+    assert pulled == [0, 1, 2, 3]  # a stage that is not an iterator chain requests a few elements ahead
     emitted.close()  # type: ignore[attr-defined]
     assert closed == ["closed"]
     assert pulled == [0, 1, 2, 3]

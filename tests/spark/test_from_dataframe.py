@@ -462,7 +462,7 @@ def test_small_partitions_share_jobs(spark: Any, monkeypatch: pytest.MonkeyPatch
     assert len(jobs) < 150 and max(map(len, jobs)) > 1
     jobs.clear()
     assert len(ps.from_dataframe(spark.range(0, 20, 1, 20), window=2).collect(timeout=JOB_DEADLINE)) == 20
-    assert len(jobs) == 20, "with a window each job has one partition"
+    assert len(jobs) == 20, "a job of a stream with a window has several partitions"
 
 
 def test_jobs_read_at_most_four_partitions_more_than_demanded(spark: Any, gates: Gates) -> None:

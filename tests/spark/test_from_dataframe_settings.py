@@ -13,8 +13,8 @@ from pyrs.spark.read import execution, partitions
 from tests.spark.jobs import JOB_DEADLINE
 from tests.waiting import eventually
 
-# A setting, its value, and an expression whose result it changes. The value "not" inverts the default. The queries
-# read a range, because Spark computes an expression of constants in the driver.
+# A setting, its value, and an expression whose result the setting changes. The value "not" inverts the default. The
+# queries read a range, because Spark computes an expression of constants in the driver.
 PARTLY_BAD = """'{"a": {"b": "x", "c": ' || id || '}}'"""
 DECIMAL = "cast(1.123456789012345678 as decimal(38,18))"
 QUERIES = [
@@ -101,7 +101,7 @@ def setting(spark: Any) -> Iterator[Callable[[str, str], None]]:
 
 
 def outcome(rows: Callable[[], list[Any]]) -> Any:
-    """Return the rows as text, which distinguishes 0 from 0.0, or the same text for all errors, whose types differ."""
+    """Return the rows as strings, which distinguish 0 from 0.0. All errors give one string: their types differ."""
     try:
         return [repr(tuple(row)) for row in rows()]
     except Exception:
@@ -162,14 +162,14 @@ def test_large_types_may_change_while_the_query_is_planned(spark: Any, monkeypat
     other = spark.newSession()
     df = other.range(0, 100, 1, 3).selectExpr("'row ' || id as s")
     expected = df.collect()
-    answers = iter([False, False])  # at the call, and before the query is planned; afterwards the present setting
+    answers = iter([False, False])  # of the former setting: at the call, and before the query is planned
 
-    def asked(session: Any) -> bool:
+    def prefers_large(session: Any) -> bool:
         return next(answers, True)
 
     other.conf.set(LARGE, "true")
-    monkeypatch.setattr("pyrs.spark.schema.arrow.prefers_large", asked)
-    monkeypatch.setattr(partitions, "prefers_large", asked)
+    monkeypatch.setattr("pyrs.spark.schema.arrow.prefers_large", prefers_large)
+    monkeypatch.setattr(partitions, "prefers_large", prefers_large)
     assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == expected
 
 

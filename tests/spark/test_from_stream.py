@@ -186,15 +186,6 @@ def test_a_cancel_while_the_query_waits_for_data_stops_it(numbers: Numbers, subs
     eventually(lambda: not numbers.spark.streams.active)
 
 
-def test_a_failed_query_fails_the_stream(spark: Any, numbers: Numbers) -> None:
-    from pyspark.errors import StreamingQueryException
-
-    numbers.add(1)
-    sdf = spark.readStream.schema("n long").json(str(numbers.source)).selectExpr("raise_error('broken') as e")
-    with pytest.raises(StreamingQueryException, match="broken"):
-        ps.from_stream(sdf).collect(timeout=JOB_DEADLINE)
-
-
 @pytest.mark.parametrize("as_", ["rows", "dicts", "arrow"])
 def test_as_selects_the_type_of_the_data_of_a_batch(spark: Any, numbers: Numbers, as_: str) -> None:
     numbers.add(1, 2)
@@ -296,12 +287,12 @@ def test_a_stop_while_a_batch_is_computed_is_not_an_error(
     assert not (tmp_path / "done").exists()
 
 
-def test_the_error_of_a_query_has_the_partition_as_its_cause(spark: Any, numbers: Numbers) -> None:
+def test_a_failed_query_fails_the_stream_with_the_failed_partition_as_cause(spark: Any, numbers: Numbers) -> None:
     from pyspark.errors import StreamingQueryException
 
     numbers.add(1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).selectExpr("raise_error('broken') as e")
-    with pytest.raises(StreamingQueryException) as caught:
+    with pytest.raises(StreamingQueryException, match="broken") as caught:
         ps.from_stream(sdf).collect(timeout=JOB_DEADLINE)
     assert isinstance(caught.value.__cause__, ps.PartitionFailed)
 

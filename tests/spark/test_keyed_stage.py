@@ -127,7 +127,7 @@ def test_a_timer_is_due_when_the_stage_must_run_again() -> None:
     step = stage.advance(None, [1, 2], 100.0)
     assert (step.emitted, step.due) == ([], 105.0)
     step = stage.advance(step.state, [3], 103.0)
-    assert (step.emitted, step.due) == ([], 105.0), "a timer that was moved is checked at its former time"
+    assert (step.emitted, step.due) == ([], 105.0)  # a timer that was moved is checked at its former time
     step = stage.advance(step.state, [], 105.0)
     assert (step.emitted, step.due) == ([], 108.0)
     step = stage.advance(step.state, [], 110.0)

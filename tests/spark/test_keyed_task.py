@@ -124,7 +124,7 @@ def test_one_timer_is_registered_for_a_key() -> None:
     assert (run([2], 12_000), store.timers) == ([], {15_000})
     store.timers.clear()  # Spark removes a timer that has fired
     assert (run([], 15_500, fired=15_000), store.timers) == ([], {17_000})
-    assert (run([3], 18_000), store.timers) == ([2], {23_000}), "an overdue timer fires before the row"
+    assert (run([3], 18_000), store.timers) == ([2], {23_000}), "the overdue timer did not fire before the row"
     store.timers.clear()
     assert (run([], 24_000, fired=23_000), store.timers) == ([3], set())
     assert (run([4], 30_000), store.timers) == ([], {35_000})
@@ -147,4 +147,4 @@ def test_an_error_has_the_partition_and_the_key(monkeypatch: pytest.MonkeyPatch)
     ]:
         with pytest.raises(PartitionFailed, match=message):
             list(opened(store, stage, ONE).run(key, iter([Row(n=1)]), -1))
-    assert store.value is None, "the state of a failed batch must not be written"
+    assert store.value is None, "the state of a failed batch was written"

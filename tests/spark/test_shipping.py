@@ -64,8 +64,8 @@ def test_attach_works_in_a_driver_that_imports_from_the_zip_file(package: Path, 
     inside, result, mode, folder = run(archive, tmp_path)
     assert inside == "True ok"
     assert result == "[1, 2]"
-    assert mode == "0o700", "the folder is private"
-    assert not Path(folder).exists(), "the folder is removed at exit"
+    assert mode == "0o700", "other users can read the folder"
+    assert not Path(folder).exists(), "the folder was not removed at exit"
 
 
 def test_a_zip_file_without_the_jars_is_reported(package: Path, tmp_path: Path) -> None:

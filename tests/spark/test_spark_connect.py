@@ -13,7 +13,7 @@ import pytest
 from tests.spark.versions import NEEDED, has_pyspark, needs_pyspark
 
 pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
-pytest.importorskip("pyspark", minversion="4.0", reason="the tests start the server with PySpark 4.0")
+pytest.importorskip("pyspark", minversion="4.0", reason="the tests start the server as PySpark 4.0 does")
 
 pytestmark = pytest.mark.timeout(300)
 
