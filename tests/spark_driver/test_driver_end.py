@@ -180,7 +180,7 @@ ENDS = {
 
 @pytest.mark.slow
 def test_the_driver_ends_mid_stream(classes: Path) -> None:
-    """Open streams do not delay the exit of the interpreter, and the JVM of the driver stops with it."""
+    """Open streams do not delay the exit of the interpreter, and the driver's JVM stops with the interpreter."""
     drivers: dict[str, int] = {}
     with together({how: partial(start, MID_STREAM + last, classes) for how, (last, _, _) in ENDS.items()}) as children:
         for how, child in children.items():

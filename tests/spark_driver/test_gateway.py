@@ -178,7 +178,7 @@ CLIENTS = {
     "JavaGateway": "JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))",
     "ClientServer": "ClientServer(JavaParameters(port=port, auth_token=token), PythonParameters(0, eager_load=False))",
 }
-"""Expressions that create the client of a driver with unpinned threads, and that of one with pinned threads."""
+"""Expressions that create the client that a driver has: with unpinned threads, and with pinned threads."""
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -291,7 +291,7 @@ DRIVER = """
             assert translated.java_stack and translated.java_message, repr(translated)
 
     spark.stop()
-    assert control.kind(mirror) == 1, "the gateway outlives spark.stop()"
+    assert control.kind(mirror) == 1, "spark.stop() closed the gateway"
     control.close()
     print("done")
 """
