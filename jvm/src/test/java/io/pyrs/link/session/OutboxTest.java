@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.testng.SkipException;
 import org.testng.annotations.Test;
 
 public class OutboxTest {
@@ -104,5 +106,39 @@ public class OutboxTest {
         outbox.control(Frames.request(3, 1));
         outbox.write();
         assertEquals(written, List.of("5:3", "7:1", "7:2", "7:1", "7:2"));
+    }
+
+    /** An interrupt of a virtual thread that waits in a write closes the socket, and with it the link. */
+    @Test(timeOut = 60_000)
+    public void virtualThreadLeavesItsFramesToTheWriterThread() throws Exception {
+        List<Thread> writers = new ArrayList<>();
+        AtomicInteger wakes = new AtomicInteger();
+        Outbox outbox = new Outbox(
+                new Outbox.Sink() {
+                    @Override
+                    public void write(byte[] bytes, int offset, int length) {
+                        writers.add(Thread.currentThread());
+                    }
+
+                    @Override
+                    public void flush() {}
+                },
+                wakes::incrementAndGet);
+        outbox.open();
+        outbox.control(Frames.request(3, 1));
+        virtual(outbox::flush).join();
+        assertEquals(writers, List.of());
+        assertEquals(wakes.get(), 1);
+        outbox.flush();
+        assertEquals(writers, List.of(Thread.currentThread()));
+    }
+
+    private static Thread virtual(Runnable task) throws ReflectiveOperationException {
+        try {
+            return (Thread)
+                    Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task);
+        } catch (NoSuchMethodException olderJava) {
+            throw new SkipException("virtual threads need Java 21");
+        }
     }
 }
