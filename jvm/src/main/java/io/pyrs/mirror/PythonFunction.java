@@ -36,6 +36,9 @@ abstract class PythonFunction extends FunctionalInterfaceHandler implements Peer
         if (unchecked || Arrays.stream(method.getExceptionTypes()).anyMatch(type -> type.isInstance(error))) {
             return error;
         }
+        if (error instanceof InterruptedException) {
+            Thread.currentThread().interrupt(); // the caller cannot catch the InterruptedException
+        }
         return new IllegalStateException(error.getMessage() == null ? error.toString() : error.getMessage(), error);
     }
 

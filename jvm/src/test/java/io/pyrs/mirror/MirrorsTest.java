@@ -17,6 +17,7 @@ import io.pyrs.link.session.ThrowingSubscriber;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -269,6 +270,26 @@ public class MirrorsTest {
         assertNotNull(error.getCause());
         assertTrue(pair.near.handles().peerHandle(add) > 0);
         assertEquals(pair.far.handles().peerHandle(add), 0);
+    }
+
+    /** The caller of a Function cannot catch an InterruptedException, so the thread must stay interrupted. */
+    @Test(timeOut = 120_000)
+    @SuppressWarnings("unchecked")
+    public void interruptOfACallIsNotLost() throws Exception {
+        CompletableFuture<Object> answer = new CompletableFuture<>();
+        Function<Object, Object> blocked = a -> answer.join();
+        Callable<Object> alsoBlocked = answer::join;
+        Function<Object, Object> function = (Function<Object, Object>)
+                PythonCallable.create(pair.near, pair.receipt(blocked), Function.class, Map.of(), LOADER);
+        Callable<Object> callable = (Callable<Object>)
+                PythonCallable.create(pair.near, pair.receipt(alsoBlocked), Callable.class, Map.of(), LOADER);
+        Thread.currentThread().interrupt();
+        RuntimeException error = expectThrows(RuntimeException.class, () -> function.apply(1));
+        assertTrue(error.getCause() instanceof InterruptedException);
+        assertTrue(Thread.currentThread().isInterrupted());
+        expectThrows(InterruptedException.class, callable::call);
+        assertFalse(Thread.currentThread().isInterrupted());
+        answer.complete(1);
     }
 
     @Test(timeOut = 120_000)
