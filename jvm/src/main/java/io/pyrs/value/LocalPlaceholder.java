@@ -21,6 +21,12 @@ public final class LocalPlaceholder {
         this.target = target;
     }
 
+    /** Names the class of the object, for messages. The {@code toString} of the object may block. */
+    @Override
+    public String toString() {
+        return "a " + target.getClass().getName();
+    }
+
     /** Returns the object of a placeholder, and any other value unchanged. */
     static Object targetOf(Object value) {
         return value instanceof LocalPlaceholder ? ((LocalPlaceholder) value).target : value;

@@ -58,17 +58,16 @@ public final class ValueDecoder {
     }
 
     /**
-     * Opens the body of a control frame, an array like a NEXT body.
+     * Opens the body of a control frame, an array like a NEXT body. Local objects are decoded as placeholders, so that
+     * no method of a user's object runs; see {@link #deferred} and {@link LocalPlaceholder#restored}.
      *
      * @param ownDepth the depth of containers that belong to the frame, such as the list of a CALL's arguments
-     * @param defers whether to decode local objects as placeholders, so that no method of a user's object runs; see
-     *     {@link #deferred} and {@link LocalPlaceholder#restored}
      * @return the number of entries, which {@link #next} returns
      * @throws MalformedValueException if the bytes are not a msgpack array
      */
-    public int beginFrame(byte[] body, int ownDepth, boolean defers) {
+    public int beginFrame(byte[] body, int ownDepth) {
         int size = begin(body, 0, body.length, ExtensionTypes.MAX_DEPTH + ownDepth);
-        this.defers = defers;
+        defers = true;
         return size;
     }
 

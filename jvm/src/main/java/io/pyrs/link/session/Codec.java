@@ -142,8 +142,8 @@ public final class Codec {
     }
 
     /**
-     * Decodes the body of a control frame, which must be an array of at least {@code size} entries. The entries of a
-     * CALL or RETURN may contain placeholders; see {@link Entries#restored}.
+     * Decodes the body of a control frame, which must be an array of at least {@code size} entries. Local objects in it
+     * are placeholders; see {@link Entries#restored}.
      *
      * @throws ProtocolException if the body is malformed
      */
@@ -151,8 +151,7 @@ public final class Codec {
         Entries entries = new Entries();
         ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
         try {
-            boolean call = message.type == FrameType.CALL;
-            int count = decoder.beginFrame(message.body, call ? 1 : 0, call || message.type == FrameType.RETURN);
+            int count = decoder.beginFrame(message.body, message.type == FrameType.CALL ? 1 : 0);
             if (count < size) {
                 throw new MalformedValueException("its body is not an array of at least " + size + " entries");
             }

@@ -367,7 +367,7 @@ public final class Session {
         Throwable invalid = failure;
         try {
             conversion = Conversion.of(options.get("convert"));
-        } catch (Throwable error) { // toString of a user object may throw anything
+        } catch (RuntimeException error) {
             invalid = error;
         }
         // The target is looked up before the task runs, since RELEASE may be the next frame.

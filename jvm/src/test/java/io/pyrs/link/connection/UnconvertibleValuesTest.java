@@ -216,6 +216,41 @@ public class UnconvertibleValuesTest {
         assertOtherStreamsLive();
     }
 
+    /** Neither hashCode nor toString of an option's object runs, because both may block the reader. */
+    @Test(timeOut = 120_000)
+    public void objectAsOptionFailsItsSubscription() throws Exception {
+        Object key = new Object() {
+            @Override
+            public int hashCode() {
+                throw new AssertionError("hashed");
+            }
+
+            @Override
+            public String toString() {
+                throw new AssertionError("printed");
+            }
+        };
+        Publisher<Object> never = subscriber -> {};
+        long handle = session().handles().own(never);
+        byte[] local = extension(
+                17,
+                ByteBuffer.allocate(9)
+                        .put((byte) 0)
+                        .putLong(session().handles().own(key))
+                        .array());
+        for (byte[] value : new byte[][] {local, bytes(0x81, local, local)}) {
+            byte[] options = bytes(0x81, 0xa7, "convert".getBytes(), value);
+            python.send(Frames.frame(FrameType.SUBSCRIBE, 1, bytes(0x92, (int) handle, options)));
+            Throwable error = python.decodeError(python.next(FrameType.ERROR).body);
+            assertTrue(
+                    error.getMessage()
+                            .contains("class names to these words, not a "
+                                    + getClass().getName()),
+                    error.getMessage());
+        }
+        assertOtherStreamsLive();
+    }
+
     @Test(timeOut = 120_000)
     public void optionWithALoneSurrogateFailsItsSubscription() throws Exception {
         StreamOptions options = StreamOptions.of(
