@@ -498,6 +498,16 @@ class Disappears(TestSubscriber[Any]):
         return super().__getattribute__(name)
 
 
+class Recording(TestSubscriber[Any]):
+    """Records the calls of its ``__getattr__``, which might block."""
+
+    looked_up = 0
+
+    def __getattr__(self, name: str) -> Any:
+        type(self).looked_up += 1
+        raise AttributeError(name)
+
+
 class TestAttributesOfSubscribers:
     """The reader of the link must not read attributes of Subscribers, because an error on its thread ends the link."""
 
@@ -526,3 +536,16 @@ class TestAttributesOfSubscribers:
         assert [each.type for each in session.sent if each.id == 2] == [FrameType.CANCEL]
         assert list(session.streams) == [1]
         assert_lives(session, other)
+
+    def test_attributes_are_read_by_a_worker(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A ``__getattr__`` that blocks must not stop the other streams of the link."""
+        monkeypatch.setattr(Recording, "looked_up", 0)
+        session, subscriber, tasks = LinkSession(), Recording(10), list[Any]()
+        session.execute = tasks.append
+        handle = session.handles.own(subscriber)
+        session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+        assert Recording.looked_up == 0, "the reader has read an attribute"
+        for task in tasks:
+            task()
+        assert Recording.looked_up > 0
+        assert subscriber.subscription is not None

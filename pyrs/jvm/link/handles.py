@@ -127,10 +127,10 @@ class Handles:
     def claim_subscriber(self, handle: int) -> Any:
         """Return a handle's Subscriber once: a Subscriber accepts one subscription (§2.5, §2.12).
 
-        Return None after the first call, if the handle is unknown, or if the object is not a Subscriber.
+        Return None after the first call, or if the handle is unknown.
         """
         owned = self._by_handle.get(handle)
-        if owned is None or not _may_be_subscriber(owned.target):
+        if owned is None:
             return None
         with self._lock:
             claimed, owned.claimed = owned.claimed, True
@@ -205,10 +205,3 @@ class Handles:
                     removed.append(owned.target)
         self._to_release.clear()
         return removed
-
-
-def _may_be_subscriber(target: object) -> bool:
-    try:
-        return hasattr(target, "on_subscribe")
-    except BaseException:  # raised by the object's __getattr__; the call of on_subscribe will report it
-        return True

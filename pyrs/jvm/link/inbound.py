@@ -90,7 +90,7 @@ class InboundStream(DrainLoop, CountingSubscription):
     ) -> None:
         super().__init__(session.execute)
         self._context = context
-        self.discards = hooks.discards_of(subscriber)
+        self.discards: hooks.Discards = ()
         self.id = identifier
         self.opened = 0.0
         self.handle = 0  # the handle of the peer's Publisher; 0 for a stream that the peer opened
@@ -123,6 +123,8 @@ class InboundStream(DrainLoop, CountingSubscription):
         """Call on_subscribe. No other signal is sent before it returns (§1.3, §1.9)."""
         subscriber = self.subscriber
         assert subscriber is not None
+        # Not in ``__init__``, which the reader calls: the look-up of an attribute may run code of the user.
+        self.discards = hooks.discards_of(subscriber)
         try:
             self._in_context(partial(subscriber.on_subscribe, self))
         except Exception as error:

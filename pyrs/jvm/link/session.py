@@ -371,7 +371,15 @@ class Session(StreamHost):
         if unreadable is not None:
             stream.terminated(unreadable)
             self.execute(stream.send_cancel)
-        self.execute(stream.start)
+
+        def start() -> None:
+            # Not on the reader: the look-up of an attribute may run code of the user.
+            if _may_be_subscriber(subscriber):
+                stream.start()
+            else:
+                stream.cancel()
+
+        self.execute(start)
 
     # Calls.
 
@@ -482,6 +490,13 @@ class Session(StreamHost):
     def broken(self, why: str) -> LinkBroken:
         """Return the error of a link that ended without a close on this side."""
         return LinkBroken(f"the link to the JVM is broken: {why}{self.recovery}")
+
+
+def _may_be_subscriber(target: object) -> bool:
+    try:
+        return hasattr(target, "on_subscribe")
+    except BaseException:  # raised by the object's __getattr__; the call of on_subscribe will report it
+        return True
 
 
 def too_many_streams() -> JvmError:
