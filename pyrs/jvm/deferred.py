@@ -45,7 +45,8 @@ def _restored(value: Any) -> Any:
     if kind is Home:
         return value.target
     if kind is dict:
-        return {_restored(key): _restored(each) for key, each in value.items()}
+        # One Python frame for each level, as below: a value may nest half as deep as the interpreter's stack.
+        return dict(zip(map(_restored, value.keys()), map(_restored, value.values()), strict=True))
     if kind in (list, tuple, set, frozenset):
         return kind(map(_restored, value))
     return value

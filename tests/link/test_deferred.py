@@ -10,6 +10,7 @@ import msgpack
 import pytest
 from plain_session import LinkSession
 
+from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import Frame, FrameType
 
 
@@ -82,6 +83,19 @@ def test_a_key_that_cannot_be_hashed_fails_its_call(session: Queued, in_a_set: b
     assert (succeeded, error[2]) == (False, "pyrs.errors.ConversionError")
     assert "RuntimeError raised by an object" in error[3]
     assert session.open
+
+
+@pytest.mark.parametrize("in_dicts", [False, True])
+def test_an_object_in_a_value_of_the_largest_depth_is_delivered(session: Queued, in_dicts: bool) -> None:
+    key, received = Key(), list[Any]()
+    value: Any = home(session, key)
+    for _ in range(LIMITS["value.depth"] - 3):  # msgpack packs 511 levels, with the two of the frame
+        value = {"a": value} if in_dicts else [value]
+    call(session, received.append, value)
+    assert answer(session) == [True, None]
+    (found,) = received
+    while found is not key:
+        (found,) = found.values() if in_dicts else found
 
 
 def test_the_barrier_returns_its_argument(session: Queued) -> None:
