@@ -49,6 +49,12 @@ def changing(kind: type[Shrinking]) -> Any:
     return value
 
 
+class Hashable(tuple[Any, ...]):
+    """A tuple that may contain lists although it is a member of a set."""
+
+    __hash__ = object.__hash__
+
+
 changes = pytest.mark.parametrize("kind", [Shrinking, Growing, Replacing])
 
 
@@ -90,4 +96,20 @@ def test_a_result_that_changes_while_it_is_encoded_fails_its_call(
     succeeded, error = session.read(reply)
     assert (succeeded, error[2]) == (False, "pyrs.errors.ConversionError")
     assert len(session.handles) == 1
+    assert_lives(session, other)
+
+
+@changes
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_result_that_changes_inside_a_set_fails_its_call(
+    session: LinkSession, other: TestSubscriber[Any], kind: type[Shrinking], nested: bool
+) -> None:
+    """The peer reads the content of a set, and ends the link for a RETURN that is not a value."""
+    result = {Hashable([changing(kind)])}
+    handle = session.handles.own(lambda: {frozenset(result)} if nested else result)
+    session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x90"))
+    (reply,) = session.sent
+    succeeded, error = session.read(reply)
+    assert (succeeded, error[2]) == (False, "pyrs.errors.ConversionError")
+    assert "a list or dict changed" in error[3]
     assert_lives(session, other)

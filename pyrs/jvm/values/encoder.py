@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgpack
 
@@ -25,6 +25,11 @@ _MIN_BUFFERS = 2 * LIMITS["frame.body"]
 _MAX_EXTENSION = LIMITS["message.bytes"]
 _CHECKED_AT_ONCE = LIMITS["frame.body"]
 _SCALARS = frozenset({type(None), bool, float, str, bytes, *table.PLAIN} - {tuple})
+
+_Checker: TypeAlias = "tuple[Callable[[bytes], None], Callable[[], None], Callable[[int], bytes]]"
+_idle_checkers: list[_Checker] = []
+"""The methods of Unpackers that check small values. An Unpacker takes 100 KiB, which is too much for each encoder."""
+_take_checker, _keep_checker = _idle_checkers.pop, _idle_checkers.append
 
 
 class ValueEncoder:
@@ -46,7 +51,6 @@ class ValueEncoder:
     """
 
     __slots__ = (
-        "_checker",
         "_convert",
         "_rows",
         "_sets",
@@ -65,7 +69,6 @@ class ValueEncoder:
         self.carried: list[object] = []
         self._sets = 0
         self.converted: list[object] = [None]
-        self._checker: Any = None
         self._rows: dict[type, Callable[[Any], Any]] = dict(table.PLAIN)
         self._rows[set] = self._rows[frozenset] = self._from_set
         self._convert = self._conversion()
@@ -102,24 +105,23 @@ class ValueEncoder:
         converted, self.converted[0] = self.converted[0], None
         if converted is None or (type(value) is tuple and _SCALARS.issuperset(map(type, value))):
             return
-        if self._checker is None or len(encoded) > _CHECKED_AT_ONCE:
-            # A small value is fed to the same Unpacker. A large one is read from its bytes, without a copy.
-            large = io.BytesIO(encoded) if len(encoded) > _CHECKED_AT_ONCE else None
-            unpacker = msgpack.Unpacker(large, max_buffer_size=0, read_size=_CHECKED_AT_ONCE)
-            skip, rest = unpacker.skip, unpacker.read_bytes
-            if large is None:
-                self._checker = unpacker.feed, skip, rest
-                unpacker.feed(encoded)
-        else:
-            feed, skip, rest = self._checker
+        small = len(encoded) <= _CHECKED_AT_ONCE
+        if small:
+            try:
+                feed, skip, rest = checker = _take_checker()
+            except IndexError:
+                feed, skip, rest = checker = _new_checker(None)
             feed(encoded)
+        else:
+            _, skip, rest = checker = _new_checker(io.BytesIO(encoded))  # reads the bytes without a copy
         try:
             skip()
             if not rest(1):
+                if small:
+                    _keep_checker(checker)
                 return
         except msgpack.OutOfData:
             pass
-        self._checker = None
         raise ConversionError(
             "a list or dict changed while it was converted to Java: another thread, or a method of a value inside it, "
             "added or removed members. Emit a copy"
@@ -186,6 +188,15 @@ class ValueEncoder:
         self._sets += 1
         try:
             content = self._packer().pack(list(value))
+            if self.converted[0] is not value:
+                # The check of the outermost value does not read the content of an extension.
+                self.check(value, content)
+                self.converted[0] = value
         finally:
             self._sets -= 1
         return msgpack.ExtType(types.SET, content)
+
+
+def _new_checker(stream: io.BytesIO | None) -> _Checker:
+    unpacker = msgpack.Unpacker(stream, max_buffer_size=0, read_size=_CHECKED_AT_ONCE)
+    return unpacker.feed, unpacker.skip, unpacker.read_bytes
