@@ -187,7 +187,3 @@ class TestConvert:
         function = bridge.to_jvm_callable(lambda point: point["y"], "java.util.function.Function", convert="values")
         point = java.new("interop.Table$Point", 1, 2)
         assert java.static("interop.Functions", "apply", function, point) == "Long 2"
-
-    def test_an_invalid_convert_is_refused(self, bridge: Bridge, lists: Any) -> None:
-        with pytest.raises(Exception, match="convert"):
-            bridge.from_jvm(lists, convert="everything").collect(timeout=DEADLINE)

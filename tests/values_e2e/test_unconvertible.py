@@ -109,12 +109,20 @@ def test_unconvertible_python_element_fails_its_stream(bridge: Bridge, java: Jav
     assert "cannot be converted to Java" in str(java.call(error, "getMessage"))
 
 
-@pytest.mark.parametrize("convert", [{("a", "b"): "values"}, {"a": "\ud800"}, nested(513), "no such conversion"])
-def test_invalid_convert_option_fails_its_stream(bridge: Bridge, convert: object) -> None:
+@pytest.mark.parametrize(
+    ("convert", "message"),
+    [
+        ({("a", "b"): "values"}, "as a key"),
+        ({"a": "\ud800"}, "lone surrogate"),
+        (nested(513), "nests deeper than 512 containers"),
+        ("no such conversion", "convert must be "),
+    ],
+)
+def test_invalid_convert_option_fails_its_stream(bridge: Bridge, convert: object, message: str) -> None:
     received = TestSubscriber(10, timeout=DEADLINE)
     source = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
     bridge.from_jvm(source, convert=convert).subscribe(received)
-    received.await_error()
+    assert message in str(received.await_error())
 
 
 def test_a_bridge_that_is_closed_immediately_leaves_no_mirror_in_the_jvm(
