@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pytest
 from pyrs.jvm import Bridge
 from pyrs.jvm.gateways import shield as module
 from pyrs.jvm.gateways.shield import Shield, Workers
+from tests.forking import status_of_a_child
 from tests.interrupts import Raising, interrupter
 from tests.link.peer import Peer
 from tests.waiting import DEADLINE, eventually
@@ -108,6 +110,14 @@ def test_an_idle_worker_ends_and_leaves_no_idle_entry(monkeypatch: pytest.Monkey
         workers.execute(lambda: threads.put(threading.current_thread()))
         threads.get(timeout=DEADLINE).join(DEADLINE)
         assert not workers._idle
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
+    shield = Shield(lambda: None)
+    assert shield.run(lambda: 5) == 5  # the worker of this task is idle afterwards
+    assert status_of_a_child(lambda: shield.run(lambda: 6) == 6) == 0
 
 
 class OpenedOnce:

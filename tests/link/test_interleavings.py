@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import weakref
@@ -18,7 +17,6 @@ from plain_session import PlainCodec, PlainEncoder, PlainSession
 import pyrs
 from pyrs.api import Subscription
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
-from pyrs.jvm.gateways.shield import Shield
 from pyrs.jvm.java_objects import JavaFuture
 from pyrs.jvm.link.batches import Batches
 from pyrs.jvm.link.connection import LinkConnection
@@ -35,7 +33,6 @@ from pyrs.jvm.link.frames import (
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.testing import TestSubscriber
-from tests.forking import status_of_a_child
 from tests.waiting import DEADLINE, eventually, recording
 
 
@@ -323,14 +320,6 @@ class TestUserFinalizers:
         finally:
             blocks.set()
         connection.close()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
-    shield = Shield(lambda: None)
-    assert shield.run(lambda: 5) == 5  # the worker of this task is idle afterwards
-    assert status_of_a_child(lambda: shield.run(lambda: 6) == 6) == 0
 
 
 class TestBeforeTheProof:
