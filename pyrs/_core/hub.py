@@ -94,6 +94,7 @@ class HubSubscription(DownstreamSubscription[T]):
             return
         if self._requested >= UNBOUNDED:
             with hub._lock:
+                hub._bounded.discard(self)
                 hub._update_unbounded()
         hub._demanded()
 
@@ -155,6 +156,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
         # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
         self._unbounded = False
+        self._bounded: set[HubSubscription[T]] = set()  # those with bounded demand; under the lock
         self._ended = False  # completed or failed: no more elements are accepted
         self._over = False  # every Subscriber has received the terminal signal
         self._error: BaseException | None = None
@@ -189,6 +191,8 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             if before is self._subscriptions and subscription._live:
                 self._unbounded = False
                 self._subscriptions = more
+                if subscription._requested < UNBOUNDED:  # a request that is not visible yet will discard it
+                    self._bounded.add(subscription)
                 self._update_unbounded()
                 if subscription._illegal is not None:  # from on_subscribe; |= could undo another thread's flag
                     self._has_illegal_request = True
@@ -196,9 +200,14 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:
         """Remove a Subscription, which receives no further signal. Called under the lock."""
+        self._bounded.discard(subscription)
         while True:
             before = self._subscriptions
-            others = tuple([each for each in before if each is not subscription])
+            try:
+                place = before.index(subscription)  # fast if the oldest one leaves first, as at the end of the stream
+            except ValueError:
+                return
+            others = before[:place] + before[place + 1 :]
             if before is self._subscriptions:  # otherwise a finalizer has changed it
                 self._subscriptions = others
                 self._update_unbounded()
@@ -206,14 +215,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _update_unbounded(self) -> None:
         """Set ``_unbounded``. Called under the lock."""
-        subscriptions = self._subscriptions
-        for each in subscriptions:
-            if each._requested < UNBOUNDED:
-                break
-        else:
-            self._unbounded = bool(subscriptions) and subscriptions is self._subscriptions  # unless a finalizer ran
-            return
-        self._unbounded = False
+        self._unbounded = not self._bounded and bool(self._subscriptions)
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
         """Add the Subscriber; if the hub accepts none any more, send the terminal signal."""

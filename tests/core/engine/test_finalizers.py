@@ -259,15 +259,23 @@ def test_ref_count_accepts_a_subscriber_while_its_timer_is_being_armed() -> None
 
 
 class FinalizingTuple(tuple[Any, ...]):
-    """Run a finalizer at the first iteration."""
+    """Run a finalizer at the first iteration or search."""
 
     finalizer: Callable[[], object] | None = None
 
     def __iter__(self) -> Iterator[Any]:
+        self.finalize()
+        return super().__iter__()
+
+    def index(self, *arguments: Any) -> int:
+        self.finalize()
+        return super().index(*arguments)
+
+    @staticmethod
+    def finalize() -> None:
         finalizer, FinalizingTuple.finalizer = FinalizingTuple.finalizer, None
         if finalizer is not None:
             finalizer()
-        return super().__iter__()
 
 
 @pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])
