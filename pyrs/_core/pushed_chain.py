@@ -142,7 +142,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                     take(element)
                     return
             except BaseException as error:
-                self._stage_raised(error, place)
+                self._stage_raised(error, place, outermost=first)
                 discard(discards, element)  # not reached for an exit, which propagates
                 return
             if element is None or self._mapping is not None:
@@ -224,7 +224,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         if self._open:  # otherwise a stage has ended the stream already
             self._open = False
             self._upstream = None  # 2.4
-            self._complete_runs()
+            try:
+                self._complete_runs()
+            except RecursionError as error:
+                self._stage_raised(error, 0, outermost=True)
 
     # Called by downstream.
 
@@ -338,13 +341,27 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             if place == len(self._runs):
                 self._unlink()
 
-    def _stage_raised(self, error: BaseException, place: int, blamed: int | None = None) -> None:
-        """Cancel upstream of the stage and fail downstream of it; raise an interrupt or an exit again."""
+    def _stage_raised(
+        self, error: BaseException, place: int, blamed: int | None = None, *, outermost: bool = False
+    ) -> None:
+        """Cancel upstream of the stage and fail downstream of it; raise an interrupt or an exit again.
+
+        Args:
+            error: the exception.
+            place: the place of the stage.
+            blamed: the place of the stage that the note of the exception names; by default ``place``.
+            outermost: whether the frame that caught the exception is the one that the source called.
+        """
         is_exit = hooks.is_exit(error)
         # An exit that a stage forwards as on_error is also raised, through the segments of earlier stages. They must
         # not forward it again while a later stage delays the on_error until its buffered elements are demanded.
+        # On an exhausted stack, each stage that forwards a RecursionError raises another one. If each earlier stage
+        # forwarded that one, the number of calls would double with each stage. Only the outermost frame tries again.
         exit_, last = self._exit or (None, 0)
-        if not is_exit or (self._live and (error is not exit_ or place > last)):
+        again = error is exit_ or (
+            not outermost and isinstance(error, RecursionError) and isinstance(exit_, RecursionError)
+        )
+        if not is_exit or (self._live and (not again or place > last)):
             if is_exit:
                 self._exit = error, place
             if not is_exit or not hasattr(error, "__notes__"):  # an exit with notes was blamed already

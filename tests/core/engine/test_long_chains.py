@@ -11,6 +11,7 @@ import pytest
 
 import pyrs
 from pyrs._core.iterating import MAX_STAGES
+from pyrs.testing import TestPublisher
 from tests.waiting import uncollected
 
 # Runs in a separate process, because a failure would be a crash. The thread has the smallest usual stack. Python
@@ -115,3 +116,30 @@ def test_nesting_too_deep_for_the_stack_raises_and_does_not_hang(
     finally:
         sys.setrecursionlimit(before)
     dropped.errors.clear()  # the RecursionError may also be reported as an error of a Subscriber
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda stream: stream.finally_do(lambda: None),
+        lambda stream: stream.do_on_terminate(lambda: None),
+        lambda stream: stream.log(),
+        lambda stream: stream.default_if_empty(1),
+    ],
+)
+def test_pushed_chain_too_long_for_the_stack_raises_and_signals_at_most_once(add: Callable[[Any], Any]) -> None:
+    source: TestPublisher[int] = TestPublisher()
+    stream: Any = pyrs.Stream(source)
+    for _ in range(600):
+        stream = add(stream)
+    received: list[Any] = []
+    before = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(5000)
+        stream.subscribe(on_error=received.append, on_complete=lambda: received.append("complete"))
+        sys.setrecursionlimit(1000)  # Python's default
+        with uncollected(), pytest.raises(RecursionError):
+            source.complete()
+    finally:
+        sys.setrecursionlimit(before)
+    assert [type(each) for each in received] in ([], [RecursionError])
