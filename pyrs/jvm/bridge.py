@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyrs._core.display import kind_of
 from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import checked_natural, checked_seconds
-from pyrs.errors import LinkClosed
+from pyrs.errors import LinkBroken, LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.gateways.control import Control, Gateway
@@ -123,7 +123,9 @@ class Bridge:
     def _check_open(self) -> None:
         """Open a new link if the old one broke and ``reconnect`` is set."""
         if self.closed:
-            raise LinkClosed(f"{self.name} is closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
+            end = None if self._abandoned else self._session.end_error
+            why = f" ({end})" if isinstance(end, LinkBroken) else ""
+            raise LinkClosed(f"{self.name} is closed{why}: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
         if not self._session.open:
             self._gateway.shield(self._reopen)
 

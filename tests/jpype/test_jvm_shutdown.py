@@ -1,4 +1,4 @@
-"""Streams of a bridge after ``jpype.shutdownJVM()``, in a separate process, because a process starts one JVM."""
+"""The end of a link with its JVM, or without memory, in a separate process, because a process starts one JVM."""
 
 from __future__ import annotations
 
@@ -32,12 +32,53 @@ def test_streams_end_with_link_broken_when_the_jvm_is_shut_down() -> None:
         for subscriber in (waiting, idle):
             print(subscriber.await_error(LinkBroken, 30))
         print("upstream cancelled", cancelled.wait(30))
+        try:
+            bridge.java_class("java.lang.String")
+        except PyrsError as error:
+            print(type(error).__name__, error)
         print("closed", bridge.closed, bridge.close())
         try:
             bridge.java_class("java.lang.String")
         except PyrsError as error:
-            print(type(error).__name__)
+            print(type(error).__name__, error)
     """
+    broken = "the link to the JVM is broken: the JVM closed the connection or has ended"
+    open_another = "open another one with pyrs.jvm.connect or pyrs.jvm.launch"
+    assert lines_of(program) == [
+        broken,
+        broken,
+        "upstream cancelled True",
+        f"LinkClosed bridge-1 is closed ({broken}): {open_another}",
+        "closed True True",
+        f"LinkClosed bridge-1 is closed: {open_another}",
+    ]
+
+
+def test_a_message_beyond_the_heap_of_the_jvm_ends_the_link() -> None:
+    program = """
+        import pyrs
+        from pyrs import jvm
+        from pyrs.errors import LinkBroken
+        from pyrs.testing import TestSubscriber
+
+        bridge = jvm.launch(jvm_options=["-Xmx48m"])
+        other = TestSubscriber(1)
+        bridge.from_jvm(bridge.java_class("java.util.concurrent.SubmissionPublisher")()).subscribe(other)
+        body = bridge.java_class("java.net.http.HttpResponse$BodySubscribers").discarding()
+        # In a list, so that the size of the message is not announced.
+        pyrs.just([bytes(100_000_000)]).subscribe(bridge.from_jvm(body))
+        print(other.await_error(LinkBroken, 60))
+        print("closed", bridge.close())
+    """
+    assert lines_of(program) == [
+        "the link to the JVM is broken: the JVM sent GOAWAY: the JVM has too little memory for a message "
+        "(java.lang.OutOfMemoryError: Java heap space): give it more, as with -Xmx, or send smaller values (code 1)",
+        "closed True",
+    ]
+
+
+def lines_of(program: str) -> list[str]:
+    """Run a program and return the lines that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -46,5 +87,4 @@ def test_streams_end_with_link_broken_when_the_jvm_is_shut_down() -> None:
         timeout=SECONDS,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    broken = "the link to the JVM is broken: the JVM closed the connection or has ended"
-    assert done.stdout.splitlines() == [broken, broken, "upstream cancelled True", "closed True True", "LinkClosed"]
+    return done.stdout.splitlines()

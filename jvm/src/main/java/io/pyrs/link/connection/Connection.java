@@ -180,8 +180,8 @@ public final class Connection {
                 outbox.write();
                 housekeeping.run();
             } catch (Throwable error) {
+                sink.close(); // before the log, which may throw if memory is exhausted
                 Log.warning("the link's writer failed", error);
-                sink.close();
                 return;
             }
         }
@@ -190,37 +190,58 @@ public final class Connection {
     // Reading.
 
     private void read(InputStream in, FrameDecoder decoder, List<Frame> early) {
-        RuntimeException why;
+        RuntimeException why = new LinkBrokenException("the link to Python is broken: its reader failed");
         try {
-            early.forEach(this::receive);
-            int size;
-            while ((size = decoder.read(in, READ_AT_ONCE)) >= 0) {
-                count(size);
-                for (Frame message : decoder.messages()) {
-                    receive(message);
-                }
-                if (session.handles().pendingReleases() > MANY_RELEASED) {
-                    wake();
-                    if (session.handles().pendingReleases() > MAX_RELEASED) {
-                        overflowed(MAX_RELEASED, "handles", "release.unsent");
-                    }
-                }
-            }
-            why = new LinkBrokenException("the link to Python is broken: "
-                    + (goAwayMessage == null ? "the process closed the connection or has ended" : goAwayMessage));
+            why = ended(in, decoder, early);
+        } finally { // memory may be exhausted, so any statement may throw
+            finish(closing ? closed() : why);
+        }
+    }
+
+    /** Reads until the link ends, and returns the reason. */
+    private RuntimeException ended(InputStream in, FrameDecoder decoder, List<Frame> early) {
+        try {
+            readAll(in, decoder, early);
+            return broken(goAwayMessage == null ? "the process closed the connection or has ended" : goAwayMessage);
         } catch (ProtocolException malformed) {
-            why = new LinkBrokenException("the link to Python is broken: " + malformed.getMessage());
             Log.warning("the link to Python ends", malformed);
             sendGoAway(GoAwayReason.MALFORMED, malformed.getMessage());
-        } catch (IOException broken) {
-            why = new LinkBrokenException(
-                    "the link to Python is broken: " + (goAwayMessage == null ? broken.getMessage() : goAwayMessage));
+            return broken(malformed.getMessage());
+        } catch (IOException failed) {
+            return broken(goAwayMessage == null ? failed.getMessage() : goAwayMessage);
         } catch (Throwable error) {
-            why = new LinkBrokenException("the link to Python is broken: its reader failed: " + error);
+            // Unfinished messages may occupy the memory that the steps below need.
+            decoder.clear();
+            String failure = error instanceof OutOfMemoryError
+                    ? "the JVM has too little memory for a message (" + error
+                            + "): give it more, as with -Xmx, or send " + "smaller values"
+                    : "the reader of the JVM failed: " + error;
+            sendGoAway(GoAwayReason.INTERNAL_ERROR, failure);
             Log.warning("the link's reader failed", error);
-            sendGoAway(GoAwayReason.INTERNAL_ERROR, "the reader failed");
+            return broken(failure);
         }
-        finish(closing ? closed() : why);
+    }
+
+    private static LinkBrokenException broken(String why) {
+        return new LinkBrokenException("the link to Python is broken: " + why);
+    }
+
+    /** A separate method, so that no local variable refers to a message after an error. */
+    private void readAll(InputStream in, FrameDecoder decoder, List<Frame> early) throws IOException {
+        early.forEach(this::receive);
+        int size;
+        while ((size = decoder.read(in, READ_AT_ONCE)) >= 0) {
+            count(size);
+            for (Frame message : decoder.messages()) {
+                receive(message);
+            }
+            if (session.handles().pendingReleases() > MANY_RELEASED) {
+                wake();
+                if (session.handles().pendingReleases() > MAX_RELEASED) {
+                    overflowed(MAX_RELEASED, "handles", "release.unsent");
+                }
+            }
+        }
     }
 
     @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
@@ -282,10 +303,13 @@ public final class Connection {
         if (!finished.compareAndSet(false, true)) {
             return;
         }
-        session.lost(why);
-        SocketSink target = sink;
-        if (target != null) {
-            target.close();
+        try {
+            session.lost(why);
+        } finally { // memory may be exhausted; Python must see the end in any case
+            SocketSink target = sink;
+            if (target != null) {
+                target.close();
+            }
         }
         Thread waiting = writer;
         if (waiting != null) {

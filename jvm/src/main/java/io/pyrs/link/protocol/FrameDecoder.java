@@ -26,6 +26,8 @@ public final class FrameDecoder {
     /** The largest array that is allocated before its bytes arrive. */
     private static final int MAX_ANNOUNCED = 16 << 20;
 
+    private static final byte[] NO_BYTES = {};
+
     private final int maxUnfinished;
     private final long maxUnfinishedBytes;
     private byte[] buffer = new byte[4096];
@@ -110,6 +112,14 @@ public final class FrameDecoder {
     /** Returns the number of bytes of the incomplete frame. */
     public int pending() {
         return inPlace == null ? end - start : Frames.HEADER + inPlaceArrived;
+    }
+
+    /** Drops every message that is not complete. Allocates nothing. The decoder cannot be used any more. */
+    public void clear() {
+        fragments.clear();
+        inPlace = null;
+        completed = null;
+        buffer = NO_BYTES;
     }
 
     /**
