@@ -115,6 +115,24 @@ def test_exit_of_the_peer_signals_link_broken_once_to_each_subscriber(peer: Peer
     assert isinstance(late.await_error(), (LinkBroken, LinkClosed))
 
 
+def test_an_unfinished_message_is_freed_at_the_end_of_the_link(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoders = []
+    dial = connection_module._dial
+
+    def recorded(port: int, token: bytes) -> Any:
+        opened, decoder, early = dial(port, token)
+        decoders.append(weakref.ref(decoder))
+        return opened, decoder, early
+
+    monkeypatch.setattr(connection_module, "_dial", recorded)
+    connection = peer.connect()
+    peer.send(frame(FrameType.NEXT | 0x80, 1, bytes(60_000)))
+    peer.session.call(0, ["barrier"], deadline_seconds=DEADLINE)
+    peer.kill()
+    collected(lambda: decoders[0]() is None, "the decoder is still referenced")
+    assert connection.close(DEADLINE)
+
+
 class RaisingHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         raise RuntimeError("a broken handler")

@@ -68,7 +68,7 @@ class LinkConnection:
         self._pid = os.getpid()
         self.bytes_in = 0
         self.executor = DaemonExecutor(f"{name}-worker", max_threads=max_threads, thread_ends=thread_ends)
-        self._socket, self._decoder, early = _dial(port, token)
+        self._socket, decoder, early = _dial(port, token)
         self.session = Session(
             execute=self._execute,
             post=self._posted.put,
@@ -81,7 +81,10 @@ class LinkConnection:
         self.session.on_goaway = self._goaway
         self.session.outbox.overflowed = partial(self._overflowed, f"{MAX_UNSENT:,} frames", "link.unsent")
         self._goaway_text = ""
-        self._reader = threading.Thread(target=self._read, args=(early,), name=f"pyrs-{name}-reader", daemon=True)
+        # Only the reader refers to the decoder, so that unfinished messages are freed at the end of the link.
+        self._reader = threading.Thread(
+            target=self._read, args=(decoder, early), name=f"pyrs-{name}-reader", daemon=True
+        )
         self._writer = threading.Thread(target=self._write, name=f"pyrs-{name}-writer", daemon=True)
         try:
             _live.add(self)
@@ -153,21 +156,20 @@ class LinkConnection:
 
     # Reading.
 
-    def _read(self, early: list[Frame]) -> None:
+    def _read(self, decoder: FrameDecoder, early: list[Frame]) -> None:
         why: PyrsError = self.session.broken("its reader failed")
         try:
-            why = self._receive(early)
+            why = self._receive(decoder, early)
         finally:  # a handler of the application's log may raise
             self._finish(LinkClosed("the bridge was closed") if self._closing else why)
 
-    def _receive(self, early: list[Frame]) -> PyrsError:
+    def _receive(self, decoder: FrameDecoder, early: list[Frame]) -> PyrsError:
         """Process messages until the connection ends, and return the reason."""
         session = self.session
         try:
             for message in early:
                 session.receive(message)
-            decoder, fill = self._decoder, self._socket.recv_into
-            space, received, receive = decoder.space, decoder.received, session.receive
+            fill, space, received, receive = self._socket.recv_into, decoder.space, decoder.received, session.receive
             while size := fill(space(), 0, socket.MSG_WAITALL if decoder.in_place else 0):
                 self.bytes_in += size
                 for message in received(size):
