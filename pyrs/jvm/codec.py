@@ -163,7 +163,7 @@ class LinkReferences(References, Codec):
             body = encoder.encode(words)
             encoder.check(words, body)
         except Exception as error:  # no interrupt: this thread is shielded
-            raise encoder.explain(words, error) from error
+            raise _explained(encoder, words, error, self) from error
         try:
             answer = self.control.command(body)
         except BaseException:
@@ -203,10 +203,10 @@ class LinkReferences(References, Codec):
                 )
             return body, encoder.carried
         except BaseException as error:
-            explained = encoder.explain(value, error)
             if not isinstance(error, Exception):  # an interrupt
+                encoder.explain(value, error)
                 raise
-            raise explained from error
+            raise _explained(encoder, value, error, self) from error
 
     def encode_error(self, error: BaseException) -> bytes:
         return self.encode(exception_to_wire(error, self.originals))
@@ -222,6 +222,21 @@ class LinkReferences(References, Codec):
 
     def home_handles(self, body: Body) -> list[int]:
         return handles_in(body, RECEIVER_OWNS)
+
+
+def _explained(encoder: ValueEncoder, value: object, error: Exception, references: LinkReferences) -> ConversionError:
+    """Return the ConversionError of a frame's array. It names the entry that is at fault, a value of the user."""
+    explained = encoder.explain(value, error)
+    if explained is error or not isinstance(value, list):
+        return explained
+    for entry in value:
+        try:
+            encoder.encode(entry)
+        except Exception as again:
+            return encoder.explain(entry, again)
+        references.disown(encoder.carried)
+        encoder.carried.clear()
+    return explained
 
 
 class _CommandEncoder(ValueEncoder):

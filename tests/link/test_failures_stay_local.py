@@ -168,11 +168,34 @@ def test_an_option_that_cannot_be_encoded_fails_its_subscription(
     session: LinkSession, other: TestSubscriber[Any]
 ) -> None:
     recorder = recording(1_000)
-    session.subscribe(8, recorder, options={"convert": {"a.B": "\ud800"}})
-    recorder.await_error(ConversionError)
-    assert FrameType.SUBSCRIBE not in [each.type for each in session.sent]
+    sent = len(session.sent)
+    session.subscribe(8, recorder, options={"exact": True, "convert": {"a.B": "\ud800"}})
+    assert "the option 'convert' of a subscription: a dict cannot" in str(recorder.await_error(ConversionError))
+    assert len(session.sent) == sent, "the peer does not know the stream"
     assert list(session.streams) == [1]
     assert_lives(session, other)
+
+
+def test_a_cancel_of_a_stream_that_was_not_opened_sends_nothing(
+    session: LinkSession, other: TestSubscriber[Any]
+) -> None:
+    class Cancelling(TestSubscriber[Any]):
+        def on_subscribe(self, subscription: Subscription, /) -> None:
+            subscription.cancel()
+
+    sent = len(session.sent)
+    session.subscribe(8, Cancelling(), options={"convert": "\ud800"})
+    assert len(session.sent) == sent
+    assert list(session.streams) == [1]
+
+
+@pytest.mark.parametrize(
+    ("value", "named"), [({"a": "\ud800"}, "a dict"), ("\ud800", "a str"), ([["\ud800"]], "a list")]
+)
+def test_the_error_of_an_entry_of_a_frame_names_the_entry(session: LinkSession, value: object, named: str) -> None:
+    with pytest.raises(ConversionError, match=f"^{named} cannot be converted to Java: a str has a lone surrogate"):
+        session.codec.encode([True, object(), value])
+    assert not len(session.handles)
 
 
 def test_options_beyond_one_frame_fail_their_subscription(session: LinkSession, other: TestSubscriber[Any]) -> None:

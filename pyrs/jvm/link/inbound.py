@@ -227,6 +227,12 @@ class InboundStream(DrainLoop, CountingSubscription):
             self._terminal = _COMPLETE if error is None else error
             self.schedule()
 
+    def refused(self, error: BaseException) -> None:
+        """End a stream for which no SUBSCRIBE was sent. The peer does not know it: send no REQUEST and no CANCEL."""
+        self.window = Window(0)
+        self._cancel_sent.acquire(blocking=False)
+        self.terminated(error)
+
     def lost(self, error: BaseException) -> None:
         """End the stream with the link: deliver elements with demand, drop the others."""
         self._lost = error

@@ -142,17 +142,28 @@ class Session(StreamHost):
                 raise too_many_streams()
             if entries := collect_entries():
                 options = {**options, "context": entries}
-            body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
+            body = self._encode_options(handle, {**options, "confirm": True} if confirm else options)
             if len(body) > MAX_BODY:  # SUBSCRIBE is never fragmented
                 raise ConversionError(
                     f"the options of a subscription take {len(body)} bytes, but the limit is {MAX_BODY}: name fewer "
                     "classes in convert, and shorten registered context variables"
                 )
         except JvmError as error:
-            stream.terminated(error)
+            stream.refused(error)
             return False
         self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
         return True
+
+    def _encode_options(self, handle: int, options: dict[str, Any]) -> bytes:
+        try:
+            return self.codec.encode([handle, options])
+        except ConversionError:
+            for name, value in options.items():
+                try:
+                    self.codec.encode(value)
+                except ConversionError as error:
+                    raise ConversionError(f"the option {name!r} of a subscription: {error}") from error
+            raise
 
     def subscribe_peer(
         self, handle: int, options: dict[str, Any] | None = None, site: Site | None = None
