@@ -29,7 +29,7 @@ class AlignedSink(AlignedHub[T], Sink[T]):
 
     def _left(self) -> None:
         with self._lock:
-            if self._auto_cancel and not self._subscriptions and not self._ended:
+            if self._auto_cancel and not self._subscriptions:
                 self._abandoned = True
         self._wake()
 

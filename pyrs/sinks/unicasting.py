@@ -37,7 +37,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
 
     def _left(self) -> None:
         with self._lock:
-            if self._claimant is not None and not self._claimant._live and not self._ended:
+            if self._claimant is not None and not self._claimant._live:
                 self._abandoned = True
         self._wake()
 
