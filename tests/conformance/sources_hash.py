@@ -6,6 +6,7 @@ Spark's rows have a separate hash, which also covers ``pyrs.spark``.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -82,6 +83,7 @@ def _sources() -> Iterator[Path]:
         yield from (file for file in found if not file.as_posix().endswith(EXCLUDED))
 
 
+@functools.lru_cache(maxsize=2000)  # the tests hash the same files many times
 def code_of(text: str) -> str:
     """Return Python code without comments, docstrings and blank lines."""
     lines = text.splitlines()

@@ -1,4 +1,6 @@
-"""With ``exact=True`` a Publisher receives the requests of its Subscriber unchanged, in both directions.
+"""With ``exact=True`` a Publisher receives each request of its Subscriber as one request, in both directions.
+
+The window bounds what is requested at a time; the requests of these tests are smaller.
 
 By default the bridge requests a window of sixteen. If a broker counts delivery as acknowledgement, a cancel would lose
 the messages of the window.

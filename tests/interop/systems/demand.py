@@ -39,7 +39,7 @@ def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], canc
 
 
 def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
-    """Check that ``exact=True`` forwards the Subscriber's requests unchanged."""
+    """Check that ``exact=True`` forwards each request of the Subscriber, if it is within the window, as one request."""
     received = TestSubscriber(3, timeout=DEADLINE)
     stream.subscribe(received)
     received.await_count(3)
