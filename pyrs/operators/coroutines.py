@@ -47,6 +47,9 @@ class _AsyncMapRun(Coordinator[Any]):
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.
         self._emit_queue: deque[_Call] = deque()
+        # The calls without a task, in the order of their elements. The loop would otherwise begin a call that it starts
+        # itself before one that another thread has scheduled.
+        self._launch_queue: deque[_Call] = deque()
         self._loop = loop_for()  # determined before on_subscribe: afterwards any thread may request
 
     def _advance(self) -> None:
@@ -63,7 +66,13 @@ class _AsyncMapRun(Coordinator[Any]):
             self._calls.add(call)
             if self._ordered:
                 self._emit_queue.append(call)
-            run_on(self._loop, self._context, self._launch, call)
+            self._launch_queue.append(call)
+            try:
+                run_on(self._loop, self._context, self._launch)
+            except RuntimeError:  # the loop is closed
+                if self._live:
+                    raise
+                return
 
     def _emit_finished(self) -> None:
         while not self._interrupted:
@@ -88,8 +97,9 @@ class _AsyncMapRun(Coordinator[Any]):
                 self._input.request(1)
             self._start_calls()
 
-    def _launch(self, call: _Call) -> None:
-        """Create the task. Called on the loop."""
+    def _launch(self) -> None:
+        """Create the task of the next call. Called on the loop, once for each call."""
+        call = self._launch_queue.popleft()
         if not self._live:
             return  # _release discards its element
         coroutine = _awaited(self._function, call.element)
