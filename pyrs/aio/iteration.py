@@ -234,11 +234,15 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
                     raise
         return result()
     found: list[Any] = []
-    async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once
-        async for element in arriving:
-            if found:
-                raise TooManyElements(second_element(optional))
-            found.append(element)
+    try:
+        async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once
+            async for element in arriving:
+                found.append(element)
+                if len(found) > 1:
+                    raise TooManyElements(second_element(optional))
+    except BaseException:
+        hooks.discard_all((), found)
+        raise
     return only_element(found, optional)
 
 
