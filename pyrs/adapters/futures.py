@@ -74,7 +74,7 @@ class FutureSubscriber(Subscriber[T]):
         self._call = call
         self._demand = demand
         self._default = default
-        self._element: Any = MISSING
+        self._found: list[Any] = []  # the element, until a terminal signal or the end of the future removes it
         self._subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -89,8 +89,10 @@ class FutureSubscriber(Subscriber[T]):
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if self._element is MISSING:
-            self._element = element
+        if not self._found:
+            self._found.append(element)
+            if self.future.done() and self._discard_found():  # an element arrived after the cancel (2.8)
+                hooks.on_next_dropped(1, self._why(), cancelled=self.future.cancelled())
             return
         hooks.discard((), element)
         if not self.future.done():  # else an element arrived after the cancel (2.8)
@@ -104,16 +106,21 @@ class FutureSubscriber(Subscriber[T]):
 
     def on_complete(self) -> None:
         self._subscription = None  # 2.4
-        result = self._default if self._element is MISSING else self._element
+        try:
+            result = element = self._found.pop()
+        except IndexError:
+            result, element = self._default, MISSING
         if result is MISSING:
-            self._fail(
-                SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
-            )
+            if not self.future.done():  # else a cancel has discarded the element
+                self._fail(
+                    SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
+                )
             return
         try:
             self.future.set_result(result)
         except InvalidStateError:  # the future was cancelled, or has failed
-            if self._element is not MISSING:
+            if element is not MISSING:
+                hooks.discard((), element)
                 hooks.on_next_dropped(1, self._why(), cancelled=self.future.cancelled())
 
     def _fail(self, error: BaseException) -> None:
@@ -126,13 +133,25 @@ class FutureSubscriber(Subscriber[T]):
         """Return why the future does not accept a result, for a report."""
         return f"{self._call}: the future {'was cancelled' if self.future.cancelled() else 'had failed before'}"
 
+    def _discard_found(self) -> bool:
+        """Discard the element, which will not be the result; return False if there is none."""
+        try:
+            element = self._found.pop()
+        except IndexError:
+            return False
+        hooks.discard((), element)
+        return True
+
     def _done(self, future: Future[T]) -> None:
-        """Cancel the stream, unless it has terminated."""
+        """Cancel the stream, unless it has terminated, and discard an element that is not the result."""
         subscription, self._subscription = self._subscription, None
         if future.cancelled():
             future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait would not return
-        if subscription is not None:
-            subscription.cancel()
+        try:
+            if subscription is not None:
+                subscription.cancel()
+        finally:
+            self._discard_found()
 
 
 class ConsumingSubscriber(FutureSubscriber[Any]):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from typing import Any
 
 import pytest
 
@@ -126,7 +128,31 @@ def test_elements_after_the_failure_are_discarded() -> None:
     finally:
         pyrs.set_discard_hook(before)
     assert isinstance(future.exception(0), pyrs.TooManyElements)
-    assert discarded == [1, 2, 3]
+    assert discarded == [1, 0, 2, 3]
+
+
+@pytest.mark.parametrize("end", [lambda source, future: future.cancel(), lambda source, _: source.error(ValueError())])
+def test_element_of_a_future_without_a_result_is_discarded(end: Callable[[Any, Any], object]) -> None:
+    source: TestPublisher[int] = TestPublisher()
+    future = to_future(pyrs.Single(source))
+    source.next(1)
+    discarded: list[object] = []
+    before = pyrs.set_discard_hook(discarded.append)
+    try:
+        end(source, future)
+    finally:
+        pyrs.set_discard_hook(before)
+    assert discarded == [1]
+
+
+def test_result_of_a_future_is_not_discarded() -> None:
+    discarded: list[object] = []
+    before = pyrs.set_discard_hook(discarded.append)
+    try:
+        assert to_future(pyrs.just(1)).result(DEADLINE) == 1
+    finally:
+        pyrs.set_discard_hook(before)
+    assert discarded == []
 
 
 def test_future_can_be_awaited_in_asyncio() -> None:
