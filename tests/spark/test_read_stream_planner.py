@@ -20,6 +20,7 @@ from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
+from pyrs.spark.source import streams
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
@@ -320,6 +321,37 @@ def test_a_journal_may_be_added_later(driver: Callable[..., Driver], tmp_path: P
     last = driver(pyrs.never(), on_restart=from_number, journal=tmp_path).planner()
     last.position = after.position
     assert read(last, 14) == list(range(6, 20))
+
+
+def test_a_journal_moves_to_the_next_read_stream_when_its_planner_has_ended(
+    driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planner of a stopped query is still connected for some milliseconds."""
+    before = driver(rows_of(range(3)), journal=tmp_path)
+    planner = before.planner()
+    assert read(planner, 3) == [0, 1, 2]
+    turn = before.server._turn
+
+    class Turn:
+        """The lock of the server. The planner ends while another thread waits for the lock."""
+
+        def acquire(self, timeout: float) -> bool:
+            planner.reader.stop()
+            return turn.acquire(timeout=DEADLINE)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(turn, name)
+
+        def __enter__(self) -> bool:
+            return turn.__enter__()
+
+        def __exit__(self, *raised: Any) -> None:
+            turn.__exit__(*raised)
+
+    monkeypatch.setattr(before.server, "_turn", Turn())
+    monkeypatch.setitem(streams._servers, tmp_path.resolve(), before.server)
+    streams._opened(str(tmp_path)).close()
+    assert before.closed.is_set()
 
 
 def test_buffered_elements_are_journaled_while_spark_is_busy(driver: Callable[..., Driver], tmp_path: Path) -> None:

@@ -66,10 +66,12 @@ class Server:
         self._thread = Thread(target=self._listen, name="pyrs-spark-source", daemon=True)
         self._thread.start()
 
-    @property
-    def has_planner(self) -> bool:
-        """True while a planner is connected."""
-        return self._turn.locked()
+    def wait_for_planner(self, seconds: float) -> bool:
+        """Wait until no planner is connected. Return False if one still is after this time."""
+        idle = self._turn.acquire(timeout=seconds)
+        if idle:
+            self._turn.release()
+        return idle
 
     def close(self) -> None:
         """Close the server, and wait until no planner is being answered."""

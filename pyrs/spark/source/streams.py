@@ -21,6 +21,7 @@ from pyrs.spark.source.reader import reader_source
 from pyrs.spark.source.server import Server
 
 _BATCHES = 8
+_PLANNER_SECONDS = 2.0
 _numbers = count(1)
 _servers: WeakValueDictionary[Path, Server] = WeakValueDictionary()
 """The servers by the folder of their journal. The thread of a server keeps it alive."""
@@ -160,10 +161,11 @@ def _most_bytes(context: Any) -> float:
 def _opened(folder: str) -> Journal:
     """Open a journal. Close the server of an earlier call with this journal if it has no query.
 
-    This happens when a notebook cell is run again.
+    This happens when a notebook cell is run again, or a query starts again with other arguments. The planner of a query
+    ends shortly after ``query.stop()`` returns.
     """
     path = Path(folder).resolve()
     before = _servers.get(path)
-    if before is not None and not before.has_planner:
+    if before is not None and before.wait_for_planner(_PLANNER_SECONDS):
         before.close()
     return Journal(path)
