@@ -21,7 +21,7 @@ from pyrs.spark.source.journal import Journal
 pytest.importorskip("pyspark.sql.datasource")
 
 from pyrs.spark.source import streams
-from pyrs.spark.source.buffer import ReplayBuffer
+from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.elements import BatchElements
 from pyrs.spark.source.intake import Intake
 from pyrs.testing import TestPublisher
@@ -110,6 +110,32 @@ def test_a_query_resumes_at_an_uncommitted_first_batch() -> None:
         end = {"epoch": EARLIER, "sequence": 5}
         assert list(planned(replay, start, end)) == list(range(5))
         assert json.loads(request(replay, "latest", start=end, finish=True)[0])["sequence"] == 10
+
+
+@pytest.mark.parametrize("is_planned", [False, True], ids=["latest", "plan"])
+@pytest.mark.parametrize(("source", "whole"), [(rows_from, False), (small_batches_from, True)], ids=["rows", "batches"])
+def test_a_journal_continues_at_the_checkpoint_of_a_query_that_ran_without_it(
+    source: Callable[[int], Any], whole: bool, is_planned: bool, tmp_path: Path
+) -> None:
+    options = {"on_restart": source, "journal": tmp_path, "whole": whole}
+    with closing(buffer(source(0), **options)) as replay:
+        first = json.loads(request(replay, "initial")[0])
+        assert json.loads(request(replay, "latest", start=first, finish=True)[0])["sequence"] == 5
+    start, end = ({**first, "sequence": at} for at in (15, 20))
+    with closing(buffer(pyrs.never(), **options)) as replay:
+        if not is_planned:
+            assert json.loads(request(replay, "latest", start=start, finish=True)[0]) == end
+        assert list(planned(replay, start, end)) == list(range(15, 20))
+    with closing(buffer(pyrs.empty(), journal=tmp_path, whole=whole)) as replay:
+        assert list(planned(replay, start, end)) == list(range(15, 20))
+
+
+def test_a_checkpoint_after_the_received_elements_is_refused(tmp_path: Path) -> None:
+    with closing(buffer(rows_from(0), on_restart=rows_from, journal=tmp_path)) as replay:
+        first = json.loads(request(replay, "initial")[0])
+        request(replay, "latest", start=first, finish=True)
+        with pytest.raises(OffsetRefused, match="the checkpoint is at element 15, but those from 0 to 5 are buffered"):
+            request(replay, "latest", start={**first, "sequence": 15})
 
 
 @pytest.fixture

@@ -225,22 +225,22 @@ class ReplayBuffer:
 
     def _position(self, offset: Offset, start: Offset | None = None) -> int:
         """Return the number of the first element after an offset."""
+        begin = offset if start is None else start
+        can_continue = callable(self._on_restart) and self._intake is None
         if offset.epoch == self._epoch:
-            if not self._base <= offset.sequence <= self._end and not (
-                offset.sequence > self._end and callable(self._on_restart)
-            ):
+            if can_continue and begin.epoch == self._epoch and begin.sequence > self._end:
+                # The query has run without this journal: Spark has the elements up to there.
+                self._continue_at(begin)
+            is_planned = start is not None and callable(self._on_restart)
+            if not self._base <= offset.sequence <= self._end and not (offset.sequence > self._end and is_planned):
                 raise OffsetRefused(
                     f"the checkpoint is at element {offset.sequence}, but those from {self._base} to {self._end} are "
                     "buffered: it is not the checkpoint of this journal, or another query has committed in between"
                 )
             return offset.sequence
-        if callable(self._on_restart) and self._intake is None and not self._end:
+        if can_continue and not self._end:
             # The publisher can be restarted at an element: the numbers of the checkpoint are continued.
-            self._epoch = offset.epoch
-            self._base = self._end = self._encoded = (start or offset).sequence
-            self._segments.clear()
-            if self._journal is not None:
-                self._journal.renumber(self._epoch, self._base)
+            self._continue_at(Offset(offset.epoch, begin.sequence))
             return offset.sequence
         if self._on_restart == "new-epoch":
             if not self._warned:
@@ -262,6 +262,16 @@ class ReplayBuffer:
             "elements are lost. Give read_stream a journal, or as on_restart a function that returns a publisher of "
             "the elements from a number on; on_restart='new-epoch' continues without them"
         )
+
+    def _continue_at(self, offset: Offset) -> None:
+        """Forget the elements of the journal, and continue at an offset. Called before the subscription."""
+        self._elements.committed(self._base, offset.sequence)
+        self._uncommitted = 0
+        self._epoch = offset.epoch
+        self._base = self._end = self._encoded = offset.sequence
+        self._segments.clear()
+        if self._journal is not None:
+            self._journal.renumber(self._epoch, self._base)
 
     def _begun(self) -> Intake:
         if self._intake is None:

@@ -103,7 +103,10 @@ class Journal:
         self.end = segment.end
 
     def renumber(self, epoch: str, number: int) -> None:
-        """Continue at a number of another epoch. Call it only for a journal without rows."""
+        """Remove all elements, and continue at a number of an epoch.
+
+        A kill during the call leaves a journal that ends earlier, or an empty one.
+        """
         while self._ranges:
             self._path(*self._ranges.pop()).unlink()
         self.epoch = epoch
