@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow
 import pytest
-from pyspark.sql.types import ArrayType, MapType, StringType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType, TimestampType
 
 import pyrs
 from pyrs import spark as ps
@@ -215,6 +215,22 @@ def test_integers_of_pandas_frames_are_exact() -> None:
     batch = encoder.batch([(2**53 + 1, 1), (None, None)])
     (frame,), _ = shape.of_batch(batch)
     assert (frame["n"][0], frame["n"][1], frame["small"].dtype) == (2**53 + 1, None, "float64")
+    staged = StageTask(lambda frames: frames, False, shape, Output(encoder, "UTC", 10))
+    assert list(staged.run(0, [batch])) == [batch]
+
+
+def test_nested_integers_of_pandas_frames_are_exact() -> None:
+    numbers, struct = ArrayType(LongType()), StructType().add("n", "long")
+    kind = StructType().add("list", numbers).add("small", numbers).add("map", MapType(StringType(), LongType()))
+    kind = kind.add("struct", StructType().add("n", numbers)).add("structs", ArrayType(struct))
+    encoder, shape = RowEncoder(kind), checked_shape("pandas", kind, "UTC")
+    large = 2**53 + 1
+    batch = encoder.batch([([large, None], [1, None], {"a": large, "b": None}, ([large, None],), [(large,), (None,)])])
+    (frame,), _ = shape.of_batch(batch)
+    row = frame.iloc[0]
+    assert [list(row["list"]), list(row["struct"]["n"])] == [[large, None]] * 2
+    assert (row["map"], list(row["structs"])) == ([("a", large), ("b", None)], [{"n": large}, {"n": None}])
+    assert row["small"].dtype == "float64"
     staged = StageTask(lambda frames: frames, False, shape, Output(encoder, "UTC", 10))
     assert list(staged.run(0, [batch])) == [batch]
 

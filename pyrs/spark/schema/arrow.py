@@ -263,13 +263,27 @@ def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
     batch = naive(batch, zone)
     frame = batch.to_pandas(date_as_object=True)
     for i, column in enumerate(batch.columns):
-        if column.null_count and pyarrow.types.is_int64(column.type) and not _fits_double(column):
-            frame.isetitem(i, column.to_pandas(integer_object_nulls=True))
+        if _changes_integers(column):
+            frame.isetitem(i, column.to_pandas(date_as_object=True, integer_object_nulls=True))
     return iter((frame,)), 1
 
 
+def _changes_integers(column: Any) -> bool:
+    """Return whether pandas would change an integer: it has doubles for integers with nulls, also within lists."""
+    if not _has_int64(column.type):
+        return False
+    if pyarrow.types.is_int64(column.type):
+        return bool(column.null_count) and not _fits_double(column)
+    parts = (column.keys, column.items) if pyarrow.types.is_map(column.type) else column.flatten()
+    return any(map(_changes_integers, parts if isinstance(parts, (tuple, list)) else (parts,)))
+
+
+def _has_int64(kind: pyarrow.DataType) -> bool:
+    return pyarrow.types.is_int64(kind) or any(_has_int64(kind.field(i).type) for i in range(kind.num_fields))
+
+
 def _fits_double(column: Any) -> bool:
-    """Return whether all integers are exact as doubles, which pandas uses for a column with nulls."""
+    """Return whether all integers are exact as doubles."""
     try:
         column.cast(pyarrow.float64())
     except pyarrow.ArrowInvalid:
