@@ -54,6 +54,22 @@ def test_streams_end_with_link_broken_when_the_jvm_is_shut_down() -> None:
     ]
 
 
+def test_a_gateway_call_after_the_shutdown_of_the_jvm_raises() -> None:
+    """As a call does that was about to begin on another thread. JPype's isinstance would abort the process."""
+    program = """
+        import jpype
+        from pyrs import jvm
+
+        with jvm.launch() as bridge:
+            java = bridge._gateway._java
+            jpype.shutdownJVM()
+            print(java.translate(jpype.JVMNotRunning("not running")))
+            print(type(java.translate(KeyError("another"))))
+    """
+    shut_down = "the JVM of this process has been shut down, and it cannot be started again"
+    assert lines_of(program) == [shut_down, "<class 'KeyError'>"]
+
+
 def test_a_message_beyond_the_heap_of_the_jvm_ends_the_link() -> None:
     program = """
         import pyrs

@@ -216,10 +216,11 @@ class JPypeJava(Java):
         return _result(value)
 
     def translate(self, error: BaseException) -> BaseException:
-        if isinstance(error, jpype.JException):
-            return java_error(self, error)
+        # Without isinstance of a Java class: if the JVM has been shut down, JPype may abort the process in it.
         if isinstance(error, jpype.JVMNotRunning):
             return JvmUnavailable("the JVM of this process has been shut down, and it cannot be started again")
+        if jpype.JException in type(error).__mro__:
+            return java_error(self, error)
         return error
 
 
