@@ -54,13 +54,23 @@ def python_command() -> list[str] | None:
     return [sys.executable, "-m", "tests.campaigns.fuzz_atheris"]
 
 
+def compile_java_target(classes: Path) -> str:
+    """Compile the target of the Java side against the jar, and return the class path of the jar.
+
+    Raises:
+        Violation: the target does not compile.
+    """
+    jars = packaged_jars()
+    path = f"{jars.pyrs}:{jars.reactive_streams}"
+    command("javac", "-nowarn", "-d", str(classes), "-cp", path, str(JAZZER / "java" / "FrameFuzz.java"), folder=JAZZER)
+    return path
+
+
 def java_command(classes: Path) -> list[str]:
     """Compile the target, and return the command of the Java side. Gradle fetches Jazzer once."""
     if not any((JAZZER / "lib").glob("jazzer-*.jar")):
         command("gradle", "--console=plain", "--no-daemon", "-q", "-p", str(JAZZER), folder=JAZZER)
-    jars = packaged_jars()
-    path = f"{jars.pyrs}:{jars.reactive_streams}"
-    command("javac", "-nowarn", "-d", str(classes), "-cp", path, str(JAZZER / "java" / "FrameFuzz.java"), folder=JAZZER)
+    path = compile_java_target(classes)
     return [
         "java",
         "-Xmx512m",

@@ -15,7 +15,7 @@ import pytest
 
 from pyrs.errors import ProtocolError
 from pyrs.jvm.link.frames import FrameDecoder, FrameType, frame
-from tests.campaigns import fuzz_inputs, fuzz_python, soak
+from tests.campaigns import fuzz_inputs, fuzz_python, guided, soak
 from tests.campaigns.__main__ import CAMPAIGNS, main
 from tests.campaigns.chaos import Proxy
 from tests.campaigns.fuzz_java import Dialled, JavaFuzz
@@ -65,6 +65,12 @@ def test_the_guided_corpus_violates_no_invariant_of_python() -> None:
     assert inputs
     for data in inputs:
         Conversation("guided").receive(fuzz_inputs.reads_of(data))
+
+
+def test_the_java_target_of_the_guided_fuzz_compiles(tmp_path: Path) -> None:
+    """It calls classes of the jar that are not public API, so a rename there breaks it."""
+    guided.compile_java_target(tmp_path)
+    assert list(tmp_path.rglob("FrameFuzz.class"))
 
 
 def test_input_of_the_guided_fuzzers_is_decoded_to_the_bytes_of_a_connection() -> None:

@@ -234,7 +234,7 @@ public final class FrameFuzz {
                     subscribers.get(1),
                     Function.identity(),
                     (Function<Object, Object>) String::valueOf);
-            exported.forEach(session::own);
+            exported.forEach(session.handles()::own);
             for (Checked subscriber : subscribers.subList(2, 5)) {
                 PeerReference publisher = new PeerReference(session.handles(), ObjectKind.PUBLISHER, 3);
                 session.subscribe(publisher, subscriber, StreamOptions.DEFAULT);
