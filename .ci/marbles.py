@@ -132,7 +132,7 @@ def draw_line(line: str, top: float, columns: int) -> Iterator[str]:
 
 
 def _right(line: str) -> float:
-    """Return the right edge of the words of a line."""
+    """Return the right edge of a line's call, or of the note after its last timeline; 0 without either."""
     tokens = tokens_of(line)
     first = next((token for token in reversed(tokens) if token.is_timeline), None)
     rest = [token for token in tokens if first is None or token.column > first.column]

@@ -24,7 +24,7 @@ SUBJECTS_SINCE = "885be2e"
 SUBJECT = re.compile(r"^[a-z][a-z0-9_./, -]*: \S")
 SUBJECT_LENGTH = 72
 
-# Patterns of words to avoid, and their replacements; docs/glossary.md shows the same rows.
+# Patterns of words to avoid, and their replacements. docs/glossary.md lists most of them.
 TERMS = [
     (r"(?<!line )endings?(?! (?:in|with|a|an|the)\b)", "terminal operation, terminal signal or shutdown"),
     (r"(?:is|are|was|were|be|been) (?:not |never |then )?(?:told|heard)(?! apart)", "is notified, receives"),

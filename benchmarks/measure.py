@@ -46,7 +46,7 @@ class Measurement:
 
 
 def take_turns(contenders: Sequence[Contender], repetitions: int, scale: float) -> dict[str, Measurement]:
-    """Time every contender ``repetitions`` times, sequentially in each round.
+    """Time the contenders in rounds, in each of which every contender runs once.
 
     Two untimed rounds come first, because the JVM compiles code that runs often.
     """
