@@ -1,4 +1,4 @@
-"""A finalizer that the garbage collector runs inside a method of a link's table may use this table."""
+"""The tables of a link stay correct if a finalizer uses them inside one of their methods."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run_after_each_call(owner: type[Any], finalizer: Callable[[], object], use: 
     assert finalized
 
 
-class TestFinalizerThatUsesTheHandles:
+class TestHandles:
     @pytest.fixture
     def handles(self) -> Handles:
         return Handles()
@@ -70,7 +70,7 @@ class TestFinalizerThatUsesTheHandles:
 
         return run
 
-    def test_during_an_export(self, handles: Handles, finalizer: Callable[[], object]) -> None:
+    def test_finalizer_inside_own_loses_no_receipt(self, handles: Handles, finalizer: Callable[[], object]) -> None:
         counts: dict[int, int] = {}
 
         def use() -> None:
@@ -84,7 +84,7 @@ class TestFinalizerThatUsesTheHandles:
         assert [handles.released(handle, count) is not None for handle, count in counts.items()] == [True] * 3
         assert len(handles) == 0
 
-    def test_during_a_release(self, handles: Handles, finalizer: Callable[[], object]) -> None:
+    def test_finalizer_inside_released_loses_no_object(self, handles: Handles, finalizer: Callable[[], object]) -> None:
         exported = [handles.own(target) for target in (object(), self.shared, object())]
 
         def use() -> None:
@@ -95,7 +95,7 @@ class TestFinalizerThatUsesTheHandles:
         run_after_each_call(Handles, finalizer, use)
         assert len(handles) == 0
 
-    def test_of_two_nested_releases_one_returns_the_object(self, handles: Handles) -> None:
+    def test_nested_releases_return_the_object_once(self, handles: Handles) -> None:
         handle = handles.own(self)
         found: list[object] = []
 
@@ -106,7 +106,9 @@ class TestFinalizerThatUsesTheHandles:
         assert [each for each in found if each is not None] == [self]
         assert len(handles) == 0
 
-    def test_at_the_end_of_the_link(self, handles: Handles, finalizer: Callable[[], object]) -> None:
+    def test_finalizer_inside_clear_keeps_the_pinned_object(
+        self, handles: Handles, finalizer: Callable[[], object]
+    ) -> None:
         exported = [handles.own(target) for target in (object(), self.shared, object())]
         handles.pin(exported[:1])
         removed: list[object] = []
@@ -117,7 +119,7 @@ class TestFinalizerThatUsesTheHandles:
         assert len(handles) == 0
 
 
-def test_a_finalizer_may_send_an_error_while_another_error_is_sent() -> None:
+def test_finalizer_inside_keep_loses_no_error() -> None:
     originals = Originals(3)
 
     def use() -> None:
