@@ -90,8 +90,8 @@ def to_observable(
         ---1---2---3--->
 
     An observer has no demand, so unbounded demand is requested. With ``request=n``, ``n`` elements are requested, and
-    75 % of ``n`` each time that ``on_next`` has returned for as many: a slow observer then slows a stream that emits
-    on other threads. Disposing the subscription cancels the stream. If the observer raises, the stream is cancelled and
+    more when ``on_next`` has returned for three quarters of them: a slow observer then slows a stream that emits on
+    other threads. Disposing the subscription cancels the stream. If the observer raises, the stream is cancelled and
     the error is reported as dropped.
 
     Args:

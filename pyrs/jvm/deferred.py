@@ -45,7 +45,7 @@ def _restored(value: Any) -> Any:
     if kind is Home:
         return value.target
     if kind is dict:
-        # One Python frame for each level, as below: a value may nest half as deep as the interpreter's stack.
+        # One Python frame for each level, here and below: value.depth is half of Python's recursion limit.
         return dict(zip(map(_restored, value.keys()), map(_restored, value.values()), strict=True))
     if kind in (list, tuple, set, frozenset):
         return kind(map(_restored, value))

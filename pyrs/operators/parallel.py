@@ -50,8 +50,8 @@ class _Rail(Part):
 class _RailDispatcher(Dispatcher):
     """Requests the demand of the rails, once each rail has a Subscriber or can get none.
 
-    Otherwise the first rail would receive all elements of a short source. At that time the stream of the rails
-    completes: from then on a cancel reaches upstream when the last rail is cancelled.
+    An earlier request would send all elements of a short source to the first rail. When every rail has a Subscriber or
+    can get none, the stream of the rails completes. From then on a cancel of the last rail reaches upstream.
 
     If a rail is cancelled, its demand may have been requested already. Its elements go to the other rails, and wait in
     a queue while no rail has demand.

@@ -75,7 +75,8 @@ class KeyedStage:
 
         Raises:
             RuntimeError: another stage saved the state, or a stream that a function returned has not completed.
-            TypeError: the state of an operator has a value that cannot be saved. The message names both.
+            TypeError: the state of an operator has a value that cannot be saved. The message names the operator and the
+                value.
             BaseException: the error of the stream.
         """
         then, former = (now, ()) if saved is None else self._restored(saved)

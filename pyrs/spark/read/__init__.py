@@ -1,5 +1,5 @@
-"""Out of Spark: DataFrames, streaming queries and their events as Publishers.
+"""Read DataFrames, streaming queries and their events as Publishers.
 
-``dataframes`` has the Publisher of a DataFrame, ``partitions`` reads one partition, ``execution`` gives the jobs their
-settings. ``queries`` has the Publisher of a streaming query, ``events`` that of its events.
+``dataframes`` has the Publisher of a DataFrame, ``partitions`` reads its partitions, ``execution`` passes the settings
+of the session to the jobs. ``queries`` has the Publisher of a streaming query, ``events`` that of its events.
 """

@@ -323,7 +323,7 @@ class ConnectReader(PartitionReader):
 
 
 class _MappedOnce:
-    """Replaces the RDD in ``runJob``, which calls ``mapPartitions`` for each job: returns the same RDD each time."""
+    """Gives all jobs the same RDD: ``runJob`` calls ``mapPartitions`` of its RDD for each job, and this returns one."""
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped

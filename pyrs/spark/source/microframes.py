@@ -40,7 +40,7 @@ def for_each_frame(
 
         ---1-2-3---------4-|
         for_each_frame(schema, fn, max_rows=2)
-        ------fn(1,2)-fn(3)-fn(4)--3 rows--|
+        ------fn(1,2)-fn(3)-fn(4)--4|
 
     Cold: each subscription runs the function on the whole stream. Call ``block()`` on the result, or ``await`` the
     result on an asyncio loop. An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.

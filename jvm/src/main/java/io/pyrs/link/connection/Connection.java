@@ -214,7 +214,7 @@ public final class Connection {
             decoder.clear();
             String failure = error instanceof OutOfMemoryError
                     ? "the JVM has too little memory for a message (" + error
-                            + "): give it more, as with -Xmx, or send " + "smaller values"
+                            + "): give it more, as with -Xmx, or send smaller values"
                     : "the reader of the JVM failed: " + error;
             sendGoAway(GoAwayReason.INTERNAL_ERROR, failure);
             Log.warning("the link's reader failed", error);

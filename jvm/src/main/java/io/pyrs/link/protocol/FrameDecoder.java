@@ -20,7 +20,7 @@ public final class FrameDecoder {
     private static final String ADVICE =
             " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time";
 
-    /** The memory that each fragment counts in addition to its bytes, of which it may have only one. */
+    /** The bytes that count for each fragment in addition to its own, because a fragment may have a single byte. */
     static final long FRAGMENT_BYTES = 32;
 
     /** The largest array that is allocated before its bytes arrive. */
