@@ -134,7 +134,7 @@ class Combining(Family[T_co]):
             ---1---4---5---|
             -----2---3-----|
             merge_comparing(others)
-            -----1-2-3-4---5|
+            -----1-2-3-----4-5|
 
         Subscribes to all sources, requests ``prefetch`` elements of each and buffers them until each active source has
         an element; then the smallest is emitted when it is demanded. The slowest source slows the others. Of equal

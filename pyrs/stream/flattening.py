@@ -223,7 +223,7 @@ class Flattening(Family[T_co]):
 
             ---1---2-----------|
             delay_until(a stream that completes after 3)
-            ------1------2-----|
+            ------1---2--------|
 
         Calls the function with one element at a time. Requests unbounded demand of the returned stream when the element
         is demanded, and ignores the elements of that stream. Requests ``prefetch`` elements of this stream, buffers

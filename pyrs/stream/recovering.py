@@ -65,11 +65,11 @@ class Recovering(Family[T_co]):
     def retry_when(self, function: Callable[[Stream[BaseException]], Publisher[Any]]) -> Stream[T_co]:
         """Subscribe to this stream again each time another Publisher emits.
 
-            ---1---X               X
+            ---1---X
                       ---1---2---X
             retry_when(lambda errors: errors.delay(3).take(1))
                    ...s|
-            ---1------1---2------|
+            ---1---------1---2---|
 
         Calls ``function`` once per Subscriber, with the stream of errors. One element of the returned Publisher is
         requested for each error; any element it emits starts the next attempt. When that Publisher completes or fails,
@@ -117,10 +117,11 @@ class Recovering(Family[T_co]):
     def repeat_when(self, function: Callable[[Stream[int]], Publisher[Any]]) -> Stream[T_co]:
         """Subscribe to this stream again each time another Publisher emits.
 
-            ---1---2---|           ---3---|
+            ---1---2---|
+                          ---3---|
             repeat_when(lambda counts: counts.delay(3).take(1))
-                          ...s|
-            ---1---2--------------3---|
+                       ...s|
+            ---1---2---------3---|
 
         Calls ``function`` once per Subscriber, with a stream that emits the number of elements of each completed round.
         One element of the returned Publisher is requested for each round; any element it emits starts the next round.

@@ -30,7 +30,7 @@ class Timing(Family[T_co]):
 
             --1-2----3-4-5--------6-|
             sample(5)
-            -----2----5----------6|       a period without an element emits none
+            -----2----3----5--------6|    a period without an element emits none
 
         Requests unbounded demand and buffers one element; the other elements of a period are dropped without a report.
         An element whose period ends without demand waits until it is demanded, or the element of the next period
