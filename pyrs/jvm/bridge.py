@@ -490,7 +490,7 @@ class Bridge:
     def _state(self) -> str:
         return "open" if self._session.open else "closed" if self.closed else "broken"
 
-    def jvm_stats(self) -> dict[str, object]:
+    def jvm_stats(self) -> dict[str, int]:
         """Return the counters of the JVM's side: one call through the gateway."""
         self._check_open()
         return self._control.stats()

@@ -119,8 +119,5 @@ class FakeJava:
             raise JavaError("java.lang.ClassNotFoundException", str(args[0]))
         return JavaClass(str(args[0]), found)
 
-    def plain(self, value: object) -> object:
-        return value
-
     def translate(self, error: BaseException) -> BaseException:
         return error

@@ -14,6 +14,7 @@ from typing import Any
 import jpype
 import pytest
 
+from pyrs import jvm
 from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable
 from pyrs.jvm.gateways import Gateway, gateway_for, launch_gateway
 from pyrs.jvm.gateways.jars import packaged_jars
@@ -61,22 +62,21 @@ def test_gateway_opens_and_closes_a_bridge(gateway: Gateway) -> None:
     assert not control.is_open()
 
 
-def test_invoke_returns_python_values(gateway: Gateway) -> None:
-    control = gateway.open(b"2" * 32, {})
-    try:
-        collections, text = jpype.JClass("java.util.Collections"), jpype.JClass("java.lang.StringBuilder")
-        view = collections.unmodifiableMap(jpype.JClass("java.util.HashMap")())  # an object of a private class
+def test_calls_return_python_values(gateway: Gateway) -> None:
+    collections, text = jpype.JClass("java.util.Collections"), jpype.JClass("java.lang.StringBuilder")
+    call, java_map = gateway._java.call, jpype.JClass("java.util.HashMap")()
+    with jvm.connect() as bridge:
+        view = bridge.java_class("java.util.Collections").unmodifiableMap(java_map)  # an object of a private class
         answers = [
-            control.invoke(view, "getOrDefault", ["key", "absent"]),
-            control.invoke(view, "size"),
-            control.invoke(view, "isEmpty"),
-            control.invoke(view, "get", ["key"]),
-            control.invoke(text("x\N{PILE OF POO}"), "toString"),
+            view.getOrDefault("key", "absent"),
+            view.size(),
+            view.isEmpty(),
+            view.get("key"),
+            call(collections.emptyMap(), "size"),
+            call(text("x\N{PILE OF POO}"), "toString"),
         ]
-        assert answers == ["absent", 0, True, None, "x\N{PILE OF POO}"]
-        assert [type(answer) for answer in answers] == [str, int, bool, type(None), str]
-    finally:
-        control.close()
+    assert answers == ["absent", 0, True, None, 0, "x\N{PILE OF POO}"]
+    assert [type(answer) for answer in answers] == [str, int, bool, type(None), int, str]
 
 
 def test_a_throwable_is_raised_as_java_error(gateway: Gateway) -> None:
@@ -102,7 +102,7 @@ def test_an_unconvertible_value_is_refused(gateway: Gateway, value: object) -> N
     control = gateway.open(os.urandom(32), {})
     try:
         with pytest.raises(ConversionError):
-            control.invoke(jpype.JClass("java.util.ArrayList")(), "add", [value])
+            control.mirror(1, 77, {"element_type": value})
     finally:
         control.close()
 
@@ -153,12 +153,8 @@ def test_detached_threads_leave_no_java_thread(gateway: Gateway) -> None:
 
 
 def test_a_missing_method_raises_jvm_error(gateway: Gateway) -> None:
-    control = gateway.open(b"4" * 32, {})
-    try:
-        with pytest.raises(JvmError):
-            control.invoke(jpype.JClass("java.lang.Object")(), "nothingOfTheKind")
-    finally:
-        control.close()
+    with pytest.raises(JvmError):
+        gateway._java.call(jpype.JClass("java.lang.Object")(), "nothingOfTheKind")
 
 
 # Connects to a JVM that the user has started, with reactive-streams on the class path, added later, or without it.

@@ -16,6 +16,7 @@ import pytest
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.java_gateway import JavaGateway
 
+from pyrs import jvm
 from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm.gateways import Gateway, gateway_for
 from pyrs.jvm.gateways.jars import packaged_jars
@@ -107,35 +108,29 @@ def test_a_mirror_implements_both_families(java: JavaGateway) -> None:
         control.close()
 
 
-def test_invoke_calls_methods_that_py4j_cannot_call(java: JavaGateway) -> None:
-    control = gateway_for(java).open(os.urandom(32), {})
-    try:
-        view = java.jvm.java.util.Collections.unmodifiableMap(java.jvm.java.util.HashMap())  # of a private class
-        assert control.invoke(view, "getOrDefault", ["key", "absent"]) == "absent"
-        assert control.invoke(view, "size") == 0
-        date = java.jvm.java.util.Date(0)
-        control.invoke(date, "setTime", [1])  # an Integer to a long parameter
-        assert control.invoke(date, "getTime") == 1
-    finally:
-        control.close()
+def test_methods_that_py4j_cannot_call_are_called(java: JavaGateway) -> None:
+    with jvm.connect(java) as bridge:
+        maps, dates = bridge.java_class("java.util.HashMap"), bridge.java_class("java.util.Date")
+        view = bridge.java_class("java.util.Collections").unmodifiableMap(maps())  # of a private class
+        assert view.getOrDefault("key", "absent") == "absent"
+        assert view.size() == 0
+        date = dates(0)
+        date.setTime(bridge.java_class("java.lang.Integer")(1))  # an Integer to a long parameter
+        assert date.getTime() == 1
 
 
 def test_a_throwable_is_raised_as_java_error(java: JavaGateway) -> None:
-    control = gateway_for(java).open(os.urandom(32), {})
-    try:
-        with pytest.raises(JavaError) as caught:
-            control.invoke(java.jvm.java.util.ArrayList(), "get", [3])
-        error: BaseException | None = caught.value
-        classes = []
-        while isinstance(error, JavaError):
-            classes.append(error.java_class)
-            innermost = error
-            error = error.__cause__
-        assert "java.lang.IndexOutOfBoundsException" in classes
-        assert innermost.java_message == "Index 3 out of bounds for length 0"
-        assert ("java.util.ArrayList", "get") in {frame[:2] for frame in innermost.java_stack}
-    finally:
-        control.close()
+    with pytest.raises(JavaError) as caught:
+        gateway_for(java)._java.call(java.jvm.java.util.ArrayList(), "get", 3)
+    error: BaseException | None = caught.value
+    classes = []
+    while isinstance(error, JavaError):
+        classes.append(error.java_class)
+        innermost = error
+        error = error.__cause__
+    assert "java.lang.IndexOutOfBoundsException" in classes
+    assert innermost.java_message == "Index 3 out of bounds for length 0"
+    assert ("java.util.ArrayList", "get") in {frame[:2] for frame in innermost.java_stack}
 
 
 def test_an_exception_of_py4j_is_translated(java: JavaGateway) -> None:
@@ -229,11 +224,10 @@ def test_a_killed_jvm_is_unavailable(client: str) -> None:
 def test_an_argument_that_would_break_the_connection_is_refused(java: JavaGateway) -> None:
     control = gateway_for(java).open(os.urandom(32), {})
     try:
-        subject = java.jvm.java.util.ArrayList()
         for value in (2**63, "\ud800"):
             with pytest.raises(ConversionError):
-                control.invoke(subject, "add", [value])
-        assert control.invoke(subject, "size") == 0
+                control.mirror(1, 77, {"element_type": value})
+        assert control.is_open()
     finally:
         control.close()
 
@@ -347,19 +341,19 @@ def test_jar_is_loaded_into_a_running_driver(way: str, pinned: bool, tmp_path: P
 INTERRUPTED = """
     import contextlib, logging, os, signal, sys, threading
     from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
-    from pyrs.jvm.gateways import gateway_for
+    from pyrs import jvm
     port, token = sys.stdin.read().split()
     java = ClientServer(JavaParameters(port=int(port), auth_token=token), PythonParameters(port=0, eager_load=False))
     logging.disable(logging.CRITICAL)  # Py4J reports each interrupt
-    gateway = gateway_for(java)
-    control = gateway.open(os.urandom(32), {})
-    counters = [java.jvm.java.util.concurrent.Semaphore(0) for _ in range(4)]
+    bridge = jvm.connect(java)
+    semaphore = bridge.java_class("java.util.concurrent.Semaphore")
+    counters = [semaphore(0) for _ in range(4)]
     calls, stop, failures = [0] * 4, threading.Event(), []
 
     def count(index):
         try:
             while calls[index] < 20 or not stop.is_set():
-                control.invoke(counters[index], "release")
+                counters[index].release()
                 calls[index] += 1
         except BaseException as error:
             failures.append(repr(error))
@@ -384,9 +378,9 @@ INTERRUPTED = """
     stop.set()
     for thread in threads: thread.join()
     assert not failures, failures
-    counted = [control.invoke(counter, "availablePermits") for counter in counters]
+    counted = [counter.availablePermits() for counter in counters]
     assert counted == calls, (counted, calls)
-    control.close()
+    bridge.close()
 """
 
 
@@ -398,7 +392,6 @@ def test_interrupted_call_of_the_user_loses_no_other_call(client_server: ClientS
 
 def test_the_gateway_implements_the_protocol(plain: JavaGateway) -> None:
     gateway: Gateway = gateway_for(plain)
-    assert gateway.name == "py4j"
     assert gateway.describe() in repr(gateway)
     gateway.detach_thread()
     seen: list[Any] = []

@@ -46,8 +46,5 @@ class Java(Protocol):
     def class_loader(self) -> object:
         """Return the class loader that sees the user's code."""
 
-    def plain(self, value: object) -> object:
-        """Convert maps, lists, strings and boxes; return other objects unchanged."""
-
     def translate(self, error: BaseException) -> BaseException:
         """Convert an exception of the gateway; return any other unchanged."""

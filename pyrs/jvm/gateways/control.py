@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import ClassVar, TypeVar, cast
+from typing import TypeVar, cast
 
 from pyrs.errors import JavaError, LinkBroken
 from pyrs.jvm.gateways.base import Java
@@ -82,10 +82,6 @@ class Control:
         """Return a Java object of a functional interface that returns plain values."""
         return self._call("values", next(self._requests), interface, options)
 
-    def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
-        """Call a method by name, including a default method or one of a non-public class."""
-        return self._call("invoke", next(self._requests), target, method, args)
-
     def command(self, command: bytes) -> bytes:
         """Run an operation in Java by name; arguments and result are encoded values."""
         return cast(bytes, self._call("command", next(self._requests), command))
@@ -99,29 +95,27 @@ class Control:
         """Move a shared record batch to the ArrowArray and the ArrowSchema at two addresses."""
         self._call("moveBatch", handle, array, schema)
 
-    def stats(self) -> dict[str, object]:
+    def stats(self) -> dict[str, int]:
         """Return the JVM's counters for this bridge."""
-        stats = self._shield.run(lambda: self._java.plain(self._java.call(self._bridge, "stats")))
-        return cast("dict[str, object]", stats)
+        lines = cast(str, self._call("stats")).splitlines()
+        return {name: int(count) for name, count in map(str.split, lines)}
 
     def close(self) -> None:
         """Close the JVM's side of the bridge. Further calls do nothing."""
         self._call("close")
 
     def _call(self, method: str, *args: object) -> object:
+        def called() -> object:
+            # Not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings.
+            in_java = [java_map(self._java, each) if isinstance(each, dict) else each for each in args]
+            return self._java.call(self._bridge, method, *in_java)
+
         try:
-            return self._shield.run(lambda: self._java.call(self._bridge, method, *map(self._in_java, args)))
+            return self._shield.run(called)
         except JavaError as error:
-            if error.java_class in _ENDED and method != "invoke":  # "invoke" runs foreign code
+            if error.java_class in _ENDED:
                 raise LinkBroken(f"the link to the JVM is broken: {error.java_message}") from error
             raise
-
-    def _in_java(self, argument: object) -> object:
-        if isinstance(argument, dict):  # not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings
-            return java_map(self._java, argument)
-        if isinstance(argument, (list, tuple)):
-            return self._java.array("java.lang.Object", argument)
-        return argument
 
 
 def java_map(java: Java, options: Mapping[str, object]) -> object:
@@ -140,9 +134,6 @@ class Gateway(ABC):
         java: The primitive calls.
         stays: See ``Shield``.
     """
-
-    name: ClassVar[str]
-    """``"py4j"`` or ``"jpype"``."""
 
     _without_logs: Callable[[bytes], AbstractContextManager[object]] = nullcontext
     """Keeps a secret out of the logs of the gateway."""

@@ -10,7 +10,7 @@ import glob
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -124,8 +124,6 @@ def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
 class JPypeGateway(Gateway):
     """The gateway to the JVM that JPype runs in this process."""
 
-    name = "jpype"
-
     def __init__(self) -> None:
         super().__init__(JPypeJava(), self._stays_attached)
         self._java_thread = jpype.JClass("java.lang.Thread")  # a later look-up would attach the calling thread
@@ -158,7 +156,7 @@ class JPypeGateway(Gateway):
         """Check the options; add the jars and folders that the JVM does not have in this or a later version."""
         if jvm_options:
             bean = self._java.static("java.lang.management.ManagementFactory", "getRuntimeMXBean")
-            running = set(cast("list[str]", self._java.plain(self._java.call(bean, "getInputArguments"))))
+            running = {str(option) for option in cast("Iterable[object]", self._java.call(bean, "getInputArguments"))}
             missing = [option for option in jvm_options if option not in running]
             if missing:
                 raise JvmUnavailable(
@@ -207,13 +205,6 @@ class JPypeJava(Java):
     def class_loader(self) -> object:
         """Return JPype's loader, which sees the class path and all jars that were added."""
         return jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
-
-    def plain(self, value: Any) -> object:
-        if isinstance(value, jpype.JClass("java.util.Map")):
-            return {_result(key): self.plain(value.get(key)) for key in value.keySet()}
-        if isinstance(value, (jpype.JArray, jpype.JClass("java.util.Collection"))):
-            return [self.plain(element) for element in value]
-        return _result(value)
 
     def translate(self, error: BaseException) -> BaseException:
         # Without isinstance of a Java class: if the JVM has been shut down, JPype may abort the process in it.

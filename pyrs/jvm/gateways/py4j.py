@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from py4j import protocol
-from py4j.java_collections import JavaArray, JavaList, JavaMap, JavaSet
 from py4j.java_gateway import JavaObject
 
 from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable, PyrsError
@@ -55,7 +54,6 @@ class Py4JGateway(Gateway):
         JvmUnavailable: The JVM is not on this machine's loopback.
     """
 
-    name = "py4j"
     _without_logs = staticmethod(_unlogged)
 
     def __init__(self, gateway: Any) -> None:
@@ -113,21 +111,6 @@ class Py4JJava(Java):
         """Return the context class loader of the gateway's threads, which also loads the jars of spark.jars."""
         loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
-
-    def plain(self, value: object) -> object:
-        # Elements are read by index, because a repeated command would make an iterator skip one.
-        if isinstance(value, JavaMap):
-            keys = self._elements(self.call(self.call(value, "keySet"), "toArray"))
-            return {key: self.plain(self.call(value, "get", key)) for key in keys}
-        if isinstance(value, (JavaList, JavaSet)):
-            value = self.call(value, "toArray")
-        if isinstance(value, JavaArray):
-            return [self.plain(element) for element in self._elements(value)]
-        return value
-
-    def _elements(self, array: object) -> list[object]:
-        length = self.static(_ARRAY, "getLength", array)
-        return [self.static(_ARRAY, "get", array, index) for index in range(int(str(length)))]
 
     def translate(self, error: BaseException) -> BaseException:
         if isinstance(error, PyrsError) or not isinstance(error, Exception):

@@ -6,7 +6,6 @@ import io.pyrs.PeerReference;
 import io.pyrs.PyRef;
 import io.pyrs.invoke.Classes;
 import io.pyrs.invoke.HotPublishers;
-import io.pyrs.invoke.Invocation;
 import io.pyrs.link.connection.Connection;
 import io.pyrs.link.session.Commands;
 import io.pyrs.link.session.Session;
@@ -20,11 +19,11 @@ import io.pyrs.mirror.ValueFunction;
 import io.pyrs.value.Conversion;
 import java.io.IOException;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /**
  * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals travel
@@ -179,20 +178,6 @@ public final class Bridge {
                         load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
     }
 
-    /** Calls a public method, including default methods and those of non-public classes. */
-    public Object invoke(long request, Object target, String method, Object[] arguments) throws Exception {
-        Object[] given = arguments == null ? new Object[0] : arguments;
-        return calls.once(request, () -> {
-            try {
-                return Invocation.invoke(target, method, given);
-            } catch (Exception | Error thrown) {
-                throw thrown;
-            } catch (Throwable other) {
-                throw new IllegalStateException(other);
-            }
-        });
-    }
-
     /** Executes a command; see {@link Commands}. */
     public byte[] command(long request, byte[] command) throws Exception {
         session().ensureOpen(); // a closed session has no handles, and an error about a handle would hide the reason
@@ -218,9 +203,14 @@ public final class Bridge {
                 : Classes.find(className, loader);
     }
 
-    /** Returns counters of streams, elements, bytes, frames, drops, handles, threads, elements in flight and demand. */
-    public Map<String, Object> stats() {
-        return new HashMap<>(connection.stats());
+    /**
+     * Returns counters of streams, elements, bytes, frames, drops, handles, threads, elements in flight and demand. Each
+     * line is a name and a number, so that one call through a gateway reads all counters.
+     */
+    public String stats() {
+        return connection.stats().entrySet().stream()
+                .map(each -> each.getKey() + " " + each.getValue())
+                .collect(Collectors.joining("\n"));
     }
 
     /** Closes the bridge: Subscribers receive LinkClosedException, upstream Subscriptions are cancelled. Idempotent. */
@@ -230,6 +220,6 @@ public final class Bridge {
 
     @Override
     public String toString() {
-        return "Bridge[" + name + ", " + (isOpen() ? "open" : "closed") + ", " + stats() + "]";
+        return "Bridge[" + name + ", " + (isOpen() ? "open" : "closed") + ", " + connection.stats() + "]";
     }
 }
