@@ -37,7 +37,7 @@ EVENTS = st.lists(st.sampled_from(["element", "open", "close"]), max_size=30)
 
 @quick
 @given(events=EVENTS)
-def test_matches_the_list_model(events: list[str]) -> None:
+def test_buffer_when_matches_the_list_model(events: list[str]) -> None:
     toggled = Toggled()
     lists: dict[str, list[int]] = {}
     closed: list[list[int]] = []

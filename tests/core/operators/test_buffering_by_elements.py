@@ -61,7 +61,7 @@ MODELS: dict[str, tuple[Apply, Callable[[list[int]], list[list[int]]]]] = {
 @pytest.mark.parametrize("name", MODELS)
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
+def test_operator_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
     apply, model = MODELS[name]
     agrees(apply, numbers, model(numbers), demands)
 

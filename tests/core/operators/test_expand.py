@@ -38,7 +38,7 @@ def expanded(roots: list[int], depth_first: bool) -> list[int]:
 @pytest.mark.parametrize("pushed", [False, True])
 @quick
 @given(roots=NUMBERS, demands=DEMANDS, prefetch=st.integers(1, 3))
-def test_matches_the_list_model(
+def test_expand_matches_the_list_model(
     depth_first: bool, pushed: bool, roots: list[int], demands: list[int], prefetch: int
 ) -> None:
     def function(n: int) -> pyrs.Publisher[int]:

@@ -59,7 +59,7 @@ MODELS: dict[str, tuple[Callable[[Numbers], Numbers], Callable[[list[int]], list
 @pytest.mark.parametrize("name", MODELS)
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
+def test_operator_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
     operator, model = MODELS[name]
     agrees(operator, numbers, model(numbers), demands)
 

@@ -35,7 +35,7 @@ def model(numbers: list[int]) -> dict[int, list[int]]:
 
 @quick
 @given(numbers=NUMBERS, prefetch=st.integers(1, 5), step=st.integers(1, 3))
-def test_matches_the_dict_model(numbers: list[int], prefetch: int, step: int) -> None:
+def test_group_by_matches_the_dict_model(numbers: list[int], prefetch: int, step: int) -> None:
     expected = model(numbers)
     for way, source in WAYS.items():
         read: dict[int, TestSubscriber[int]] = {}

@@ -36,7 +36,7 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]]
 @pytest.mark.parametrize("name", MODELS)
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
+def test_operator_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
     operate, model = MODELS[name]
     agrees(operate, numbers, model(numbers), demands)
 
