@@ -51,6 +51,7 @@ class _Iteration(Coordinator[Any]):
         self._launched = False  # the task may read the demand
         self._demanded = asyncio.Event()
         self._awaited = 0  # elements requested from the iterator; changed on the loop
+        self._waits = True  # for demand or an element, so that a cancel interrupts the task; changed on the loop
 
     def _begin(self) -> None:
         self._loop = loop_for(self._operator.loop)
@@ -86,7 +87,8 @@ class _Iteration(Coordinator[Any]):
                 self._stop()  # type: ignore[unreachable]
 
     def _stop(self) -> None:
-        if self._task is not None and not self._task.get_loop().is_closed():
+        # A task that does not wait is about to end. A cancel would interrupt aclose() of the iterator.
+        if self._task is not None and self._waits and not self._task.get_loop().is_closed():
             self._task.cancel()
         self._operator.discard()
 
@@ -107,6 +109,7 @@ class _Iteration(Coordinator[Any]):
             try:
                 await self._pull(iterator)
             finally:
+                self._waits = False
                 close = getattr(iterator, "aclose", None)
                 if close is not None and iterator is not self._iterable:  # the caller closes its own iterator
                     await close()
@@ -124,7 +127,9 @@ class _Iteration(Coordinator[Any]):
                 raise
 
     async def _pull(self, iterator: AsyncIterator[Any]) -> None:
+        emit = self._emit
         while self._live:
+            self._waits = True
             while self._awaited == self._requested:
                 self._demanded.clear()
                 # A request after this line sets the event; an earlier one is seen by this check.
@@ -134,8 +139,10 @@ class _Iteration(Coordinator[Any]):
             try:
                 element = await anext(iterator)
             except StopAsyncIteration:
+                self._waits = False
                 self.post(self._end_with)
                 return
+            self._waits = False
             if element is None:
                 raise null_element()
             if not self._live:
@@ -144,7 +151,7 @@ class _Iteration(Coordinator[Any]):
                 )
                 self._discard(element)
                 return
-            self.post_element(self._emit, element)
+            self.post_element(emit, element)
             if self._only:
                 self.post(self._end_with)
                 return

@@ -14,7 +14,7 @@ def start_task(
     function: Callable[[], Any],
     context: Context | None,
     on_failure: Callable[[BaseException], object],
-) -> Callable[[], None]:
+) -> Callable[[bool], None]:
     """Run the function as a task, on the running loop or else the background loop.
 
     Args:
@@ -23,45 +23,47 @@ def start_task(
         on_failure: called on the loop with the task's exception; with a RuntimeError after a cancel by others.
 
     Returns:
-        A function that cancels the task, once, from any thread. Only the task's own exceptions are reported after that.
+        A function for the end of the stream, which any thread may call once. Its argument says whether to cancel the
+        task. Only the task's own exceptions are reported after that.
     """
     loop = loop_for()
     task: asyncio.Task[None] | None = None
-    cancelled = stopped = False
+    ended = cancelled = interrupted = False
 
     async def run() -> None:
         await function()
 
     def launch() -> None:
         nonlocal task
-        if not cancelled:
+        if not ended:
             task = loop.create_task(run())
             task.add_done_callback(done)
             if cancelled:  # by the coroutine itself, which an eager task factory has started
-                stop()  # type: ignore[unreachable]
+                interrupt()
 
     def done(finished: asyncio.Task[None]) -> None:
         nonlocal task
         task = None
         if finished.cancelled():
-            if not cancelled:
+            if not ended:
                 on_failure(RuntimeError("the task was cancelled externally"))
         elif (error := finished.exception()) is not None:
             on_failure(error)
 
-    def cancel() -> None:
-        nonlocal cancelled
-        cancelled = True
-        try:
-            run_on(loop, None, stop)
-        except RuntimeError:  # the loop is closed and has discarded its tasks
-            pass
+    def end(cancel: bool) -> None:
+        nonlocal ended, cancelled
+        ended, cancelled = True, cancel
+        if cancel:
+            try:
+                run_on(loop, None, interrupt)
+            except RuntimeError:  # the loop is closed and has discarded its tasks
+                pass
 
-    def stop() -> None:
-        nonlocal stopped
-        if task is not None and not stopped:  # a second cancel would interrupt the clean-up of the task
-            stopped = True
+    def interrupt() -> None:
+        nonlocal interrupted
+        if task is not None and not interrupted:  # a second cancel would interrupt the clean-up of the task
+            interrupted = True
             task.cancel()
 
     run_on(loop, context, launch)
-    return cancel
+    return end

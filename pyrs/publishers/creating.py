@@ -225,14 +225,14 @@ class _CreateRun(Coordinator[Any]):
         self.finished = False  # the function pushed a terminal signal
         self.listeners: list[Callable[[], object]] = []
         self.demand_loop = _DemandLoop(self)
-        self._stop_task: Callable[[], None] | None = None
+        self._end_task: Callable[[bool], None] | None = None
 
     def _begin(self) -> None:
         emitter: Emitter[Any] = Emitter(self)
         if is_coroutine_function(self._function):
             from pyrs.aio.tasks import start_task  # asyncio is a slow import
 
-            self._stop_task = start_task(partial(self._function, emitter), self._context, self.raised)
+            self._end_task = start_task(partial(self._function, emitter), self._context, self.raised)
             if not self._live:  # terminated while the task was started
                 self._stop()
             return
@@ -273,9 +273,9 @@ class _CreateRun(Coordinator[Any]):
             self._stop()
 
     def _stop(self) -> None:
-        """Cancel the task of a coroutine function."""
-        if self._stop_task is not None:
-            self._stop_task()
+        """Cancel the task of a coroutine function, unless it has terminated the stream itself."""
+        if self._end_task is not None:
+            self._end_task(not self.finished)
 
     # The methods that Emitter calls
 

@@ -78,6 +78,43 @@ class TestFromAsyncIterable:
 
         asyncio.run(main())
 
+    @pytest.mark.parametrize("taken", [1, 3, 9])
+    @pytest.mark.parametrize("thread", [False, True])
+    def test_end_of_the_stream_does_not_interrupt_aclose(self, taken: int, thread: bool) -> None:
+        """``take`` cancels while the task emits; without it the stream completes before ``aclose``."""
+
+        class Source:
+            closed = 0
+
+            def __aiter__(self) -> Iterating:
+                return Iterating()
+
+        class Iterating:
+            def __init__(self) -> None:
+                self.numbers = iter(range(5))
+
+            async def __anext__(self) -> int:
+                await asyncio.sleep(0)
+                for n in self.numbers:
+                    return n
+                raise StopAsyncIteration
+
+            async def aclose(self) -> None:
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                Source.closed += 1
+
+        async def main() -> list[int]:
+            stream = pyrs.from_async_iterable(Source())  # type: ignore[arg-type]
+            if thread:
+                stream = stream.publish_on(pyrs.schedulers.default(), prefetch=1)
+            found = await stream.take(taken).to_list()
+            await eventually_on_loop(lambda: len(asyncio.all_tasks()) == 1)
+            return found
+
+        assert asyncio.run(main()) == list(range(min(taken, 5)))
+        assert Source.closed == 1
+
     def test_each_subscriber_starts_a_new_iteration(self) -> None:
         class Source:
             async def __aiter__(self) -> AsyncIterator[int]:

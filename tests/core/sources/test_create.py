@@ -477,6 +477,28 @@ def test_cancel_cancels_the_task_of_a_coroutine_function() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("demanded", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_coroutine_function_that_terminates_the_stream_is_not_cancelled(fails: bool, demanded: bool) -> None:
+    async def main() -> None:
+        ended, cleaned = asyncio.Event(), asyncio.Event()
+
+        async def produce(emitter: pyrs.Emitter[int]) -> None:
+            emitter.next(1)
+            emitter.error(ValueError("here")) if fails else emitter.complete()
+            ended.set()
+            await asyncio.sleep(0)
+            cleaned.set()
+
+        subscriber: TestSubscriber[int] = TestSubscriber(1 if demanded else 0)
+        pyrs.create(produce).subscribe(subscriber)
+        await asyncio.wait_for(ended.wait(), DEADLINE)
+        subscriber.cancel()  # discards a buffered element
+        await asyncio.wait_for(cleaned.wait(), DEADLINE)
+
+    asyncio.run(main())
+
+
 def test_cancel_while_the_task_is_started_cancels_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """The background loop emits, and the Subscriber cancels, before ``subscribe`` has stored the task."""
     cancelled, stopped = threading.Event(), threading.Event()
