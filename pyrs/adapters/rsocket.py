@@ -21,7 +21,7 @@ from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.display import name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element, checked_publisher
-from pyrs.aio.loops import call_on, is_here, loop_for
+from pyrs.aio.loops import is_here, loop_for, run_on
 from pyrs.aio.subscribers import QueueingSubscriber
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import DemandExceeded
@@ -168,28 +168,21 @@ class _Request(Coordinator[Any]):
         if loop is None:
             raise RuntimeError("no asyncio loop is running here: pass the connection's loop, from_rsocket(..., loop=)")
         self._loop = loop_for(loop)
-        self._on_loop(self._update)
+        run_on(loop, self._context, self._update)
 
     def _requested_more(self, n: int) -> None:
         if self._loop is not None:  # otherwise _begin reads the demand
             try:
-                self._on_loop(self._update)
+                run_on(self._loop, self._context, self._update)
             except RuntimeError as error:  # the loop is closed
                 self.post(self._fail, error)
 
     def _release(self) -> None:
         if self._loop is not None:
             try:
-                self._on_loop(self._stop)
+                run_on(self._loop, None, self._stop)
             except RuntimeError:  # the loop and its connection are closed
                 pass
-
-    def _on_loop(self, function: Callable[[], None]) -> None:
-        assert self._loop is not None
-        if is_here(self._loop):
-            function()
-        else:
-            call_on(self._loop, None, function)
 
     def _deliver_payload(self, element: Any) -> None:
         try:

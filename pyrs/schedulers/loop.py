@@ -11,6 +11,7 @@ from threading import Event
 from typing import Any
 
 from pyrs._core.validation import checked_callable, checked_seconds
+from pyrs.aio.loops import call_on, is_here
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 
 _WHERE = "a task on an asyncio loop"
@@ -34,29 +35,28 @@ class LoopScheduler(Scheduler):
 
     def execute(self, task: Task) -> None:
         checked_callable(task, "task")
-        self._call(run_reporting, task, _WHERE)
+        self._check_open()
+        self.call(run_reporting, task, _WHERE)
 
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
         checked_callable(task, "task")
         delay = checked_seconds(delay, "delay")
+        self._check_open()
         if not delay:
             handle = TaskHandle(task)
-            self._call(run_reporting, handle, _WHERE)
+            self.call(run_reporting, handle, _WHERE)
             return handle
-        if self._closed:
-            raise closed(self)
         timed = _TimedTask(task, self)
         due = self.loop.time() + delay
-        if self.is_here():
+        if is_here(self.loop):
             timed.arm(due)
         else:
             self.call(timed.arm, due)
         return timed
 
-    def _call(self, function: Any, *arguments: Any) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise closed(self)
-        self.call(function, *arguments)
 
     def call(self, function: Any, *arguments: Any) -> None:
         """Schedule a call on the loop, even if this scheduler is closed.
@@ -64,21 +64,12 @@ class LoopScheduler(Scheduler):
         Raises:
             SchedulerClosed: the loop is closed.
         """
-        loop = self.loop
-        # By default the loop would use the caller's context, which a scheduler does not propagate.
         try:
-            if self.is_here():
-                loop.call_soon(function, *arguments, context=Context())
-            else:
-                loop.call_soon_threadsafe(function, *arguments, context=Context())
+            call_on(self.loop, None, function, *arguments)  # a scheduler does not propagate the caller's context
         except RuntimeError:
-            if loop.is_closed():
+            if self.loop.is_closed():
                 raise closed(self) from None
             raise
-
-    def is_here(self) -> bool:
-        """Return whether the loop runs on the calling thread."""
-        return asyncio._get_running_loop() is self.loop
 
     def close(self, timeout: float = 5.0) -> bool:
         """Accept no more tasks. The loop stays open and runs the accepted ones.
@@ -93,7 +84,7 @@ class LoopScheduler(Scheduler):
         self._closed = True
         if self.loop.is_closed():
             return True
-        if self.is_here():
+        if is_here(self.loop):
             return False
         drained = Event()
         try:
@@ -123,7 +114,7 @@ class _TimedTask(TaskHandle):
         if self._task is None:
             return
         self._task = None
-        if self._scheduler.is_here():
+        if is_here(self._scheduler.loop):
             self._disarm()
             return
         try:

@@ -104,10 +104,10 @@ class TestPublisher(Publisher[T], Generic[T]):
                     not call ``hold``.
             NullSignal: an element is None.
         """
-        if any(element is None for element in elements) and not self._breaks(Violation.ALLOW_NULL):
+        if any(element is None for element in elements) and Violation.ALLOW_NULL not in self.violations:
             raise NullSignal("next(None): use Violation.ALLOW_NULL to emit None")
         emissions = [Emission(Signal.ON_NEXT, element) for element in elements]
-        if self._breaks(Violation.CONCURRENT) and len(emissions) > 1:
+        if Violation.CONCURRENT in self.violations and len(emissions) > 1:
             self._overlap(emissions)
         else:
             for emission in emissions:
@@ -124,7 +124,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         """
         if error is not None:
             checked_error(error)
-        elif not self._breaks(Violation.ALLOW_NULL):
+        elif Violation.ALLOW_NULL not in self.violations:
             raise NullSignal("error(None): use Violation.ALLOW_NULL to emit None")
         self._emit(Emission(Signal.ON_ERROR, error))
         return self
@@ -228,9 +228,6 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     # Implementation
 
-    def _breaks(self, violation: Violation) -> bool:
-        return violation in self.violations
-
     def _live(self) -> list[ScriptedSubscription[T]]:
         return [subscription for subscription in list(self._subscriptions) if not subscription.ended]
 
@@ -261,7 +258,7 @@ class TestPublisher(Publisher[T], Generic[T]):
     def _admit(self, emission: Emission, count: int = 1) -> list[ScriptedSubscription[T]]:
         """Return the Subscriptions to emit to, after checking the demand of all."""
         with self._changed:
-            if self._ended and not self._breaks(Violation.CLEANUP_ON_TERMINATE):
+            if self._ended and Violation.CLEANUP_ON_TERMINATE not in self.violations:
                 raise AssertionError(
                     f"{emission} after the terminal signal: use Violation.CLEANUP_ON_TERMINATE to emit it"
                 )
