@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed, uncut
-from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
+from pyrs.operators.splitting import Dispatcher, Part, PrefetchingDispatcher
 from pyrs.schedulers.timer import Timer
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from pyrs.schedulers import Scheduler
-
-Wrap = Callable[[PartHandle], Publisher[Any]]
 
 
 class _CountDispatcher(Dispatcher):
@@ -74,10 +67,9 @@ class WindowCount(Operator[Any]):
 
     run_type = _CountDispatcher
 
-    def __init__(self, source: Publisher[Any], count: int, skip: int | None, wrap: Wrap) -> None:
+    def __init__(self, source: Publisher[Any], count: int, skip: int | None) -> None:
         self.count = checked_natural(count, "count", 1)
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
-        self.wrap = wrap
         super().__init__(source, extent("window", count, skip, None))
 
 
@@ -195,18 +187,6 @@ class WindowTime(BufferTime):
     name = "window"
     run_type = _TimeDispatcher
 
-    def __init__(
-        self,
-        source: Publisher[Any],
-        count: int | None,
-        seconds: float | timedelta,
-        prefetch: int,
-        scheduler: Scheduler | None,
-        wrap: Wrap,
-    ) -> None:
-        super().__init__(source, count, seconds, prefetch, scheduler)
-        self.wrap = wrap
-
 
 class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
     """Dispatches each element to the open window; the elements determine where windows begin and end."""
@@ -249,8 +229,7 @@ class WindowBy(Operator[Any]):
 
     run_type = _CutDispatcher
 
-    def __init__(self, source: Publisher[Any], cut: tuple[str, Callable[[], Cut]], prefetch: int, wrap: Wrap) -> None:
+    def __init__(self, source: Publisher[Any], cut: tuple[str, Callable[[], Cut]], prefetch: int) -> None:
         call, self.cut = cut
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        self.wrap = wrap
         super().__init__(source, f"window_{call}")

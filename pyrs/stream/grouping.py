@@ -12,7 +12,6 @@ from pyrs.stream.family import Family, K, R, T_co, V
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from pyrs.operators.splitting import PartHandle
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import GroupedStream, Stream
 
@@ -259,10 +258,10 @@ class Grouping(Family[T_co]):
         if seconds is None:
             if count is None:
                 raise TypeError("window requires count, seconds, or both")
-            return self._over(operators.windowing.WindowCount(self.source, count, skip, self._over))
+            return self._over(operators.windowing.WindowCount(self.source, count, skip))
         if skip is not None:
             raise TypeError("skip cannot be combined with seconds; use count and skip")
-        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, self._over))
+        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler))
 
     def window_until(
         self, predicate: Callable[[T_co], object], *, cut_before: bool = False, prefetch: int = 256
@@ -297,7 +296,7 @@ class Grouping(Family[T_co]):
             [['a', 'b'], ['c']]
         """
         cut = operators.buffering.until(predicate, cut_before)
-        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch))
 
     def window_while(self, predicate: Callable[[T_co], object], *, prefetch: int = 256) -> Stream[Stream[T_co]]:
         """Split consecutive elements for which the predicate is true into inner streams, and drop the others.
@@ -323,7 +322,7 @@ class Grouping(Family[T_co]):
             [[1, 2], [3]]
         """
         cut = operators.buffering.during(predicate)
-        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch))
 
     def window_until_changed(
         self, key: Callable[[T_co], Any] | None = None, *, prefetch: int = 256
@@ -352,7 +351,7 @@ class Grouping(Family[T_co]):
             [2, 1]
         """
         cut = operators.buffering.until_changed(key)
-        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch))
 
     def window_when(
         self, openings: Publisher[R], closing: Callable[[R], Publisher[Any]], *, prefetch: int = 256
@@ -392,7 +391,7 @@ class Grouping(Family[T_co]):
             >>> windows.flat_map(lambda window: window.to_list()).collect()
             [[0, 1, 2, 3]]
         """
-        return self._over(operators.toggling.WindowWhen(self.source, openings, closing, prefetch, self._over))
+        return self._over(operators.toggling.WindowWhen(self.source, openings, closing, prefetch))
 
     @overload
     def group_by(
@@ -450,8 +449,4 @@ class Grouping(Family[T_co]):
             >>> groups.collect()
             [('to', 1), ('be', 2), ('not', 1)]
         """
-
-        def wrap(handle: PartHandle) -> GroupedStream[Any, Any]:
-            return self._grouped(handle.part.key, handle)
-
-        return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))
+        return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups))
