@@ -62,7 +62,6 @@ class _RailDispatcher(Dispatcher):
         self._rails = deque(_Rail(self) for _ in range(operator.rails))  # the next rail is the first
         self._unresolved = operator.rails
         self._wanted = 0  # the sum of ``wanted`` of the rails
-        self._outstanding = 0  # the number of requested elements that have not arrived
         self._surplus: deque[Any] = deque()  # empty while a rail has demand
         for rail in self._rails:
             self._open(rail)

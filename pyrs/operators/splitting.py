@@ -150,6 +150,7 @@ class Dispatcher(Input[Any]):
         self.discards = self.outer_run.discards
         self.gone = False  # the downstream Subscriber has cancelled or received a terminal signal
         self._open_count = 0  # the number of open parts that are not detached; under the lock
+        self._outstanding = 0  # the number of requested elements that have not arrived; under the lock
         self._unreported_error: BaseException | None = None  # upstream's error, until a Subscriber receives it
         self._terminal_parts: list[Part] = []  # the parts that receive the terminal signal
         self._dispatching = False  # upstream is in on_next, and will call _settle
@@ -188,6 +189,17 @@ class Dispatcher(Input[Any]):
         """Release timers. May be called more than once, and without the lock."""
 
     # For the methods above
+
+    def _refill(self, capacity: int, size: int) -> int:
+        """Count as requested, and return, the free capacity of a buffer of this size.
+
+        Return 0 while less than three quarters of the buffer are free and other elements are outstanding.
+        """
+        more = capacity - self._outstanding
+        if more <= 0 or (self._outstanding and more < size - (size >> 2)):
+            return 0
+        self._outstanding += more
+        return more
 
     def _open(self, part: Part) -> None:
         """Queue a new part for the downstream Subscriber.

@@ -218,11 +218,7 @@ class _ToggledDispatcher(Dispatcher):
 
     def _more(self) -> int:
         unread = max((len(window.elements) for window in tuple(self._windows)), default=0)
-        more = self._size - unread - self._outstanding
-        if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
-            return 0
-        self._outstanding += more
-        return more
+        return self._refill(self._size - unread, self._size)
 
     def _stop(self) -> None:
         self._openings.cancel()

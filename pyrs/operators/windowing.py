@@ -104,7 +104,6 @@ class _TimeDispatcher(_SingleWindowDispatcher):
         self._timer = Timer(operator.scheduler, self._time_up, self._refused)  # closes the window
         self._due = False
         self._wanted = 0  # the number of demanded windows that are not open yet
-        self._outstanding = 0  # the number of requested elements that have not arrived
 
     def _more(self) -> int:
         window = self._window
@@ -114,11 +113,7 @@ class _TimeDispatcher(_SingleWindowDispatcher):
             capacity = self._size - len(window.elements)
         else:
             capacity = self._count - window.dispatched
-        more = capacity - self._outstanding
-        if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
-            return 0
-        self._outstanding += more
-        return more
+        return self._refill(capacity, self._size)
 
     def _close_window(self) -> Part | None:
         self._due = False
