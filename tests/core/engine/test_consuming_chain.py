@@ -187,3 +187,28 @@ def test_list_that_arrives_after_a_cancel_is_discarded() -> None:
     chain = source._subscriber
     assert chain.consume(iter([7, 8]), 2) < 2
     assert recorder.signals == ["0"]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: pyrs.range(10).do_on_request(id),
+        lambda: pyrs.range(10).log("numbers").map(str),
+        lambda: pyrs.just(range(10)).flat_map(pyrs.from_iterable, prefetch=2**64).map(str),
+    ],
+)
+def test_outstanding_demand_may_exceed_the_largest_long(build: Callable[[], pyrs.Stream[Any]]) -> None:
+    """Rule 3.17: two requests within ``on_next`` add up to more than an iterator of the standard library accepts."""
+    signals: list[Any] = []
+
+    def on_next(element: Any) -> None:
+        signals.append(element)
+        subscription.request(1)
+        subscription.request(pyrs.UNBOUNDED)
+
+    subscription = build().subscribe(
+        on_next=on_next, on_error=signals.append, on_complete=lambda: signals.append("completed"), request=0
+    )
+    subscription.request(1)
+    assert len(signals) == 11
+    assert signals[-1] == "completed"
