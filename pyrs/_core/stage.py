@@ -380,6 +380,8 @@ class _FoldRun(GatherRun):
     def begin_discarding(self) -> None:
         if self._stage.keeps_none:
             self.on_next = self._discard_next  # type: ignore[method-assign]
+        else:
+            self._step, self._result = self._stage.begin_discarding(self.discard)
 
     def on_next(self, element: Any) -> None:
         step, take = self._step, self._result
@@ -437,6 +439,10 @@ class FoldStage(Stage):
     @abstractmethod
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         """Return a subscription's functions: one takes elements, one returns the result."""
+
+    def begin_discarding(self, discard: Callable[[Any], None]) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        """Like ``begin``, and pass each element to ``discard`` that another one excludes from the result."""
+        return self.begin()
 
     def elements_of(self, result: Any) -> list[Any] | set[Any]:
         """Return the elements of the source in a result, to discard them; by default, none."""

@@ -51,6 +51,17 @@ class ToSet(FoldStage):
         elements: set[Any] = set()
         return elements.add, lambda: elements
 
+    def begin_discarding(self, discard: Callable[[Any], None]) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        elements: set[Any] = set()
+
+        def step(element: Any) -> None:
+            size = len(elements)
+            elements.add(element)
+            if len(elements) == size:
+                discard(element)
+
+        return step, lambda: elements
+
     def elements_of(self, result: Any) -> set[Any]:
         elements: set[Any] = result
         return elements
@@ -69,6 +80,20 @@ class ToDict(FoldStage):
 
         def step(element: Any) -> None:
             elements[key(element)] = element if value is None else value(element)
+
+        return step, lambda: elements
+
+    def begin_discarding(self, discard: Callable[[Any], None]) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        if self.value is not None:
+            return self.begin()
+        elements: dict[Any, Any] = {}
+        key = self.key
+
+        def step(element: Any) -> None:
+            mark = key(element)
+            before, elements[mark] = elements.get(mark, MISSING), element
+            if before is not MISSING:
+                discard(before)
 
         return step, lambda: elements
 

@@ -97,9 +97,9 @@ class _BufferWhenRun(Coordinator[Any]):
         for each in (self._input, self._openings, *self._lists):
             each.cancel()
         self._drop(self._input.error)
-        buffered = {id(element): element for elements in self._lists.values() for element in elements}
+        longest = next(iter(self._lists.values()), [])  # the first list that was opened contains the elements of all
         self._lists.clear()
-        self._discard_all(list(buffered.values()))
+        self._discard_all(longest)
 
 
 class BufferWhen(Operator[Any]):

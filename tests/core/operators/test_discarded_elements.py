@@ -276,3 +276,32 @@ def test_element_that_triggers_an_operator_is_discarded(operator: Any) -> None:
     subscriber.request(1)
     subscriber.cancel()
     assert discarded == ["trigger"]
+
+
+class Pooled(str):
+    """An element with an identity."""
+
+
+@pytest.mark.parametrize(
+    ("collect", "excluded"),
+    [(lambda s: s.to_set(), [2, 4]), (lambda s: s.to_dict(str), [0, 2]), (lambda s: s.to_dict(str, len), [])],
+    ids=["to_set", "to_dict", "to_dict with values"],
+)
+@pytest.mark.parametrize("pushed", [False, True])
+def test_elements_that_a_set_or_dict_excludes_are_discarded(collect: Any, excluded: list[int], pushed: bool) -> None:
+    elements = [Pooled(letter) for letter in "abaca"]
+    discarded: list[Any] = []
+    source = pyrs.from_iterable(elements).concat(pyrs.empty()) if pushed else pyrs.from_iterable(elements)
+    collect(source).do_on_discard(discarded.append).block()
+    assert list(map(id, discarded)) == [id(elements[place]) for place in excluded]
+
+
+def test_buffer_when_discards_each_occurrence_of_an_element() -> None:
+    discarded: list[str] = []
+    source, subscriber = TestPublisher[str](), TestSubscriber[list[str]](9)
+    openings = pyrs.just(1, 2).concat(pyrs.never())
+    buffered = source.stream().buffer_when(openings, lambda _: pyrs.never())
+    buffered.do_on_discard(discarded.append).subscribe(subscriber)
+    source.next("a", "a")
+    subscriber.cancel()
+    assert discarded == ["a", "a"]
