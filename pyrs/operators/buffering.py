@@ -7,6 +7,7 @@ from itertools import islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of
@@ -127,14 +128,16 @@ class BufferCount(Stage):
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         count, skip = self.count, self.skip
         chunk: list[Any] = []
-        error: Exception | None = None
+        error: BaseException | None = None
         while True:
             try:
                 # extend, and not list: it also stores the elements before an error.
                 chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))
                 if len(chunk) < count:
                     whole.check_end()
-            except Exception as raised:
+            except BaseException as raised:
+                if hooks.is_exit(raised):
+                    raise
                 error = raised
             if len(chunk) < count:
                 break
@@ -281,7 +284,7 @@ class BufferBy(Stage):
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
         lists = _Lists(self.cut())
         lists.dropped = _NoElements()
-        error: Exception | None = None
+        error: BaseException | None = None
         own: BaseException | None = None
         try:
             for element in iterator:
@@ -296,8 +299,8 @@ class BufferBy(Stage):
                     yield done
                 gauge.holding = True
             whole.check_end()
-        except Exception as raised:
-            if raised is own:
+        except BaseException as raised:
+            if raised is own or hooks.is_exit(raised) or isinstance(raised, GeneratorExit):  # close() raises the last
                 raise
             error = raised
         for rest in lists.rest():  # also before an error of the source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -68,10 +69,12 @@ def test_completion_follows_the_last_list_without_another_request(pushed: bool) 
         assert subscriber.await_complete() == expected
 
 
+@pytest.mark.parametrize("failure", [ValueError("no"), CancelledError("no")], ids=repr)
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize(("skip", "expected"), [(None, [[0, 1, 2], [3, 4]]), (2, [[0, 1, 2], [2, 3, 4], [4]])])
-def test_partial_lists_precede_the_error(pushed: bool, skip: int | None, expected: list[list[int]]) -> None:
-    failure = ValueError("no")
+def test_partial_lists_precede_the_error(
+    pushed: bool, skip: int | None, expected: list[list[int]], failure: BaseException
+) -> None:
 
     def fail_at_five(n: int) -> int:
         if n == 5:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,16 +67,17 @@ def test_operator_matches_the_list_model(name: str, numbers: list[int], demands:
     agrees(apply, numbers, model(numbers), demands)
 
 
-def raising(numbers: list[int]) -> Iterator[int]:
+def raising(numbers: list[int], error: type[BaseException]) -> Iterator[int]:
     yield from numbers
-    raise ValueError("planned")
+    raise error("planned")
 
 
+@pytest.mark.parametrize("error", [ValueError, CancelledError])
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_incomplete_list_precedes_the_error_of_the_source(name: str, pushed: bool) -> None:
+def test_incomplete_list_precedes_the_error_of_the_source(name: str, pushed: bool, error: type[BaseException]) -> None:
     apply, model = MODELS[name]
-    source = pyrs.from_iterable(raising([3, 1, 3]))
+    source = pyrs.from_iterable(raising([3, 1, 3], error))
     subscriber: TestSubscriber[Any] = TestSubscriber(pyrs.UNBOUNDED)
     apply(Counting.of(source).stream() if pushed else source).subscribe(subscriber)
     assert str(subscriber.await_error()) == "planned"
