@@ -276,7 +276,7 @@ class _SequenceEqualRun(_ZipRun):
         for _ in range(rows):
             pair = [a.elements.popleft(), b.elements.popleft()]
             try:
-                equal = self._combine(*pair)
+                equal = bool(self._combine(*pair))
             except BaseException as error:
                 self._discard_all(pair)
                 self._raised(error)

@@ -72,6 +72,18 @@ def test_failing_comparer_names_the_operator() -> None:
     assert "in sequence_equal(just(1), just(0), comparer=" in notes_of(raised.value)[0]
 
 
+def test_result_of_the_comparer_without_a_truth_value_names_the_operator() -> None:
+    """The result of ``==`` for two numpy arrays has no truth value."""
+
+    class Ambiguous:
+        def __bool__(self) -> bool:
+            raise ValueError("ambiguous")
+
+    with pytest.raises(ValueError, match="ambiguous") as raised:
+        pyrs.just(1).sequence_equal(pyrs.just(0), lambda a, b: Ambiguous()).block()
+    assert "in sequence_equal(just(1), just(0), comparer=" in notes_of(raised.value)[0]
+
+
 def test_result_is_a_single() -> None:
     assert isinstance(pyrs.range(3).sequence_equal(pyrs.range(3)), pyrs.Single)
 
