@@ -134,7 +134,8 @@ def discard(discards: Discards, element: Any) -> None:
 
     Raises only the errors of ``is_exit``. Called without a lock, because it calls user code.
     """
-    for function in discards if _discard_hook is None else (*discards, _discard_hook):
+    hook = _discard_hook  # read once: another thread may replace it
+    for function in discards if hook is None else (*discards, hook):
         try:
             function(element)
         except BaseException as error:
