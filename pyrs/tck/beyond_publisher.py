@@ -9,7 +9,17 @@ from threading import Event
 from typing import Any
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import LONG_MAX, Skipped, T, TestEnvironment, milliseconds, named, remaining
+from pyrs.tck.environment import (
+    LONG_MAX,
+    Skipped,
+    T,
+    TestEnvironment,
+    described,
+    milliseconds,
+    named,
+    quoted,
+    remaining,
+)
 from pyrs.tck.manual import ManualSubscriber, Watching
 from pyrs.tck.publisher_hooks import (
     OPTIONAL_NOT_IMPLEMENTED,
@@ -79,7 +89,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
                 self.call_subscribe(publisher, subscriber)
             except Exception as error:
                 self.env.flop(
-                    f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "
+                    f"subscribe raised {described(error)} for Subscriber {at + 1} "
                     f"of {_SUBSCRIBERS}; a Publisher must reject a Subscriber with on_error (rule 1.9)"
                 )
         deadline = time.monotonic() + self.env.timeout
@@ -173,7 +183,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
                 getattr(subscriber, method)(*arguments)
             except Exception as error:
                 call = f"{method}({', '.join(map(str, arguments))}) (rule {rule})"
-                self.env.flop(f"{call} raised {type(error).__name__}: {error}, {state}")
+                self.env.flop(f"{call} raised {described(error)}, {state}")
 
         self.needs(3, completion=False)
         subscriber = self.subscribe(self.new_publisher(3), Watching[T](self.env))
@@ -228,7 +238,9 @@ class BeyondPublisherTests(PublisherHooks[T]):
         """The argument of on_error must be an exception (§1.4)."""
         subscriber = self.subscribe_failed(publisher)
         if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
-            self.env.flop(f"on_error({subscriber.argument!r}): the argument is not an exception (rules 1.4, 2.13)")
+            self.env.flop(
+                f"on_error({quoted(subscriber.argument)}): the argument is not an exception (rules 1.4, 2.13)"
+            )
 
     @publisher_test(3)
     def beyond_spec111_mustSeparateItsSubscribers(self, publisher: Publisher[T]) -> None:
@@ -249,7 +261,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
         try:
             second = self.subscribe(publisher, Watching[T](self.env, 1))
         except Exception as error:
-            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
+            raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {named(error)}") from error
         if original(first.subscription.value) is original(second.subscription.value):
             self.env.flop_and_fail("two Subscribers received the same Subscription (rule 3.1)")
         first.request(1)

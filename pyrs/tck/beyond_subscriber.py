@@ -10,7 +10,7 @@ from typing import Generic
 
 from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
-from pyrs.tck.environment import Flop, T, TestEnvironment, milliseconds, remaining
+from pyrs.tck.environment import Flop, T, TestEnvironment, described, milliseconds, remaining
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
@@ -235,7 +235,7 @@ class Driven(Generic[T]):
             try:
                 getattr(self.subscriber, signal)(*arguments)
             except Exception as error:
-                raised = Flop(f"{signal} raised {type(error).__name__}: {error}{context}")
+                raised = Flop(f"{signal} raised {described(error)}{context}")
                 raised.__cause__ = error
                 self._env.flop("", raised)
 

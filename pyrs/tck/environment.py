@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Condition, Event, get_ident
+from types import CoroutineType
 from typing import NamedTuple, NoReturn, TypeVar
 
 from pyrs.tck.trace import Trace
@@ -173,14 +174,22 @@ class TestEnvironment:
             yield at
 
     def timed(self, text: str, function: Callable[[], R]) -> R:
-        """Call the user's code within ``hook_timeout``; a late call is reported."""
+        """Call the user's code within ``hook_timeout``; a late call is reported.
+
+        Raises:
+            HookFailed: it returned a coroutine, which the TCK does not await.
+        """
         call = Call(text, time.monotonic(), get_ident())
         self.calls[id(call)] = call
         try:
-            return function()
+            result = function()
         finally:
             del self.calls[id(call)]
             self.returned[call.name] = max(self.returned.get(call.name, 0.0), time.monotonic() - call.since)
+        if isinstance(result, CoroutineType):
+            result.close()
+            raise HookFailed(f"{text} returned a coroutine: define it with def instead of async def")
+        return result
 
     # Errors, on any thread.
 
@@ -198,7 +207,7 @@ class TestEnvironment:
         raise flop
 
     def _record(self, error: BaseException) -> None:
-        self.debug(f"flop: {error}")
+        self.debug(f"flop: {named(error)}")
         with self._changed:
             self.signals = self.signals or str(self.trace)
             if len(self._errors) < _MAX_ERRORS:
@@ -239,7 +248,7 @@ class TestEnvironment:
         if isinstance(error, AssertionError):
             raise error
         if error is not None:
-            raise AssertionError(f"async error during the test: {type(error).__name__}: {error}") from error
+            raise AssertionError(f"async error during the test: {described(error)}") from error
 
     def debug(self, message: str) -> None:
         """Print a message if debugging is enabled."""
@@ -253,6 +262,19 @@ def named(thing: object) -> str:
         return str(thing)
     except Exception as error:
         return f"<{type(thing).__name__}, whose str() raises {type(error).__name__}>"
+
+
+def quoted(thing: object) -> str:
+    """Return the object's ``repr`` for messages, or its name if the ``repr`` raises."""
+    try:
+        return repr(thing)
+    except Exception:
+        return named(thing)
+
+
+def described(error: BaseException) -> str:
+    """Return the class and the message of an exception for messages."""
+    return f"{type(error).__name__}: {named(error)}"
 
 
 def same(one: object, other: object) -> bool:

@@ -8,7 +8,7 @@ from threading import Event, Thread, current_thread
 from types import FrameType
 from typing import Any
 
-from pyrs.tck.environment import T, TestEnvironment, is_machinery, named
+from pyrs.tck.environment import T, TestEnvironment, described, is_machinery, named
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks
 from pyrs.tck.waiting import linger, started
@@ -120,7 +120,7 @@ class _Interleaved(Watching[T]):
         try:
             self.request(1)
         except BaseException as error:  # also SystemExit, which ends a thread silently
-            self.env.flop(f"a concurrent call raised {type(error).__name__}: {error}", error)
+            self.env.flop(f"a concurrent call raised {described(error)}", error)
 
 
 class _AtLine:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
-from pyrs.tck.environment import T, TestEnvironment, named, overdue
+from pyrs.tck.environment import T, TestEnvironment, described, named, overdue, quoted
 from pyrs.tck.serial import SerialGuard
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
@@ -35,9 +35,9 @@ class UnexpectedSubscriber(Subscriber[T]):
     def on_error(self, error: BaseException, /) -> None:
         given: object = error
         if isinstance(given, BaseException):
-            self.env.flop(f"unexpected on_error({given!r})", given)
+            self.env.flop(f"unexpected on_error({quoted(given)})", given)
         else:
-            self.env.flop(f"on_error({given!r}): the argument is not an exception")
+            self.env.flop(f"on_error({quoted(given)}): the argument is not an exception")
 
     def on_complete(self) -> None:
         self.env.flop("unexpected on_complete()")
@@ -114,7 +114,7 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
         if self.subscription.is_completed:
             super().on_error(error)
         else:
-            self.env.flop(f"on_error({error!r}) was called before on_subscribe (rule 1.9)")
+            self.env.flop(f"on_error({quoted(error)}) was called before on_subscribe (rule 1.9)")
 
     def on_complete(self) -> None:
         if self.subscription.is_completed:
@@ -164,7 +164,7 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
         if error is None:
             self.env.flop_and_fail(overdue(expected, self.env.timeout))
         if not isinstance(error, kind):
-            self.env.flop_and_fail(f"{expected} but received {type(error).__name__}: {error}")
+            self.env.flop_and_fail(f"{expected} but received {described(error)}")
         return error
 
 
@@ -202,7 +202,7 @@ class Watching(ManualSubscriber[T]):
             self.all_received.close()
 
     def on_error(self, error: BaseException, /) -> None:
-        with self._signal(f"on_error({error!r})"):
+        with self._signal(f"on_error({quoted(error)})"):
             self._assert_not_ended("on_error")
             self.error = error
             self.ended.close()

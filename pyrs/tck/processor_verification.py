@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
-from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, T, TestEnvironment, named, same
+from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, T, TestEnvironment, named, quoted, same
 from pyrs.tck.expected import PROCESSOR
 from pyrs.tck.manual import ManualSubscriber, Watching
 from pyrs.tck.subscriber_hooks import SIGNALS, ElementSource, tck_error
@@ -202,7 +202,9 @@ class _KeepsError(ManualSubscriber[T]):
         """Wait for an error that is or equals the expected one."""
         self._error.expect_completion(self.env.timeout, "the Processor did not forward the error (rule 4.2)")
         if self._error.is_completed and self._error.value != expected:
-            self.env.flop(f"expected on_error({expected!r}) downstream but received on_error({self._error.value!r})")
+            self.env.flop(
+                f"expected on_error({expected!r}) downstream but received on_error({quoted(self._error.value)})"
+            )
 
 
 class _Collecting(Watching[T]):

@@ -147,7 +147,7 @@ def publisher_test(
             except (Exception, SystemExit) as error:  # SystemExit of a Publisher counts as any other error
                 if not optional:
                     raise
-                raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
+                raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {named(error)}") from error
 
         return _like(body, test)
 

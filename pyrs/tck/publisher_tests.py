@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import Skipped, T, milliseconds, named
+from pyrs.tck.environment import Skipped, T, milliseconds, named, quoted
 from pyrs.tck.manual import ManualSubscriber, Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, failed_publisher_test, publisher_test
 from pyrs.tck.verification import NULL_ERRORS
@@ -94,9 +94,11 @@ class PublisherTests(PublisherHooks[T]):
         try:
             self.subscribe_failed(publisher)
             self.env.verify_no_async_errors()
+        except AssertionError:
+            raise  # a recorded violation
         except Exception as error:
-            # The exception may be that of subscribe(), which must signal an error with on_error instead of raising.
-            raise AssertionError(f"the Publisher raised ({error}) instead of signalling on_error (rule 1.4)") from error
+            reason = f"the Publisher raised ({named(error)}) instead of signalling on_error (rule 1.4)"
+            raise AssertionError(reason) from error
 
     @publisher_test(3, completes=True)
     def required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates(self, publisher: Publisher[T]) -> None:
@@ -243,5 +245,5 @@ class _OneByOne(Watching[T]):
                 self.request(1)
 
     def on_error(self, error: BaseException, /) -> None:
-        self.env.flop(f"unexpected on_error({error!r})", error)
+        self.env.flop(f"unexpected on_error({quoted(error)})", error)
         super().on_error(error)

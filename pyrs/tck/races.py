@@ -10,7 +10,7 @@ from threading import Barrier, BrokenBarrierError
 
 from pyrs.api import Publisher
 from pyrs.tck.beyond_publisher import stops
-from pyrs.tck.environment import T, TestEnvironment, milliseconds, remaining
+from pyrs.tck.environment import T, TestEnvironment, described, milliseconds, quoted, remaining
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.waiting import started
@@ -77,7 +77,7 @@ class RaceTests(PublisherHooks[T]):
             if subscriber.elements > most:
                 self.env.flop(f"{subscriber.elements} elements arrived, but {most} were requested (rule 1.1)")
             if subscriber.error is not None:
-                self.env.flop(f"unexpected on_error({subscriber.error!r})", subscriber.error)
+                self.env.flop(f"unexpected on_error({quoted(subscriber.error)})", subscriber.error)
 
 
 def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
@@ -92,7 +92,7 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
         try:
             action()
         except BaseException as error:  # also SystemExit, which ends a thread silently
-            env.flop(f"a concurrent call raised {type(error).__name__}: {error}", error)
+            env.flop(f"a concurrent call raised {described(error)}", error)
 
     interval = sys.getswitchinterval()
     deadline = time.monotonic() + 10 * env.timeout

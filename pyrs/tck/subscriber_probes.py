@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Generic, Protocol
 
 from pyrs.api import Subscriber, Subscription
-from pyrs.tck.environment import T, TestEnvironment, named, same
+from pyrs.tck.environment import T, TestEnvironment, named, quoted, same
 from pyrs.tck.waiting import Promise, Receptacle
 
 
@@ -73,7 +73,9 @@ class Probe(Generic[T]):
         """Wait for ``on_error``; record an error if it does not carry the same object."""
         self._error.expect_completion(self.env.timeout, f"{self._name} did not call register_on_error({expected!r})")
         if self._error.is_completed and self._error.value is not expected:
-            self.env.flop(f"{self._name} reported on_error({self._error.value!r}) instead of on_error({expected!r})")
+            self.env.flop(
+                f"{self._name} reported on_error({quoted(self._error.value)}) instead of on_error({expected!r})"
+            )
 
     def expect_none(self) -> None:
         """Record an error if an element or ``on_complete`` arrives in ``no_signals_timeout``."""

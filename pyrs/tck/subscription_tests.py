@@ -84,7 +84,7 @@ class SubscriptionTests(PublisherHooks[T]):
         """The error of a negative request should name the rule or the cause (§3.9)."""
         subscriber = self.new_manual_subscriber(publisher)
         subscriber.request(-random.randint(1, INT_MAX))
-        message = str(subscriber.expect_error(ILLEGAL_ARGUMENT))
+        message = named(subscriber.expect_error(ILLEGAL_ARGUMENT))
         parts = ["3.9", "non-positive subscription request", "negative subscription request"]
         if not any(part in message for part in parts):
             raise AssertionError(

@@ -12,7 +12,17 @@ from threading import Event, Thread, active_count, get_ident
 from typing import NamedTuple
 
 from pyrs.tck.advice import explain
-from pyrs.tck.environment import Call, Flop, HookFailed, Skipped, TestEnvironment, as_text, milliseconds
+from pyrs.tck.environment import (
+    Call,
+    Flop,
+    HookFailed,
+    Skipped,
+    TestEnvironment,
+    as_text,
+    described,
+    milliseconds,
+    named,
+)
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.lateness import Lateness, forget, lateness_of
 from pyrs.tck.verification import Verification
@@ -199,7 +209,7 @@ def judge(
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        reason = str(error) or type(error).__name__
+        reason = named(error) or type(error).__name__
         if not isinstance(error, AssertionError):
             reason = f"{type(error).__name__}: {reason}"
         judged = "env" in vars(subject) and not isinstance(error, HookFailed)
@@ -211,11 +221,13 @@ def judge(
 def details_of(error: BaseException) -> str:
     """Return the stack frames of the code under test, for an error that a test raised."""
     parts = []
+    seen: list[BaseException] = []  # the causes may form a cycle
     cause: BaseException | None = error
-    while cause is not None:
+    while cause is not None and not any(cause is each for each in seen):
+        seen.append(cause)
         text = getattr(cause, "stack", "") or as_text(traceback.extract_tb(cause.__traceback__))
         if cause is not error:
-            text = f"caused by {type(cause).__name__}: {cause}\n{text}"
+            text = f"caused by {described(cause)}\n{text}"
         if text:
             parts.append(text)
         cause = cause.__cause__

@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from pyrs.tck.environment import HookFailed, R, Skipped, TestEnvironment, named
+from pyrs.tck.environment import HookFailed, R, Skipped, TestEnvironment, described, named
 from pyrs.tck.expected import Kind, kind_of, why_untested
 
 # The counterparts of Java's NullPointerException: TypeError (pyrs' NullSignal is one), and the AttributeError of None.
@@ -155,7 +155,7 @@ class Verification:
         except (Skipped, AssertionError):
             raise
         except Exception as error:
-            raise HookFailed(f"{text} raised {type(error).__name__}: {error}") from error
+            raise HookFailed(f"{text} raised {described(error)}") from error
         if thing is not None or not none_is_fine:
             for method in methods:
                 if not callable(getattr(thing, method, None)):

@@ -21,7 +21,7 @@ from pyrs.tck import (
 )
 from pyrs.tck.verdicts import unexpected
 from tests.tck.clock import Clock
-from tests.tck.right import RightPublisher, RightSubscriber, RightSubscription
+from tests.tck.right import Inert, RightPublisher, RightSubscriber, RightSubscription
 from tests.tck.wrong_subscribers import Silent
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -389,3 +389,58 @@ def test_a_base_exception_fails_the_test(error: BaseException) -> None:
     verdict = judge(Verification, TEST)
     assert verdict.status is Status.FAILED
     assert type(error).__name__ in verdict.reason
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+class CausesItself(Exception):
+    """An exception whose causes form a cycle."""
+
+    def __init__(self) -> None:
+        self.__cause__ = RuntimeError("in the middle")
+        self.__cause__.__cause__ = self
+
+
+@pytest.mark.parametrize("error", [Unprintable(), CausesItself()], ids=lambda error: type(error).__name__)
+def test_an_unusual_exception_of_a_publisher_fails_one_test(error: Exception) -> None:
+    class Raises(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            raise error
+
+    class Verification(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            return Raises(elements)
+
+    verdict = judge(Verification, TEST)
+    assert verdict.status is Status.FAILED
+    assert type(error).__name__ in verdict.reason
+
+
+def test_a_signalled_exception_whose_str_raises_is_named() -> None:
+    class Fails(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            subscriber.on_subscribe(Inert())
+            subscriber.on_error(Unprintable())
+
+    class Verification(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            return Fails(elements)
+
+    verdict = judge(Verification, TEST)
+    assert "Unprintable: <Unprintable, whose str() raises ValueError>" in verdict.reason
+
+
+@pytest.mark.parametrize("hook", ["set_up", "tear_down", "create_publisher"])
+def test_a_hook_that_is_a_coroutine_function_fails(hook: str) -> None:
+    async def asynchronous(self: Any, *arguments: Any) -> None:
+        pass
+
+    verdict = judge(type("Asynchronous", (_Verification,), {hook: asynchronous}), TEST)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason.startswith(f"{hook}(")
+    assert verdict.reason.endswith("returned a coroutine: define it with def instead of async def")
