@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
 
 from pyrs.spark.executors.offsets import Offsets, checked_offset, named_partitions
-from pyrs.spark.executors.streaming import _source
+from pyrs.spark.executors.streaming import _planner
+from pyrs.spark.source.reader import streaming_source
 
 INITIAL: Any = {"first": {}, "next": {}}
 
@@ -41,7 +42,7 @@ def test_a_limit_bounds_each_range() -> None:
     positions = offsets({"a": 5, "b": 2.5}.__getitem__, limit=2)
     position, ranges = INITIAL, []
     positions.after(INITIAL, True)
-    assert positions.latest == {"first": {"a": 0, "b": 0}, "next": {"a": 5, "b": 2.5}}
+    assert positions.latest() == {"first": {"a": 0, "b": 0}, "next": {"a": 5, "b": 2.5}}
     while (end := positions.after(position, True)) != position:
         ranges.append([each[1:] for each in positions.ranges(position, end)])
         position = end
@@ -150,7 +151,7 @@ def test_a_checkpoint_of_another_source_is_refused() -> None:
 
 def source_of(functions: dict[str, Any]) -> Any:
     sent = {name: cloudpickle.dumps(function) for name, function in functions.items()}
-    source = _source("name", StructType(), {"1": 1}, sent, lambda part: iter([part]))({})  # type: ignore[call-arg]
+    source = streaming_source("name", StructType(), _planner({"1": 1}, sent), lambda part: iter([part]))({})
     return cloudpickle.loads(cloudpickle.dumps(source))
 
 

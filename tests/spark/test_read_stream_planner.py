@@ -35,7 +35,7 @@ class Planner:
     """A test double of Spark's planner: it pickles the source, and calls the reader, as Spark does."""
 
     def __init__(self, server: Server) -> None:
-        source = self._pickled(reader_source("numbers", SCHEMA, server.host, server.port, server.token, 3))({})
+        source = self._pickled(reader_source("numbers", SCHEMA, server.host, server.port, server.token))({})
         self.reader = self._pickled(source).streamReader(SCHEMA)
         self.position: Any = None
 
@@ -453,7 +453,7 @@ def test_an_unauthenticated_connection_is_closed_after_a_timeout(
 def test_the_planner_refuses_another_server(driver: Callable[..., Driver]) -> None:
     process, other = driver(rows_of(range(9))), driver(rows_of(range(9)))
     planner = other.planner()
-    planner.reader._token = process.server.token
+    planner.reader._planner()._token = process.server.token
     with pytest.raises(RuntimeError, match="is not the process that read_stream was called in"):
         planner.plan()
 
@@ -462,14 +462,14 @@ def test_an_oversized_message_is_refused(driver: Callable[..., Driver]) -> None:
     process = driver(rows_of(range(9)))
     planner = process.planner()
     planner.reader.initialOffset()
-    planner.reader._connection.sendall(b"\xff\xff\xff\xff")
-    assert planner.reader._connection.recv(1) == b""
+    planner.reader._opened._connection.sendall(b"\xff\xff\xff\xff")
+    assert planner.reader._opened._connection.recv(1) == b""
 
 
 def test_executors_do_not_receive_the_token(driver: Callable[..., Driver]) -> None:
     process = driver(rows_of(range(9)))
     source = Planner._pickled(
-        reader_source("numbers", SCHEMA, process.server.host, process.server.port, process.server.token, 3)({})
+        reader_source("numbers", SCHEMA, process.server.host, process.server.port, process.server.token)({})
     )
     assert process.server.token in cloudpickle.dumps(source)
     reader = source.streamReader(SCHEMA)

@@ -49,18 +49,23 @@ class Offsets:
     Args:
         partitions: the partitions by name.
         latest, start, limit: the arguments of ``stream_from_publishers``.
-
-    Attributes:
-        latest: the ends of the partitions at the last call of ``after``; None before the first call.
     """
 
     def __init__(self, partitions: Mapping[str, Any], latest: Callable[[Any], Any], start: Any, limit: Any) -> None:
-        self.latest: Position | None = None
+        self._latest: Position | None = None
         self._partitions = partitions
         self._ends = latest
         self._start = start
         self._limit = limit
         self._targets: dict[str, Any] | None = None
+
+    def initial(self) -> Position:
+        """Return the offset of a query without a checkpoint."""
+        return {"first": {}, "next": {}}
+
+    def latest(self) -> Position | None:
+        """Return the ends of the partitions at the last call of ``after``; None before the first call."""
+        return self._latest
 
     def finish(self) -> None:
         """Read up to the ends that the next call of ``after`` determines, and no further."""
@@ -80,7 +85,7 @@ class Offsets:
             ValueError: an offset is less than that of the position, ``limit`` does not fit the offsets, or the position
                 is of another source.
         """
-        known = _checked(position) if position is not None else {"first": {}, "next": {}}
+        known = self.initial() if position is None else _checked(position)
         first, ends, latest = dict(known["first"]), dict(known["next"]), {}
         for name in self._partitions:
             if name not in ends:
@@ -92,7 +97,7 @@ class Offsets:
                 if limited and self._limit is not None and begin != end:
                     end = self._limited(name, begin, end)
             ends[name] = end
-        self.latest = {"first": first, "next": {**ends, **latest}}
+        self._latest = {"first": first, "next": {**ends, **latest}}
         return {"first": first, "next": ends}
 
     def ranges(self, start: Position, end: Position) -> list[tuple[Any, Any, Any]]:
@@ -116,6 +121,12 @@ class Offsets:
             _in_order(name, begin, stop)
             ranges.append((self._partitions[name], begin, stop))
         return ranges
+
+    def commit(self, end: Position) -> None:
+        """Nothing is kept until a commit."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def _first(self, name: str) -> Any:
         if callable(self._start):

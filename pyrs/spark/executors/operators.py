@@ -15,7 +15,7 @@ from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
-from pyrs.spark.executors.tasks import Output, PublisherTask, RangeTask, StageTask, SubscriberTask
+from pyrs.spark.executors.tasks import AHEAD, Output, PublisherTask, RangeTask, StageTask, SubscriberTask
 from pyrs.spark.executors.tracing import current_trace
 from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
@@ -26,7 +26,6 @@ from pyrs.stream.stream import Single, Stream
 
 _ROWS = 10_000
 _MONTHS = re.compile(r"\binterval (?:year|month)\b")
-AHEAD = 32
 
 
 def apply(

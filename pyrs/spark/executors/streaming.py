@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any
 
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher
 from pyrs.spark.executors.offsets import checked_offset, named_partitions
-from pyrs.spark.executors.operators import AHEAD, checked_partitions, output_of, task_of
+from pyrs.spark.executors.operators import checked_partitions, output_of, task_of
 from pyrs.spark.executors.pickling import packed, pickled
 from pyrs.spark.executors.shipping import requirement
-from pyrs.spark.executors.tasks import RangeTask
+from pyrs.spark.executors.tasks import AHEAD, RangeTask
 from pyrs.spark.sessions import check_pyspark, checked_session
+from pyrs.spark.source.reader import streaming_source
 
 _PLANNER = "Spark's planner"
 _numbers = count(1)
@@ -109,8 +110,7 @@ def stream_from_publishers(
     sent = {name: pickled(function, name, _PLANNER) for name, function in functions.items()}
     name = f"pyrs_publishers_{next(_numbers)}"
     task = task_of(packed(published, factory, "factory", spark))
-    source = _source(name, output.encoder.schema, named, sent, task)
-    spark.dataSource.register(source)
+    spark.dataSource.register(streaming_source(name, output.encoder.schema, _planner(named, sent), task))
     return spark.readStream.format(name).load()
 
 
@@ -124,81 +124,19 @@ def _checked_limit(limit: Any) -> Any:
     return limit
 
 
-def _source(
-    name: str,
-    schema: Any,
-    partitions: Mapping[str, Any],
-    functions: Mapping[str, bytes],
-    task: Callable[[Any], Iterator[Any]],
-) -> type[Any]:
-    """Return a Data Source class for Spark to register.
+def _planner(partitions: Mapping[str, Any], functions: Mapping[str, bytes]) -> Callable[[], Any]:
+    """Return a function that opens the ``Offsets`` in Spark's planner, after a check that pyrs can be imported.
 
-    The class is pickled by value, and checks that pyrs can be imported. ``functions`` has the pickled functions for the
-    planner, keyed by parameter name. ``task`` yields the batches of a range.
+    ``functions`` has the pickled functions, keyed by parameter name.
     """
-    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-
-    try:
-        from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
-    except ImportError:  # before Spark 4.2 there are no limits, and availableNow is one batch
-        ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
-
     check = requirement("pyrs")
 
-    class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self._offsets: Any = None
-            self._position: Any = None
+    def opened() -> Any:
+        from pickle import loads
 
-        def __getstate__(self) -> dict[str, Any]:
-            return {}  # an executor needs no state
+        check()
+        from pyrs.spark.executors.offsets import Offsets
 
-        def _planner(self) -> Any:
-            if self._offsets is None:
-                from pickle import loads
+        return Offsets(partitions, **{parameter: loads(function) for parameter, function in functions.items()})
 
-                check()
-                from pyrs.spark.executors.offsets import Offsets
-
-                self._offsets = Offsets(partitions, **{key: loads(function) for key, function in functions.items()})
-            return self._offsets
-
-        def initialOffset(self) -> Any:  # noqa: N802
-            initial: Any = {"first": {}, "next": {}}
-            if self._position is None:  # Spark before 4.2 requests it after the first micro-batch has been planned
-                self._position = initial
-            return initial
-
-        def getDefaultReadLimit(self) -> Any:  # noqa: N802
-            return ReadMaxRows(1)  # the number has no effect; the type differs from that of Trigger.Once
-
-        def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
-            # Spark before 4.2 does not pass the start of the batch, which is the end of the previous batch.
-            limited = type(limit).__name__ != "ReadAllAvailable"
-            self._position = self._planner().after(start or self._position, limited)
-            return self._position
-
-        def reportLatestOffset(self) -> Any:  # noqa: N802
-            return self._planner().latest
-
-        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._planner().finish()
-
-        def partitions(self, start: Any, end: Any) -> Any:
-            return [InputPartition(each) for each in self._planner().ranges(start, end)]
-
-        def read(self, partition: Any) -> Any:
-            return task(partition.value)
-
-    class Source(DataSource):  # type: ignore[misc]
-        @classmethod
-        def name(cls) -> str:
-            return name
-
-        def schema(self) -> Any:
-            return schema
-
-        def streamReader(self, schema: Any) -> Any:  # noqa: N802
-            return Reader()
-
-    return Source
+    return opened

@@ -32,7 +32,7 @@ from pyrs.stream.stream import Stream
 _GATHER_SECONDS = 0.2
 """The maximum age of the first row of a batch, so that a slow stage does not delay a ``limit``."""
 
-_AHEAD = 32  # elements to request ahead; an element of the stage may be a whole batch
+AHEAD = 32  # elements to request ahead; an element of the stage may be a whole batch
 
 
 class Output(NamedTuple):
@@ -111,7 +111,7 @@ class StageTask(NamedTuple):
         Raises:
             PartitionFailed: the stage raised or failed; that error is the cause.
         """
-        ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
+        ahead = 1 if self.shape.name in ("arrow", "pandas") else AHEAD
         with _Failing(partition):
             yield from self.output.send(self._staged(_stream(self.shape, partition, batches)), ahead)
 

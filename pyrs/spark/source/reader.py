@@ -1,71 +1,139 @@
-"""A Data Source whose reader forwards the planner's requests to the driver.
+"""The Data Sources of ``read_stream`` and ``stream_from_publishers``, as Spark's planner and the executors run them.
 
-The class is pickled by value, so neither the planner nor the executors need this package. Therefore the nested classes
-use only variables of the enclosing function, and each method imports the modules that it needs: those of the standard
-library, pyspark and pyarrow.
+Their classes are pickled by value, so neither the planner nor the executors need this package. Therefore the nested
+classes use only variables of the enclosing function, and each method imports the modules that it needs: those of the
+standard library, pyspark and pyarrow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 
-def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, max_rows: int) -> type[Any]:
+def streaming_source(
+    name: str, schema: Any, plans: Callable[[], Any], read: Callable[[Any], Iterator[Any]]
+) -> type[Any]:
     """Return a Data Source class for Spark to register.
 
-    The token reaches the planner, a process on the driver's host, through the driver's JVM. It is removed before
-    anything is sent to an executor, which receives its rows within its partition and opens no connection.
+    Args:
+        name: the name of the format.
+        schema: the Spark schema of the rows.
+        plans: called in Spark's planner, a process on the driver's host; returns an object with the methods that
+            ``Reader`` calls. It reaches the planner through the driver's JVM, and is removed before anything is sent to
+            an executor, so it may contain a secret.
+        read: called on an executor with the value of a partition; yields its batches.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
     try:
         from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
-    except ImportError:  # before Spark 4.2 only the buffer limits a batch, and availableNow is one batch
+    except ImportError:  # before Spark 4.2 there are no limits, and availableNow is one batch
         ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
 
     class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-        def __init__(self, token: bytes | None) -> None:
-            self._token = token
-            self._connection: Any = None
+        def __init__(self, plans: Any) -> None:
+            self._plans = plans
+            self._opened: Any = None
             self._position: Any = None
-            self._available_now = False
 
         def __getstate__(self) -> dict[str, Any]:
             return {}  # an executor needs no state
 
+        def _planner(self) -> Any:
+            if self._opened is None:
+                self._opened = self._plans()
+            return self._opened
+
         def initialOffset(self) -> Any:  # noqa: N802
-            initial = self._request_json("initial")
+            initial = self._planner().initial()
             if self._position is None:  # Spark before 4.2 requests it after the first micro-batch has been planned
                 self._position = initial
             return initial
 
         def getDefaultReadLimit(self) -> Any:  # noqa: N802
-            return ReadMaxRows(max_rows)
+            return ReadMaxRows(1)  # the number has no effect; the type differs from that of Trigger.Once
 
         def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
-            # Spark before 4.2 does not pass the start of the batch. It is the end of the previous batch.
-            self._position = self._request_json("latest", start=start or self._position, finish=self._available_now)
+            # Spark before 4.2 does not pass the start of the batch, which is the end of the previous batch.
+            limited = type(limit).__name__ != "ReadAllAvailable"
+            self._position = self._planner().after(start or self._position, limited)
             return self._position
 
         def reportLatestOffset(self) -> Any:  # noqa: N802
-            return self._request_json("report")
+            return self._planner().latest()
 
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._available_now = True
+            self._planner().finish()
 
         def partitions(self, start: Any, end: Any) -> Any:
-            return [InputPartition(data) for data in self._request("plan", start=start, end=end)]
+            return [InputPartition(value) for value in self._planner().ranges(start, end)]
 
         def read(self, partition: Any) -> Any:
-            import pyarrow
+            return read(partition.value)
 
-            with pyarrow.ipc.open_stream(partition.value) as batches:
-                yield from batches
+        def commit(self, end: Any) -> None:
+            self._planner().commit(end)
+
+        def stop(self) -> None:
+            if self._opened is not None:
+                self._opened.close()
+
+    class Source(DataSource):  # type: ignore[misc]
+        def __init__(self, plans: Any) -> None:
+            self._plans = plans
+
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> Any:
+            return schema
+
+        def streamReader(self, schema: Any) -> Any:  # noqa: N802
+            plans, self._plans = self._plans, None
+            return Reader(plans)
+
+    class Registered(Source):
+        def __new__(cls, options: Any) -> Any:
+            # Not an instance of this class, which refers to ``plans``: Spark pickles the class as well.
+            return Source(plans)
+
+    return Registered
+
+
+def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) -> type[Any]:
+    """Return the Data Source class of ``read_stream``, whose planner sends requests to the server of the driver.
+
+    An executor receives its rows within its partition, and opens no connection.
+    """
+
+    class Client:
+        def __init__(self, token: bytes) -> None:
+            self._token = token
+            self._connection: Any = None
+            self._finish = False
+
+        def initial(self) -> Any:
+            return self._request_json("initial")
+
+        def after(self, start: Any, limited: bool) -> Any:
+            return self._request_json("latest", start=start, finish=self._finish)
+
+        def latest(self) -> Any:
+            return self._request_json("report")
+
+        def finish(self) -> None:
+            self._finish = True
+
+        def ranges(self, start: Any, end: Any) -> list[bytes]:
+            return self._request("plan", start=start, end=end)
 
         def commit(self, end: Any) -> None:
             self._request_json("commit", end=end)
 
-        def stop(self) -> None:
+        def close(self) -> None:
             if self._connection is not None:
                 self._connection.close()
 
@@ -101,7 +169,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
                     self._prove()
                 except OSError as error:
                     reason = error
-                    self.stop()
+                    self.close()
                     time.sleep(0.05)
                 else:
                     return
@@ -115,10 +183,10 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             nonce = os.urandom(32)
             self._connection.sendall(nonce)
-            server_nonce, proof, token = self._exactly(32), self._exactly(32), self._token or b""
-            if not hmac.compare_digest(proof, hmac.digest(token, b"driver" + nonce + server_nonce, "sha256")):
+            server_nonce, proof = self._exactly(32), self._exactly(32)
+            if not hmac.compare_digest(proof, hmac.digest(self._token, b"driver" + nonce + server_nonce, "sha256")):
                 raise RuntimeError("the server is not the process that read_stream was called in")
-            self._connection.sendall(hmac.digest(token, b"reader" + nonce + server_nonce, "sha256"))
+            self._connection.sendall(hmac.digest(self._token, b"reader" + nonce + server_nonce, "sha256"))
             self._connection.settimeout(None)  # the answer may wait for an element
 
         def _exactly(self, length: int) -> bytes:
@@ -137,24 +205,10 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
                 length -= len(piece)
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    class Source(DataSource):  # type: ignore[misc]
-        def __init__(self, token: bytes) -> None:
-            self._token: bytes | None = token
+    def read(data: bytes) -> Iterator[Any]:
+        import pyarrow
 
-        @classmethod
-        def name(cls) -> str:
-            return name
+        with pyarrow.ipc.open_stream(data) as batches:
+            yield from batches
 
-        def schema(self) -> Any:
-            return schema
-
-        def streamReader(self, schema: Any) -> Any:  # noqa: N802
-            token, self._token = self._token, None
-            return Reader(token)
-
-    class Registered(Source):
-        def __new__(cls, options: Any) -> Any:
-            # Not an instance of this class, which refers to the token: Spark pickles the class as well.
-            return Source(token)
-
-    return Registered
+    return streaming_source(name, schema, partial(Client, token), read)

@@ -144,7 +144,7 @@ def read_stream(
         _servers[opened.folder] = server
     name = f"pyrs_{next(_numbers)}"
     try:
-        spark.dataSource.register(reader_source(name, schema, server.host, server.port, server.token, rows))
+        spark.dataSource.register(reader_source(name, schema, server.host, server.port, server.token))
         return spark.readStream.format(name).load()
     except BaseException:
         server.close()
