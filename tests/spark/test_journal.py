@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
         current.pop().close()
 
 
-def plain(segments: list[Segment]) -> list[tuple[int, int, list[bytes]]]:
+def plain(segments: Iterable[Segment]) -> list[tuple[int, int, list[bytes]]]:
     return [(start, end, [bytes(piece) for piece in pieces]) for start, end, pieces in segments if pieces]
 
 
@@ -44,7 +45,7 @@ def files(journal: Journal) -> list[Path]:
 def test_appended_segments_survive_a_reopen(opened: Opened) -> None:
     journal = opened()
     epoch = journal.epoch
-    assert (journal.segments, journal.end) == ([], 0)
+    assert (plain(journal.segments), journal.end) == ([], 0)
     journal.append(Segment(0, 3, [b"one", b"", b"two"]))
     journal.append(Segment(3, 4, [b"three"]))
     journal = opened()
@@ -126,6 +127,25 @@ def test_a_journal_has_one_user_at_a_time(opened: Opened) -> None:
     with pytest.raises(JournalDamaged, match="in use"):
         Journal(journal.folder)
     opened()
+
+
+@pytest.mark.parametrize("step", ["fsync", "_sync"])
+def test_a_failed_append_leaves_no_file(opened: Opened, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """On a full disk each retry would add a file. A retry may have more elements."""
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    journal = opened()
+    before = set(journal.folder.iterdir())
+    with monkeypatch.context() as patched:
+        patched.setattr(*((os, step) if step == "fsync" else (Journal, step)), fail)
+        for end in (1, 2):
+            with pytest.raises(OSError, match="No space left"):
+                journal.append(Segment(0, end, [b"x" * end]))
+    assert set(journal.folder.iterdir()) == before
+    journal.append(Segment(0, 3, [b"xxx"]))
+    assert plain(opened().segments) == [(0, 3, [b"xxx"])]
 
 
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "rename", "fsync_folder", "unlink"])

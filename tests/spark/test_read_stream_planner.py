@@ -70,7 +70,7 @@ class Driver:
             max_rows,
             capacity,
             options.pop("on_restart", "fail"),
-            None if journal is None else Journal(journal),
+            Journal(journal) if isinstance(journal, Path) else journal,
             whole=options.pop("whole", False),
         )
         self.is_running = True
@@ -294,6 +294,19 @@ def test_a_journal_stores_uncommitted_elements(driver: Callable[..., Driver], tm
     assert after.rows({**end, "sequence": 3}, end) == [3, 4, 5]
     after.position = end
     assert read(after, 6) == [6, 7, 8, 100, 101, 102]
+
+
+def test_a_commit_releases_the_memory_of_restored_elements(driver: Callable[..., Driver], tmp_path: Path) -> None:
+    process = driver(rows_of(range(6)), journal=tmp_path)
+    position = process.planner().reader.initialOffset()
+    assert read(process.planners[0], 3) == [0, 1, 2]
+    process.terminate()
+    journal = Journal(tmp_path)
+    after = driver(rows_of(range(100, 106)), journal=journal).planner()
+    assert sum(segment.end - segment.start for segment in journal.segments) >= 3
+    after.position = position
+    assert len(read(after, 12)) == 12
+    assert all(segment.start >= 6 for segment in journal.segments)
 
 
 def test_a_restart_function_continues_at_the_end_of_the_journal(driver: Callable[..., Driver], tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ class ReplayBuffer:
         self._elements = (BatchElements if whole else Elements)(encoder, most_bytes)
         self._intake: Intake | None = None
         self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded rows that are in no segment yet
-        self._segments: deque[Segment] = deque(journal.segments if journal else ())
+        self._segments: deque[Segment] = journal.segments if journal else deque()
         self._epoch = journal.epoch if journal else uuid4().hex
         self._end = journal.end if journal else 0  # the end of the last segment
         self._base = self._segments[0].start if self._segments else self._end

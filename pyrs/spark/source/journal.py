@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections import deque
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +51,7 @@ class Journal:
 
     Attributes:
         epoch: identifies the numbering; only ``renumber`` changes it.
-        segments: the segments that were in the folder, in order.
+        segments: the segments that were in the folder, in order. The caller may remove them, to free their memory.
         end: the number of the next element.
 
     Raises:
@@ -65,8 +67,8 @@ class Journal:
             for left in self.folder.glob("*.part"):
                 left.unlink()
             paths = sorted(self.folder.glob(f"*{_SUFFIX}"))
-            self.segments = [self._read(path) for path in paths]
-            for before, after in zip(self.segments, self.segments[1:], strict=False):
+            self.segments = deque(map(self._read, paths))
+            for before, after in pairwise(self.segments):
                 if before.end != after.start:
                     raise JournalDamaged(f"{self.folder}: the elements from {before.end} to {after.start} are missing")
             self._ranges = [(segment.start, segment.end) for segment in self.segments]
@@ -92,13 +94,18 @@ class Journal:
         head += b"".join(_PIECE.pack(piece.nbytes, zlib.crc32(piece)) for piece in pieces)
         path = self._path(segment.start, segment.end)
         part = path.with_suffix(".part")
-        with open(part, "wb") as file:
-            file.write(head + _SUM.pack(zlib.crc32(head)))
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-        self._sync()
+        try:
+            with open(part, "wb") as file:
+                file.write(head + _SUM.pack(zlib.crc32(head)))
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+            part.rename(path)
+            self._sync()
+        except BaseException:  # the caller may try again, with a larger segment
+            for left in (part, path):
+                left.unlink(missing_ok=True)
+            raise
         self._ranges.append((segment.start, segment.end))
         self.end = segment.end
 
