@@ -60,8 +60,8 @@ def drain_executor() -> Callable[[Callable[[], object]], None]:
 
 
 def in_background(task: Callable[[], object]) -> None:
-    """Run a task that waits for Spark, on a thread that runs no user code."""
-    _fetches.execute(task)
+    """Run a task that may last as long as a subscription, on a thread that no other task needs."""
+    _queries.execute(task)
 
 
 def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:

@@ -52,11 +52,11 @@ def supports(spark: Any) -> dict[str, str]:
     answers = {name: "ok" if reason is None else f"no: {reason}" for name, reason in reasons.items()}
     if why_not(spark) is not None:
         return answers
-    workers = _why_no_workers(spark)
+    workers = why_no_workers(spark)
     answers |= {name: workers for name in _IN_TASKS if reasons[name] is None}
     if reasons["apply_by_key"] is None:
         stateless = why_no_state(spark)
-        answers["apply_by_key"] = _why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
+        answers["apply_by_key"] = why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
     if is_connect(spark):
         return answers
     if not has_fast_path(spark.range(0)):
@@ -86,17 +86,6 @@ def attach(spark: Any) -> Bridge:
         if bridge is None or bridge.closed:
             _bridges[spark] = bridge = jvm.connect(spark)
         return bridge
-
-
-def _why_no_workers(spark: Any, *more: str) -> str:
-    """Return ``"ok"``, or ``"no: "`` and the import that the driver or an executor lacks."""
-    try:
-        from pyspark.sql.pandas.utils import require_minimum_pandas_version
-
-        require_minimum_pandas_version()
-    except Exception as error:
-        return f"no: {error}"
-    return why_no_workers(spark, *more)
 
 
 def _why_no_bridge(spark: Any) -> str:

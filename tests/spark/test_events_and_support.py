@@ -12,6 +12,7 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.errors import BufferOverflow, JvmUnavailable
+from pyrs.spark.executors import shipping
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, eventually
 
@@ -138,12 +139,10 @@ def test_supports_reports_ok_for_a_classic_session(spark: Any) -> None:
 
 
 def test_supports_reports_a_package_missing_on_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyspark.sql.pandas import utils
-
     def missing() -> None:
         raise ImportError("Pandas >= 2.2.0 must be installed")
 
-    monkeypatch.setattr(utils, "require_minimum_pandas_version", missing)
+    monkeypatch.setattr(shipping, "require_minimum_pandas_version", missing)
     assert ps.supports(spark)["apply"] == "no: Pandas >= 2.2.0 must be installed"
 
 

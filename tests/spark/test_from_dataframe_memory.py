@@ -13,7 +13,7 @@ import pytest
 from pyrs import spark as ps
 from pyrs.spark.read import partitions
 from pyrs.spark.read.dataframes import _size_of
-from pyrs.spark.sessions import drain_executor, in_background
+from pyrs.spark.sessions import Jobs, drain_executor
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
@@ -139,7 +139,7 @@ def test_blocked_subscribers_delay_no_other_stream(spark: Any) -> None:
     try:
         for _ in range(300):
             drain_executor()(block)
-            in_background(block)
+            Jobs(spark).submit(block)
         eventually(lambda: blocked[0] == 600)
         assert ps.from_dataframe(spark.range(0, 8, 1, 8), "tuples").collect(timeout=JOB_DEADLINE) == [
             (n,) for n in range(8)

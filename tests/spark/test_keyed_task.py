@@ -69,9 +69,9 @@ class Store:
         self.timers.remove(time)
 
 
-def opened(store: Store, stage: Callable[[Any], Any], schema: Any, *, is_timed: bool = False) -> KeyedTask:
+def opened(store: Store, stage: Callable[[Any], Any], schema: Any) -> KeyedTask:
     shape = checked_shape("rows", schema, "UTC")
-    work = KeyedWork(stage, shape, arrow_schema(schema, False), RowEncoder(schema), is_timed)
+    work = KeyedWork(stage, shape, arrow_schema(schema, False), RowEncoder(schema))
     return KeyedTask(packed(work, stage, "stage", None), store, store)
 
 
@@ -99,15 +99,15 @@ def test_columns_may_have_the_names_of_parameters() -> None:
 def test_the_processor_runs_with_the_interface_of_spark() -> None:
     tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="needs the TwsTester of PySpark 4.2")
 
-    def processor(stage: Callable[[Any], Any], is_timed: bool) -> Any:
-        work = KeyedWork(stage, checked_shape("rows", ONE, "UTC"), arrow_schema(ONE, False), RowEncoder(ONE), is_timed)
+    def processor(stage: Callable[[Any], Any]) -> Any:
+        work = KeyedWork(stage, checked_shape("rows", ONE, "UTC"), arrow_schema(ONE, False), RowEncoder(ONE))
         return loads(cloudpickle.dumps(_processor(packed(work, stage, "stage", None))))
 
-    spark = tester.TwsTester(processor(lambda rows: rows.distinct().with_index().map(lambda pair: pair[:1]), False))
+    spark = tester.TwsTester(processor(lambda rows: rows.distinct().with_index().map(lambda pair: pair[:1])))
     for key in ("u", "v"):
         assert spark.test(key, [Row(n=7), Row(n=7), Row(n=8)]) == [Row(n=0), Row(n=1)]
         assert spark.test(key, [Row(n=8), Row(n=9)]) == [Row(n=2)]
-    spark = tester.TwsTester(processor(lambda rows: rows.debounce(5), True), timeMode="ProcessingTime")
+    spark = tester.TwsTester(processor(lambda rows: rows.debounce(5)), timeMode="ProcessingTime")
     spark.setProcessingTime(10_000)
     assert spark.test("u", [Row(n=1), Row(n=2)]) == []
     assert (spark.setProcessingTime(14_999), spark.setProcessingTime(15_001)) == ([], [Row(n=2)])
@@ -117,7 +117,7 @@ def test_one_timer_is_registered_for_a_key() -> None:
     store = Store()
 
     def run(rows: list[int], now: int, fired: int | None = None) -> list[int]:
-        task = opened(store, lambda rows: rows.debounce(5), ONE, is_timed=True)  # as in another process
+        task = opened(store, lambda rows: rows.debounce(5), ONE)  # as in another process
         return [row.n for row in task.run(("u",), iter([Row(n=n) for n in rows]), now, fired)]
 
     assert (run([1], 10_000), store.timers) == ([], {15_000})

@@ -11,6 +11,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from pyspark.sql.pandas.utils import require_minimum_pandas_version
+
 import pyrs
 from pyrs.spark.read.partitions import reason_of
 from pyrs.spark.sessions import Jobs, checked_session, is_connect
@@ -56,7 +58,7 @@ def ship(spark: Any) -> None:
 
 
 def why_no_workers(spark: Any, *more: str) -> str:
-    """Return ``"ok"``, or ``"no: "`` and the import that an executor lacks.
+    """Return ``"ok"``, or ``"no: "`` and the import that the driver or an executor lacks.
 
     Runs one task. A result ``"ok"`` is cached.
 
@@ -64,6 +66,10 @@ def why_no_workers(spark: Any, *more: str) -> str:
         spark: a session.
         more: modules that the tasks import in addition to those of ``apply``.
     """
+    try:
+        require_minimum_pandas_version()
+    except ImportError as error:
+        return f"no: {error}"
     answers, names = _answers.setdefault(_owner(spark), {}), (*_REQUIRED, *more)
     if answers.get(names) != "ok":
         answers[names] = _answer(spark, names, 1)

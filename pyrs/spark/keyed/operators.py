@@ -110,7 +110,6 @@ def apply_by_key(
         checked_shape(as_, df.schema, session_zone(spark)),
         arrow_schema(df.schema, False),
         RowEncoder(struct),
-        chain.is_timed,
     )
     processor = _processor(packed(work, stage, "stage", spark))
     mode = "ProcessingTime" if chain.is_timed else "None"

@@ -29,14 +29,12 @@ class KeyedWork(NamedTuple):
         shape: the type of its input elements.
         arrow: the Arrow schema of the input.
         encoder: encodes its output elements.
-        is_timed: whether the stage uses a clock.
     """
 
     stage: Callable[..., Any]
     shape: Shape
     arrow: pyarrow.Schema
     encoder: RowEncoder
-    is_timed: bool
 
 
 class KeyedTask:
@@ -63,7 +61,7 @@ class KeyedTask:
         """
         saved, timer = self._state.get() or (None, None)
         try:
-            step = self._stage.advance(saved, self._elements(rows), now / 1000 if self._work.is_timed else 0.0)
+            step = self._stage.advance(saved, self._elements(rows), now / 1000 if self._stage.is_timed else 0.0)
             batch = self._work.encoder.batch(step.emitted)
         except BaseException as error:
             reason = f"key {key[0] if len(key) == 1 else key!r}: {text_of(error)}"
