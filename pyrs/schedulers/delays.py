@@ -12,7 +12,7 @@ from threading import Lock, RLock, Thread, current_thread
 from time import monotonic
 
 from pyrs._core import hooks
-from pyrs.schedulers.base import OwnedTask, Task, TaskHandle
+from pyrs.schedulers.base import OwnedTask, Task, TaskHandle, run_reporting
 
 _FEW = 64
 """The number of cancelled entries up to which the queue is not cleaned up."""
@@ -37,10 +37,13 @@ class Delayed(TaskHandle):
         self._queue.cancelled(self)
 
     def refuse(self, error: BaseException, execute: Callable[[Task], object]) -> None:
-        """Notify the owner, or the hook, that a closed scheduler will not run the task."""
+        """Notify the owner, or the hook, that the scheduler will not run the task."""
         task, self._task = self._task, None
         if isinstance(task, OwnedTask):
-            execute(partial(task.refused, error))
+            try:
+                execute(partial(task.refused, error))
+            except Exception:  # the system starts no more threads, so this one notifies the owner
+                run_reporting(partial(task.refused, error), "a delayed task that no thread could run")
         elif task is not None:
             hooks.on_error_dropped(error, "a delayed task that was due after the scheduler was closed")
 
@@ -188,7 +191,7 @@ class TimerThread:
             for entry in due_now:
                 try:
                     entry.execute(entry)
-                except BaseException as error:  # the scheduler was closed during the delay
+                except BaseException as error:  # the scheduler was closed during the delay, or has no thread
                     entry.refuse(error, self._execute_refusal)
             if not due_now:
                 woken.acquire(timeout=wait)

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import pyrs
 from pyrs import schedulers
 from pyrs.schedulers import delays, threads
 from pyrs.schedulers.threads import Pool, SingleThread
-from tests.waiting import collected
+from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE, collected
 
 
 @pytest.fixture(params=[schedulers.single, schedulers.pool], ids=lambda make: make.__name__)
@@ -100,6 +102,18 @@ class TestDelays:
         for entry in entries:
             entry.cancel()
         assert (len(queue), queue.earliest()) == (0, None)
+
+    def test_timer_thread_survives_if_no_thread_can_be_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def reject(task: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threads, "_timer", delays.TimerThread(reject))
+        exhausted = schedulers.pool()
+        monkeypatch.setattr(exhausted, "execute", reject)
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.timer(0.001, scheduler=exhausted).subscribe(subscriber)
+        assert "can't start" in str(subscriber.await_error(RuntimeError))
+        assert pyrs.timer(0.001).block(DEADLINE) == 0
 
     def test_cancel_releases_the_task(self) -> None:
         class Task:
