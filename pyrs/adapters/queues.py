@@ -234,20 +234,21 @@ class _AsyncQueueElements(AsyncIterable[T]):
 
 
 def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: float | None) -> None:
-    def put(item: object) -> None:
+    def put(item: object, failure: Exception | None = None) -> None:
         try:
             queue.put(item, timeout=timeout)
         except queues.Full:
-            raise TimeoutError(f"the queue was full for {timeout} seconds") from None
+            raise TimeoutError(f"the queue was full for {timeout} seconds") from failure
 
     with closing(terminal.to_iterable(source, 1, timeout)) as incoming:  # type: ignore[type-var]  # both are generators
         while True:
             try:
                 element = next(incoming)
             except Exception as error:  # an error of the stream; after an error of put(), end could not be put either
+                completed = isinstance(error, StopIteration)
                 if end is not MISSING:
-                    put(end)
-                if isinstance(error, StopIteration):
+                    put(end, None if completed else error)
+                if completed:
                     return
                 raise
             put(element)

@@ -16,7 +16,7 @@ from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.overflow import Overflow
 from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
-from pyrs.errors import NullSignal
+from pyrs.errors import NullSignal, SpecViolation
 from pyrs.publishers.creating import Emitter, created
 from pyrs.stream.stream import Stream
 
@@ -67,8 +67,14 @@ def from_observable(
                 emitter.error(error)
                 connection.dispose()
 
+        def fail(error: object) -> None:
+            if not isinstance(error, BaseException):  # RxPY does not check the argument of on_error
+                what = f"on_error was called with {short(error)}, which is not an exception"
+                error = SpecViolation(what, rule="1.4", party="Publisher")
+            emitter.error(error)
+
         def subscribe(*_: object) -> None:
-            connection.disposable = observable.subscribe(push, emitter.error, emitter.complete)
+            connection.disposable = observable.subscribe(push, fail, emitter.complete)
 
         # Inside RxPY's trampoline, subscribe() returns before elements are pushed, so that its result can be disposed.
         trampoline = CurrentThreadScheduler.singleton()

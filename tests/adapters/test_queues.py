@@ -313,6 +313,12 @@ class TestToQueue:
             to_queue(pyrs.just(1).concat(pyrs.error(ValueError("no"))), elements, end=None)
         assert [elements.get_nowait(), elements.get_nowait(), elements.empty()] == [1, None, True]
 
+    def test_timeout_of_the_end_marker_has_the_error_of_the_stream_as_its_cause(self) -> None:
+        elements: queue.Queue[Any] = queue.Queue(1)
+        with pytest.raises(TimeoutError, match="the queue was full") as raised:
+            to_queue(pyrs.just(1).concat(pyrs.error(ValueError("no"))), elements, end=None, timeout=0.05)
+        assert isinstance(raised.value.__cause__, ValueError)
+
     def test_timeout_of_a_full_queue_cancels(self) -> None:
         elements: queue.Queue[int] = queue.Queue(1)
         cancelled = threading.Event()

@@ -63,6 +63,13 @@ class TestFromObservable:
         from_observable(reactivex.throw(ValueError("no"))).subscribe(subscriber)
         subscriber.assert_error(ValueError)
 
+    def test_error_that_is_not_an_exception_signals_spec_violation(self) -> None:
+        subject: Subject[int] = Subject()
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        from_observable(subject).subscribe(subscriber)
+        subject.on_error("text")  # type: ignore[arg-type]
+        assert "'text'" in str(subscriber.assert_error(pyrs.SpecViolation))
+
     def test_cancel_disposes_the_subscription(self) -> None:
         disposed = threading.Event()
 
