@@ -106,9 +106,9 @@ class Scheduling(Family[T_co]):
         rail is cancelled, the elements that were requested for it wait until another rail has demand; nothing else is
         buffered. The order across the rails is lost; ``flat_map_sequential`` preserves it.
 
-        **Python runs one thread at a time under the GIL.** Rails on a pool help for blocking I/O, for functions that
-        release the GIL, and on free-threaded builds. They do not speed up computations in Python on other builds. For
-        coroutine functions use ``map(function, concurrency=8)``, which needs no threads.
+        **Python runs one thread at a time under the GIL.** Rails on a pool help for blocking I/O and for functions that
+        release the GIL. They do not speed up computations in Python. For coroutine functions use
+        ``map(function, concurrency=8)``, which needs no threads.
 
         Args:
             rails: the number of rails.
