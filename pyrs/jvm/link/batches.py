@@ -138,8 +138,9 @@ class Batches:
         except TypeError:
             first = encoded[0]
             if isinstance(first, Buffers):
+                batch = OutboundBatch(1, first, [])
                 del self._encoded[:1]
-                return OutboundBatch(1, first, [])
+                return batch
             parts = list(takewhile(lambda part: isinstance(part, bytes), encoded))  # type: ignore[arg-type]
             elements = b"".join(parts)
         if len(elements) > MAX_BODY and len(parts) > 1:
@@ -156,8 +157,10 @@ class Batches:
                 elements = b"".join(parts)
         elif self._most < MAX_ELEMENTS:
             self._most = min(2 * self._most, MAX_ELEMENTS)
+        # Created before the removal: a RecursionError must lose no element.
+        batch = OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
         del self._encoded[: len(parts)]
-        return OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
+        return batch
 
     def discard(self, disown: Callable[[list[object]], None]) -> None:
         """Remove all elements, which will not be written, and pass their handles to ``disown``."""

@@ -116,8 +116,8 @@ class Fragments(Iterator[list[Buffer]]):
         if not self._parts:
             raise StopIteration
         size = min(self._left, self._most)
-        self._left -= size
         buffers = take(self._parts, size)
+        self._left -= size
         if not self._left:
             self._parts.clear()  # only an empty body is left
         kind = self._kind | MORE if self._left else self._kind

@@ -216,10 +216,12 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._session.schedule(self)
 
     def _terminate(self, terminal: bytes) -> None:
-        # Set first, because the writer of a stream that is ready reads the terminal signal before it empties the queue.
+        outbox = self._session.outbox
+        outbox.ready(self)  # a RecursionError on a deep stack occurs here, before anything has changed
+        # Set before the second call: a writer that takes this stream between the calls may miss the terminal signal.
         self._terminal = terminal
-        self._session.outbox.ready(self)
-        self._session.outbox.flush()
+        outbox.ready(self)
+        outbox.flush()
 
     def _forward_pending(self) -> None:
         """Forward credit or a cancel to a source that emits inside ``request``.
@@ -361,12 +363,15 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     def _last(self, terminal: bytes) -> tuple[FrameBytes, bool]:
         """Return the first frame of the terminal signal, and whether more follow."""
+        first: FrameBytes
+        if terminal:
+            fragments = Fragments(FrameType.ERROR, self.id, terminal)
+            first, self._large = next(fragments), fragments
+        else:
+            first = frame(FrameType.COMPLETE, self.id)
         self._sent_terminal = True
         self._session.streams.pop(self.id, None)
-        if not terminal:
-            return frame(FrameType.COMPLETE, self.id), False
-        self._large = Fragments(FrameType.ERROR, self.id, terminal)
-        return next(self._large), bool(self._large)
+        return first, bool(self._large)
 
     @property
     def unused_credit(self) -> int:

@@ -31,7 +31,8 @@ class FrameSource(Protocol):
     def take(self) -> tuple[FrameBytes, bool]:
         """Return the next frame, empty for none, and whether more follow. Called serially.
 
-        A frame may be a list of buffers. They are joined once, with the other frames of the same write.
+        A frame may be a list of buffers. They are joined once, with the other frames of the same write. A call that
+        raises a RecursionError changes nothing, so that it can be repeated.
         """
 
 
@@ -54,7 +55,7 @@ class Outbox:
         self._send = send
         self.wake = wake
         self._released = released
-        self._control: deque[bytes] = deque()
+        self._control: deque[Buffer] = deque()
         self._ready: deque[FrameSource] = deque()
         self.polled: set[FrameSource] = set()
         """The sources that the writer thread polls. ``poll`` adds one."""
@@ -77,7 +78,11 @@ class Outbox:
         """Queue a source for its turn; ``flush`` or ``wake`` sends its frames."""
         if not source.queued and not self.closed:
             source.queued = True
-            self._ready.append(source)
+            try:
+                self._ready.append(source)
+            except RecursionError:
+                source.queued = False
+                raise
 
     def poll(self, source: FrameSource) -> None:
         """Make the writer thread poll a source, whose iterator may stall."""
@@ -135,37 +140,47 @@ class Outbox:
         parts: list[Buffer] = []
         control, ready = self._control, self._ready
         size = 0
-        # An IndexError means that close() has cleared the queue on another thread.
-        with suppress(IndexError):
-            while control:
-                part = control.popleft()
-                parts.append(part)
-                size += len(part)
-        turns = len(ready)
+        source: FrameSource | None = None
         frame: FrameBytes
-        while turns > 0 and size < _WRITE_AT_ONCE:
-            turns -= 1
-            try:
-                source = ready.popleft()
-            except IndexError:
+        try:
+            # An IndexError means that close() has cleared the queue on another thread.
+            with suppress(IndexError):
+                while control:
+                    part = control.popleft()
+                    parts.append(part)
+                    size += len(part)
+            turns = len(ready)
+            while turns > 0 and size < _WRITE_AT_ONCE:
+                turns -= 1
+                try:
+                    source = ready.popleft()
+                except IndexError:
+                    return
+                # Cleared first, so that an element that is added after ``take`` queues the source again.
+                source.queued = False
+                frame, more = source.take()
+                if isinstance(frame, list):
+                    parts += frame
+                    size += sum(map(len, frame))
+                    self.frames_out += 1 - len(frame)
+                elif frame:
+                    parts.append(frame)
+                    size += len(frame)
+                if more:
+                    self.ready(source)
+            if not parts or self.closed:
                 return
-            # Cleared first, so that an element that is added after ``take`` queues the source again.
-            source.queued = False
-            frame, more = source.take()
-            if more:
-                self.ready(source)
-            if isinstance(frame, list):
-                parts += frame
-                size += sum(map(len, frame))
-                self.frames_out += 1 - len(frame)
-            elif frame:
-                parts.append(frame)
-                size += len(frame)
-        if not parts or self.closed:
-            return
-        self.frames_out += len(parts)
-        self.bytes_out += size
-        self._send(b"".join(parts))  # returns a single part without a copy
+            self.frames_out += len(parts)
+            self.bytes_out += size
+            self._send(b"".join(parts))  # returns a single part without a copy
+        except BaseException:
+            # For example a RecursionError, because a Publisher emits from a deep stack. The frames are written later,
+            # in the same order: control frames go first.
+            control.extendleft(reversed(parts))
+            if source is not None and not source.queued:
+                source.queued = True
+                ready.append(source)
+            raise
 
     def close(self) -> None:
         """Drop the queued frames and accept no more."""

@@ -1,0 +1,130 @@
+"""Signals at the end of the stack: a RecursionError loses no frame, neither of its stream nor of others."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from plain_session import PlainSession
+
+import pyrs
+from pyrs.api import Subscription
+from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType, frame
+from tests.waiting import DEADLINE
+
+DEPTHS = 60
+
+
+class Emitting(pyrs.Publisher[Any], Subscription):
+    """Passes its Subscriber to the test."""
+
+    def subscribe(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass
+
+
+class RawSession(PlainSession):
+    """Records the sent bytes with a method of a list, so that writing needs no deeper stack than a socket."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.outbox._send = self.written.append
+        self.outbox.wake = lambda: None
+
+    def subscriber(self, stream: int) -> Any:
+        source = Emitting()
+        body = self.codec.encode([self.handles.own(source), {}])
+        self.receive(Frame(FrameType.SUBSCRIBE, stream, body))
+        self.receive(Frame(FrameType.REQUEST, stream, CREDIT.pack(10_000)))
+        return source.subscriber
+
+    def messages(self) -> list[Frame]:
+        writer = threading.Thread(target=self.outbox.write)
+        writer.start()
+        writer.join(DEADLINE)
+        return FrameDecoder().feed(b"".join(self.written))
+
+
+def at_the_end_of_the_stack(call: Callable[[], object]) -> None:
+    """Call a function at each of the last depths of the stack, on a thread that may write."""
+
+    def descend(levels: int) -> None:
+        if levels:
+            descend(levels - 1)
+        else:
+            call()
+
+    def run() -> None:
+        limit = sys.getrecursionlimit()
+        for levels in range(limit - DEPTHS, limit):
+            try:
+                descend(levels)
+            except RecursionError:
+                raised.append(levels)
+
+    raised: list[int] = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(DEADLINE)
+    assert not thread.is_alive() and 2 < len(raised) < DEPTHS, raised
+
+
+@pytest.mark.parametrize("size", [1, 200_000])
+def test_emission_on_a_deep_stack_loses_no_frame(size: int) -> None:
+    session = RawSession()
+    subscriber = session.subscriber(2)
+    controls, emitted = [], []
+
+    def emit() -> None:
+        number = len(controls) + len(emitted)
+        data = frame(FrameType.CANCEL, 1_000 + number)
+        session.outbox.control(data)
+        controls.append(1_000 + number)
+        subscriber.on_next([number, b"x" * size])
+        emitted.append(number)
+        session.outbox.flush()
+
+    at_the_end_of_the_stack(emit)
+    messages = session.messages()
+    assert [message.id for message in messages if message.type == FrameType.CANCEL] == controls
+    elements = [each[0] for message in messages if message.type == FrameType.NEXT for each in decoded(session, message)]
+    assert elements == sorted(set(elements)) and set(emitted) <= set(elements)
+
+
+def decoded(session: PlainSession, message: Frame) -> list[Any]:
+    elements: list[Any] = session.codec.decode(bytes(message.body))
+    return elements
+
+
+@pytest.mark.parametrize("error", [None, ValueError("theirs")])
+def test_terminal_signal_on_a_deep_stack_is_sent_once(error: Exception | None) -> None:
+    session = RawSession()
+    subscribers = {stream: session.subscriber(stream) for stream in range(2, 2 + 2 * DEPTHS, 2)}
+    waiting = list(subscribers)
+    refused: list[int] = []
+
+    def end() -> None:
+        stream = waiting[0]
+        subscriber = subscribers[waiting.pop(0)]
+        refused.append(stream)
+        if error is None:
+            subscriber.on_complete()
+        else:
+            subscriber.on_error(error)
+        refused.remove(stream)
+
+    at_the_end_of_the_stack(end)
+    for stream in refused:
+        subscribers[stream].fail(RecursionError())  # as the drain loop does with an error of request
+    ended = [message.id for message in session.messages() if message.type in (FrameType.COMPLETE, FrameType.ERROR)]
+    assert sorted(ended) == sorted(set(subscribers) - set(waiting))
