@@ -46,8 +46,8 @@ public final class ErrorCodec {
     }
 
     /** Decodes the body of an ERROR frame. */
-    public Throwable decode(byte[] body, int offset, int length) {
-        return fromWire(new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY).decode(body, offset, length));
+    public Throwable decode(byte[] body) {
+        return fromWire(new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY).decode(body));
     }
 
     /** Converts an error to the list that RETURN contains. */

@@ -31,8 +31,6 @@ public final class ValueDecoder {
     private final ArrayBufferInput input = new ArrayBufferInput(new byte[0]);
     private final MessageUnpacker unpacker = MessagePack.newDefaultUnpacker(input);
     private byte[] body;
-    private int offset;
-    private int length;
     private int end; // the end of the bytes given to the unpacker, relative to their start
     private int left;
     private int elementStart;
@@ -53,8 +51,8 @@ public final class ValueDecoder {
      * @return the number of elements, which {@link #next} returns
      * @throws MalformedValueException if the bytes are not a msgpack array
      */
-    public int beginBatch(byte[] body, int offset, int length) {
-        return begin(body, offset, length, ExtensionTypes.MAX_DEPTH);
+    public int beginBatch(byte[] body) {
+        return begin(body, ExtensionTypes.MAX_DEPTH);
     }
 
     /**
@@ -66,7 +64,7 @@ public final class ValueDecoder {
      * @throws MalformedValueException if the bytes are not a msgpack array
      */
     public int beginFrame(byte[] body, int ownDepth) {
-        int size = begin(body, 0, body.length, ExtensionTypes.MAX_DEPTH + ownDepth);
+        int size = begin(body, ExtensionTypes.MAX_DEPTH + ownDepth);
         defers = true;
         return size;
     }
@@ -76,8 +74,8 @@ public final class ValueDecoder {
         return deferred;
     }
 
-    private int begin(byte[] body, int offset, int length, int depth) {
-        open(body, offset, length);
+    private int begin(byte[] body, int depth) {
+        open(body);
         deepest = depth;
         try {
             left = count(unpacker.unpackArrayHeader(), 1);
@@ -102,7 +100,7 @@ public final class ValueDecoder {
         left--;
         elementStart = position();
         receipts = 0;
-        if (left == 0 && elementStart != length) {
+        if (left == 0 && elementStart != body.length) {
             throw new MalformedValueException("bytes after the last element of a batch");
         }
         try {
@@ -145,18 +143,13 @@ public final class ValueDecoder {
     }
 
     /** Decodes one value that is not an element, such as a result, without applying the element type. */
-    public Object decode(byte[] body, int offset, int length) {
-        open(body, offset, length);
+    public Object decode(byte[] body) {
+        open(body);
         Object value = readValue();
-        if (position() != length) {
+        if (position() != body.length) {
             throw new MalformedValueException("bytes after the value");
         }
         return value;
-    }
-
-    /** Decodes a whole array like {@link #decode(byte[], int, int)}. */
-    public Object decode(byte[] body) {
-        return decode(body, 0, body.length);
     }
 
     /**
@@ -171,9 +164,9 @@ public final class ValueDecoder {
         long pending = left;
         left = 0;
         try {
-            input.reset(body, offset + elementStart, length - elementStart);
+            end = body.length - elementStart;
+            input.reset(body, elementStart, end);
             unpacker.reset(input);
-            end = length - elementStart;
             for (; pending > 0; pending--) {
                 switch (unpacker.getNextFormat().getValueType()) {
                     case ARRAY:
@@ -204,17 +197,15 @@ public final class ValueDecoder {
         }
     }
 
-    private void open(byte[] newBody, int newOffset, int newLength) {
+    private void open(byte[] newBody) {
         body = newBody;
-        offset = newOffset;
-        length = newLength;
-        end = newLength;
+        end = newBody.length;
         left = 0;
         receipts = 0;
         defers = false;
         deferred = false;
         deepest = ExtensionTypes.MAX_DEPTH;
-        input.reset(newBody, newOffset, newLength);
+        input.reset(newBody);
         try {
             unpacker.reset(input);
         } catch (IOException impossible) {
@@ -282,7 +273,7 @@ public final class ValueDecoder {
         }
         if (type == ExtensionTypes.ARROW && header.getLength() > body.length / 2) {
             int size = count(header.getLength(), 1);
-            int start = offset + position();
+            int start = position();
             unpacker.readPayloadAsReference(size); // skips the payload
             return new ArrowBatch(body, start, size);
         }
@@ -311,10 +302,10 @@ public final class ValueDecoder {
      * strictly.
      */
     private String readString() throws IOException {
-        int start = offset + position();
+        int start = position();
         String text = unpacker.unpackString();
         if (text.indexOf('\uFFFD') >= 0) {
-            ByteBuffer raw = ByteBuffer.wrap(body, start, offset + position() - start);
+            ByteBuffer raw = ByteBuffer.wrap(body, start, position() - start);
             int first = raw.get() & 0xff;
             raw.position(raw.position() + (first == 0xd9 ? 1 : first == 0xda ? 2 : first == 0xdb ? 4 : 0));
             try {

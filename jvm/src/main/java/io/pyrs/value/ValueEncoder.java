@@ -12,12 +12,17 @@ import org.msgpack.core.MessagePacker;
  * <p>{@link #encode} writes a value completely: nothing mutable is read afterwards, so a Publisher may reuse its
  * buffers. Not thread-safe; a stream has its own.
  */
-public final class ValueEncoder {
+public class ValueEncoder {
     private final References references;
     private final Conversion conversion;
-    private long[] owned = new long[4];
-    private int ownedCount;
     private final List<Runnable> releases;
+    /** The handles of the local objects in the values. */
+    private long[] owned = new long[4];
+
+    private int ownedCount;
+    /** The mirrors in the values. */
+    private List<Object> mirrors = new ArrayList<>();
+
     private RuntimeException failure;
     private boolean tooDeep;
     private int deepest;
@@ -62,7 +67,8 @@ public final class ValueEncoder {
             return;
         }
         int mark = out.size();
-        ownedCount = 0;
+        int ownedBefore = ownedCount;
+        int mirrorsBefore = mirrors.size();
         failure = null;
         tooDeep = false;
         deepest = depth + ExtensionTypes.MAX_DEPTH;
@@ -79,9 +85,10 @@ public final class ValueEncoder {
         } finally {
             if (!written) {
                 out.truncate(mark);
-                for (int i = 0; i < ownedCount; i++) {
-                    references.disown(owned[i]);
+                while (ownedCount > ownedBefore) {
+                    references.disown(owned[--ownedCount]);
                 }
+                mirrors.subList(mirrorsBefore, mirrors.size()).clear();
                 releaseRest();
             }
         }
@@ -135,7 +142,6 @@ public final class ValueEncoder {
 
     /** Appends any object by reference. */
     public void encodeReference(Object value, ValueBuffer out) {
-        ownedCount = 0;
         try {
             writeReference(value, out);
         } catch (IOException impossible) {
@@ -188,6 +194,22 @@ public final class ValueEncoder {
         }
     }
 
+    /** Returns the references in the values since the last call. */
+    public SentReferences takeReferences() {
+        if (ownedCount == 0 && mirrors.isEmpty()) {
+            return SentReferences.NONE;
+        }
+        SentReferences taken = new SentReferences(Arrays.copyOf(owned, ownedCount), mirrors);
+        ownedCount = 0;
+        mirrors = new ArrayList<>();
+        return taken;
+    }
+
+    /** Returns the code of the kind with which a local object is exported. */
+    protected int kindCode(Object value) {
+        return references.kindCode(value);
+    }
+
     /** Appends a handle: that of the peer for a mirror, else that of the exported object. */
     void writeReference(Object value, ValueBuffer out) throws IOException {
         long handle = references.peerHandle(value);
@@ -195,8 +217,9 @@ public final class ValueEncoder {
         int kind;
         if (handle != 0) {
             kind = references.peerKindCode(value);
+            mirrors.add(value);
         } else {
-            kind = references.kindCode(value);
+            kind = kindCode(value);
             handle = references.own(value);
             extension = ExtensionTypes.SENDER_OWNS;
             if (ownedCount == owned.length) {

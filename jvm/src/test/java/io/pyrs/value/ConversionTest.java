@@ -226,11 +226,11 @@ public class ConversionTest {
                 ConversionException.class,
                 () -> failing.encode(ValueRows.list(new Object(), "y".repeat(20_000), new Object(), "\ud800"), out));
         assertEquals(out.size(), size);
-        assertEquals(recorder.disowned, List.of(7L, 8L));
+        assertEquals(recorder.disowned, List.of(8L, 7L));
         encoder.encode(2, out);
         ValueDecoder decoder = new ValueDecoder(references, null);
         byte[] body = out.takeBatch(3);
-        assertEquals(decoder.beginBatch(body, 0, body.length), 3);
+        assertEquals(decoder.beginBatch(body), 3);
         assertEquals(decoder.next(), 1L);
         assertEquals(decoder.next(), "x".repeat(10_000));
         assertEquals(decoder.next(), 2L);
@@ -267,7 +267,7 @@ public class ConversionTest {
         assertNull(out.takeTail());
 
         ValueDecoder decoder = new ValueDecoder(references, null);
-        decoder.beginBatch(expected, 0, expected.length);
+        decoder.beginBatch(expected);
         ArrowBatch received = (ArrowBatch) decoder.next();
         assertEquals(received, batch);
         assertEquals(received.hashCode(), batch.hashCode());
@@ -300,11 +300,11 @@ public class ConversionTest {
         byte[] body = out.takeBatch(3);
         ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), null);
         List<Long> released = new ArrayList<>();
-        decoder.beginBatch(body, 0, body.length);
+        decoder.beginBatch(body);
         decoder.releaseRest(released::add);
         int first = 6 + references.owned.size() - 2;
         assertEquals(released, List.of((long) first, first + 1L, first + 2L));
-        decoder.beginBatch(body, 0, body.length);
+        decoder.beginBatch(body);
         decoder.next();
         released.clear();
         decoder.releaseRest(released::add);

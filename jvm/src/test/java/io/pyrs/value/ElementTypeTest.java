@@ -128,7 +128,7 @@ public class ElementTypeTest {
         new ValueEncoder(new RecordingReferences(), Conversion.AUTO).encode(5, out);
         byte[] body = out.takeBatch(1);
         ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), ElementType.of("java.lang.Integer", null));
-        decoder.beginBatch(body, 0, body.length);
+        decoder.beginBatch(body);
         assertEquals(decoder.next(), 5);
         assertEquals(decoder.decode(body), ValueRows.list(5L));
     }

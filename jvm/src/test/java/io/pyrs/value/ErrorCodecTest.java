@@ -244,7 +244,7 @@ public class ErrorCodecTest {
 
     @Test(dataProvider = "hostileThrowables")
     public void throwableWithFailingMethodsIsEncoded(String name, Throwable error) {
-        Throwable decoded = errors.decode(errors.encode(error), 0, errors.encode(error).length);
+        Throwable decoded = errors.decode(errors.encode(error));
         assertTrue(decoded.getMessage().endsWith("message"), decoded.getMessage());
     }
 

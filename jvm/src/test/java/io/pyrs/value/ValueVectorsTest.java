@@ -72,12 +72,12 @@ public class ValueVectorsTest {
         byte[] body = Vectors.bytes(row.get("hex"));
         assertSame(new ValueDecoder(new RecordingReferences(), null).decode(body), expected);
 
-        byte[] batch = new byte[3 + 2 * body.length];
-        batch[1] = (byte) 0x92;
-        System.arraycopy(body, 0, batch, 2, body.length);
-        System.arraycopy(body, 0, batch, 2 + body.length, body.length);
+        byte[] batch = new byte[1 + 2 * body.length];
+        batch[0] = (byte) 0x92;
+        System.arraycopy(body, 0, batch, 1, body.length);
+        System.arraycopy(body, 0, batch, 1 + body.length, body.length);
         ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), ElementType.ANY);
-        assertEquals(decoder.beginBatch(batch, 1, batch.length - 2), 2);
+        assertEquals(decoder.beginBatch(batch), 2);
         assertSame(decoder.next(), expected);
         assertSame(decoder.next(), expected);
     }

@@ -46,19 +46,17 @@ public final class Codec {
     }
 
     private OutgoingMessage answer(long id, boolean succeeded, Object result) {
-        ReferenceCollector collector = new ReferenceCollector(handles);
         ValueBuffer buffer = new ValueBuffer(256);
-        ValueEncoder encoder = new ValueEncoder(collector, Conversion.AUTO);
+        ValueEncoder encoder = new ValueEncoder(handles, Conversion.AUTO);
         encoder.encode(succeeded, buffer);
         encoder.encodeResult(result, buffer);
-        return new OutgoingMessage(FrameType.RETURN, id, buffer.take(Frames.HEADER, 2), collector.take());
+        return new OutgoingMessage(FrameType.RETURN, id, buffer.take(Frames.HEADER, 2), encoder.takeReferences());
     }
 
     /** Encodes a CALL. The conversion applies to each argument, not to the list of arguments. */
     OutgoingMessage call(long id, long handle, List<Object> arguments, Conversion conversion) {
-        ReferenceCollector collector = new ReferenceCollector(handles);
         ValueBuffer buffer = new ValueBuffer(256);
-        ValueEncoder encoder = new ValueEncoder(collector, conversion);
+        ValueEncoder encoder = new ValueEncoder(handles, conversion);
         try {
             encoder.encode(handle, buffer);
             buffer.addArrayHeader(arguments.size());
@@ -66,10 +64,10 @@ public final class Codec {
                 encoder.encodeResult(argument, buffer);
             }
         } catch (Throwable unsent) {
-            collector.take().discard(handles);
+            encoder.takeReferences().discard(handles);
             throw unsent;
         }
-        return new OutgoingMessage(FrameType.CALL, id, buffer.take(Frames.HEADER, 2), collector.take());
+        return new OutgoingMessage(FrameType.CALL, id, buffer.take(Frames.HEADER, 2), encoder.takeReferences());
     }
 
     /** Encodes the body of an ERROR after {@link Frames#HEADER} unused bytes for the header. */
@@ -97,7 +95,7 @@ public final class Codec {
      */
     Throwable decodeError(Frame message) {
         try {
-            return errors.decode(message.body, 0, message.body.length);
+            return errors.decode(message.body);
         } catch (MalformedValueException malformed) {
             throw new ProtocolException("malformed ERROR: " + malformed.getMessage(), malformed);
         } catch (RuntimeException unconvertible) {
@@ -106,7 +104,7 @@ public final class Codec {
     }
 
     public Object decode(byte[] body) {
-        return new ValueDecoder(handles, ElementType.ANY).decode(body, 0, body.length);
+        return new ValueDecoder(handles, ElementType.ANY).decode(body);
     }
 
     /**
@@ -185,7 +183,7 @@ public final class Codec {
     void discard(byte[] body) {
         try {
             ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
-            decoder.beginBatch(body, 0, body.length);
+            decoder.beginBatch(body);
             decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
         } catch (RuntimeException malformed) {
             Log.debug("a dropped batch could not be decoded", malformed);

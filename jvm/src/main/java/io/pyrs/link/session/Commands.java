@@ -6,6 +6,7 @@ import io.pyrs.invoke.Invocation;
 import io.pyrs.link.protocol.ProtocolException;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ElementType;
+import io.pyrs.value.SentReferences;
 import io.pyrs.value.ValueBuffer;
 import io.pyrs.value.ValueDecoder;
 import io.pyrs.value.ValueEncoder;
@@ -48,9 +49,9 @@ public final class Commands {
         public final byte[] bytes;
 
         /** Never read; only keeps the references reachable. */
-        final CollectedReferences references;
+        final SentReferences references;
 
-        private Answer(byte[] bytes, CollectedReferences references) {
+        private Answer(byte[] bytes, SentReferences references) {
             this.bytes = bytes;
             this.references = references;
         }
@@ -116,7 +117,7 @@ public final class Commands {
         ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
         try {
             List<Object> entries = new ArrayList<>();
-            for (int left = decoder.beginBatch(command, 0, command.length); left > 0; left--) {
+            for (int left = decoder.beginBatch(command); left > 0; left--) {
                 entries.add(decoder.next());
             }
             return entries;
@@ -127,20 +128,19 @@ public final class Commands {
     }
 
     private Answer answer(boolean done, Object result, Conversion conversion, boolean asReference) {
-        ReferenceCollector collector = new ReferenceCollector(handles) {
+        ValueEncoder encoder = new ValueEncoder(handles, conversion) {
             @Override
-            public int kindCode(Object value) {
+            protected int kindCode(Object value) {
                 return HotPublishers.kindCode(value);
             }
         };
         ValueBuffer buffer = new ValueBuffer(256);
-        ValueEncoder encoder = new ValueEncoder(collector, conversion);
         encoder.encode(done, buffer);
         if (asReference) {
             encoder.encodeReference(result, buffer);
         } else {
             encoder.encodeResult(result, buffer);
         }
-        return new Answer(buffer.takeBatch(2), collector.take());
+        return new Answer(buffer.takeBatch(2), encoder.takeReferences());
     }
 }

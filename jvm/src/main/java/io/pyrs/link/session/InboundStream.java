@@ -284,15 +284,14 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         if (batch == null) {
             return false;
         }
-        byte[] body = batch.body;
         pins = batch.pins;
         try {
-            left = decoder.beginBatch(body, 0, body.length);
+            left = decoder.beginBatch(batch.body);
         } catch (RuntimeException error) {
             failDecoding(error);
             return false;
         }
-        window.observe(left, body.length);
+        window.observe(left, batch.body.length);
         return true;
     }
 

@@ -4,6 +4,7 @@ import io.pyrs.Limits;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
 import io.pyrs.value.Conversion;
+import io.pyrs.value.SentReferences;
 import io.pyrs.value.ValueBuffer;
 import io.pyrs.value.ValueEncoder;
 import java.lang.invoke.MethodHandles;
@@ -41,10 +42,10 @@ final class OutboundBatches extends Outbox.Source {
     private static final class Batch {
         final byte[] bytes;
         final ByteBuffer tail;
-        final CollectedReferences references;
+        final SentReferences references;
         final int elements;
 
-        Batch(byte[] bytes, ByteBuffer tail, CollectedReferences references, int elements) {
+        Batch(byte[] bytes, ByteBuffer tail, SentReferences references, int elements) {
             this.bytes = bytes;
             this.tail = tail;
             this.references = references;
@@ -54,7 +55,6 @@ final class OutboundBatches extends Outbox.Source {
 
     private final OutboundStream stream;
     private final Session session;
-    private final ReferenceCollector collector;
     private final ValueEncoder encoder;
     private final ValueBuffer buffer = new ValueBuffer(256, Frames.MAX_BODY);
     private final Queue<Batch> sealed = new ConcurrentLinkedQueue<>();
@@ -71,8 +71,7 @@ final class OutboundBatches extends Outbox.Source {
     OutboundBatches(OutboundStream stream, Session session, Conversion conversion) {
         this.stream = stream;
         this.session = session;
-        this.collector = new ReferenceCollector(session.handles());
-        this.encoder = new ValueEncoder(collector, conversion, true);
+        this.encoder = new ValueEncoder(session.handles(), conversion, true);
     }
 
     // Called by the emitter.
@@ -123,7 +122,7 @@ final class OutboundBatches extends Outbox.Source {
 
     private void seal() {
         ByteBuffer tail = buffer.takeTail();
-        sealed.add(new Batch(buffer.take(Frames.HEADER, count), tail, collector.take(), count));
+        sealed.add(new Batch(buffer.take(Frames.HEADER, count), tail, encoder.takeReferences(), count));
         previous = count;
         count = 0;
     }
@@ -159,7 +158,7 @@ final class OutboundBatches extends Outbox.Source {
             byte[] frame = Frames.frame(FrameType.COMPLETE, stream.id(), Frames.NOTHING);
             outbox.writeFrame(frame, 0, frame.length);
         } else {
-            write(outbox, new OutgoingMessage(FrameType.ERROR, stream.id(), terminal, CollectedReferences.NONE));
+            write(outbox, new OutgoingMessage(FrameType.ERROR, stream.id(), terminal, SentReferences.NONE));
         }
         return unfinished != null;
     }

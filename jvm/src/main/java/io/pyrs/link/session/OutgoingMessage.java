@@ -2,6 +2,7 @@ package io.pyrs.link.session;
 
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
+import io.pyrs.value.SentReferences;
 import java.nio.ByteBuffer;
 
 /** A message to be written, in fragments if its body is large. It keeps its references until it is written. */
@@ -13,21 +14,21 @@ final class OutgoingMessage extends Outbox.Source {
     private final ByteBuffer tail;
 
     private int offset = Frames.HEADER;
-    private CollectedReferences references;
+    private SentReferences references;
     private Runnable written = () -> {};
 
     /**
      * @param bytes the body, after {@link Frames#HEADER} unused bytes for the header
      * @param references the references in the body, kept until the message is written, so that no RELEASE overtakes it
      */
-    OutgoingMessage(FrameType type, long id, byte[] bytes, CollectedReferences references) {
+    OutgoingMessage(FrameType type, long id, byte[] bytes, SentReferences references) {
         this(type, id, bytes, null, references);
     }
 
     /**
      * @param tail the end of the body, an array-backed buffer that must not change; null for none
      */
-    OutgoingMessage(FrameType type, long id, byte[] bytes, ByteBuffer tail, CollectedReferences references) {
+    OutgoingMessage(FrameType type, long id, byte[] bytes, ByteBuffer tail, SentReferences references) {
         this.type = type;
         this.id = id;
         this.bytes = bytes;

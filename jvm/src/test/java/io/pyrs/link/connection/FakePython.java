@@ -101,11 +101,11 @@ final class FakePython implements Closeable {
     }
 
     Object decode(byte[] body) {
-        return new ValueDecoder(handles, ElementType.ANY).decode(body, 0, body.length);
+        return new ValueDecoder(handles, ElementType.ANY).decode(body);
     }
 
     Throwable decodeError(byte[] body) {
-        return errors.decode(body, 0, body.length);
+        return errors.decode(body);
     }
 
     /** Sends a barrier CALL, which Java answers after it has read all earlier frames. */

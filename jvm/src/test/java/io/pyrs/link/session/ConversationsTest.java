@@ -280,8 +280,7 @@ public class ConversationsTest {
                     assertEquals(direct.session.codec().decode(frame.body), elements);
                     break;
                 case ERROR:
-                    String message =
-                            errors.decode(frame.body, 0, frame.body.length).getMessage();
+                    String message = errors.decode(frame.body).getMessage();
                     assertTrue(message.contains((String) value), message);
                     break;
                 default:

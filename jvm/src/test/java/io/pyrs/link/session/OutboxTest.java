@@ -7,6 +7,7 @@ import io.pyrs.link.protocol.Frame;
 import io.pyrs.link.protocol.FrameDecoder;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
+import io.pyrs.value.SentReferences;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -39,7 +40,7 @@ public class OutboxTest {
                 },
                 () -> {});
         outbox.open();
-        outbox.ready(new OutgoingMessage(FrameType.NEXT, 6, withHeaderSpace, CollectedReferences.NONE));
+        outbox.ready(new OutgoingMessage(FrameType.NEXT, 6, withHeaderSpace, SentReferences.NONE));
         outbox.write();
         assertEquals(sizes, List.of(Frames.MAX_BODY, Frames.MAX_BODY, Frames.MAX_BODY, 7));
         assertEquals(messages.size(), 1);
@@ -74,7 +75,7 @@ public class OutboxTest {
                     6,
                     bytes,
                     ByteBuffer.wrap(tail, 0, tail.length).slice(),
-                    CollectedReferences.NONE));
+                    SentReferences.NONE));
             outbox.write();
             assertEquals(messages.size(), 1);
             assertTrue(Arrays.equals(messages.get(0).body, body));
@@ -100,9 +101,9 @@ public class OutboxTest {
                 () -> {});
         outbox.open();
         outbox.ready(new OutgoingMessage(
-                FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
+                FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], SentReferences.NONE));
         outbox.ready(new OutgoingMessage(
-                FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
+                FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], SentReferences.NONE));
         outbox.control(Frames.request(3, 1));
         outbox.write();
         assertEquals(written, List.of("5:3", "7:1", "7:2", "7:1", "7:2"));

@@ -68,9 +68,7 @@ public class PublisherFaultsTest {
     private String error() {
         Frame frame = inline.sent.pollLast();
         assertEquals(frame.type.name(), "ERROR");
-        return new ErrorCodec(new SentErrors())
-                .decode(frame.body, 0, frame.body.length)
-                .getMessage();
+        return new ErrorCodec(new SentErrors()).decode(frame.body).getMessage();
     }
 
     @Test

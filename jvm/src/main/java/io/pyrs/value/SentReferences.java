@@ -1,29 +1,29 @@
-package io.pyrs.link.session;
+package io.pyrs.value;
 
 import java.util.List;
 
 /** The references in one batch or message, kept until it is written. */
-final class CollectedReferences {
-    static final CollectedReferences NONE = new CollectedReferences(new long[0], List.of());
+public final class SentReferences {
+    public static final SentReferences NONE = new SentReferences(new long[0], List.of());
 
     private final long[] owned;
-    /** Mirrors that are sent back to the peer. This list keeps them reachable until the bytes are written. */
+    /** Mirrors that are sent back to the peer. Their RELEASE cannot overtake the bytes while they are reachable. */
     private final List<Object> mirrors;
 
-    CollectedReferences(long[] owned, List<Object> mirrors) {
+    SentReferences(long[] owned, List<Object> mirrors) {
         this.owned = owned;
         this.mirrors = mirrors;
     }
 
     /** Returns whether objects of the peer are among the references. */
-    boolean containsPeerObjects() {
+    public boolean containsPeerObjects() {
         return !mirrors.isEmpty();
     }
 
     /** Reverts the exports of a batch or message that is not sent. */
-    void discard(Handles handles) {
+    public void discard(References references) {
         for (long handle : owned) {
-            handles.disown(handle);
+            references.disown(handle);
         }
     }
 }
