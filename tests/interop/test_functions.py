@@ -105,6 +105,15 @@ class TestCallables:
         assert java.static("interop.Functions", "test", long, "four") is True
         assert java.static("interop.Functions", "test", long, "two") is False
 
+    def test_default_method_of_an_interface_that_is_not_public_runs_in_java(self, bridge: Bridge) -> None:
+        step = bridge.to_jvm_callable(lambda value: value * 3, "interop.Functions$Step")
+        assert bridge.java_class("interop.Functions").twice(step, 2) == 18
+
+    def test_none_is_an_empty_optional(self, bridge: Bridge) -> None:
+        finder = bridge.to_jvm_callable({"a": "b"}.get, "interop.Functions$Finder")
+        functions = bridge.java_class("interop.Functions")
+        assert (functions.found(finder, "a"), functions.found(finder, "c")) == ("b", "nothing")
+
     def test_methods_of_object_run_in_java(self, bridge: Bridge, java: Java) -> None:
         calls: list[Any] = []
         function = bridge.to_jvm_callable(calls.append, FUNCTION)

@@ -248,6 +248,8 @@ class TestClasses:
             java_list.get(2**70)
         with pytest.raises(JavaError, match=r"for \(a Python object\).*to_jvm_callable"):
             java_list.forEach(lambda each: each)
+        with pytest.raises(JavaError, match=r"available: \(java.lang.String, java.lang.String...\), \(java.net.URI\)"):
+            bridge.java_class("java.nio.file.Paths").get(1)
 
     def test_error_states_why_a_class_has_no_constructor(self, bridge: Bridge) -> None:
         reasons = {

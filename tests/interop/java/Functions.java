@@ -1,5 +1,6 @@
 package interop;
 
+import java.util.Optional;
 import java.util.concurrent.Flow;
 import java.util.function.BiFunction;
 import java.util.function.Function;
@@ -13,6 +14,28 @@ import org.reactivestreams.Subscriber;
 /** Functions for elements of one class, which throw a ClassCastException for others, and calls that no gateway can express. */
 public final class Functions {
     private Functions() {}
+
+    /** An interface that is not public, with a default method. */
+    interface Step {
+        long once(long value);
+
+        default long twice(long value) {
+            return once(once(value));
+        }
+    }
+
+    public static long twice(Object step, long value) {
+        return ((Step) step).twice(value);
+    }
+
+    /** An interface whose method returns an Optional. */
+    public interface Finder {
+        Optional<String> find(String key);
+    }
+
+    public static String found(Finder finder, String key) {
+        return finder.find(key).orElse("nothing");
+    }
 
     public static Function<Integer, Integer> doubleInteger() {
         return number -> number * 2;

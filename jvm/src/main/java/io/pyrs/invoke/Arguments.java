@@ -83,12 +83,17 @@ final class Arguments {
     /** Lists the parameters of the candidates, for messages. */
     static String describe(List<? extends Executable> candidates) {
         return candidates.stream()
-                .map(each -> Arrays.stream(each.getParameterTypes())
-                        .map(Class::getTypeName)
-                        .collect(Collectors.joining(", ", "(", ")")))
+                .map(Arguments::parameters)
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(", "));
+    }
+
+    private static String parameters(Executable candidate) {
+        String types = Arrays.stream(candidate.getParameterTypes())
+                .map(Class::getTypeName)
+                .collect(Collectors.joining(", ", "(", ")"));
+        return candidate.isVarArgs() ? types.substring(0, types.length() - 3) + "...)" : types; // replaces "[])"
     }
 
     private static boolean isSpread(Executable candidate, Object[] arguments) {

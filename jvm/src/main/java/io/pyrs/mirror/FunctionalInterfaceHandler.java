@@ -1,10 +1,12 @@
 package io.pyrs.mirror;
 
 import io.pyrs.invoke.Invocation;
+import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 
 /**
@@ -46,13 +48,18 @@ abstract class FunctionalInterfaceHandler implements InvocationHandler {
             }
         }
         if (method.isDefault()) {
-            MethodType signature = MethodType.methodType(method.getReturnType(), method.getParameterTypes());
-            Class<?> declaring = method.getDeclaringClass();
-            return MethodHandles.lookup()
-                    .findSpecial(declaring, method.getName(), signature, declaring)
-                    .bindTo(proxy)
-                    .invokeWithArguments(given);
+            return defaultMethod(method).bindTo(proxy).invokeWithArguments(given);
         }
         return call(method, given);
+    }
+
+    private static MethodHandle defaultMethod(Method method) throws ReflectiveOperationException {
+        Class<?> declaring = method.getDeclaringClass();
+        MethodType signature = MethodType.methodType(method.getReturnType(), method.getParameterTypes());
+        MethodHandles.Lookup caller = MethodHandles.lookup();
+        if (!Modifier.isPublic(declaring.getModifiers())) { // this package does not see the interface
+            caller = MethodHandles.privateLookupIn(declaring, caller);
+        }
+        return caller.findSpecial(declaring, method.getName(), signature, declaring);
     }
 }

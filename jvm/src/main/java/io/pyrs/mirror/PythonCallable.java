@@ -6,6 +6,7 @@ import io.pyrs.value.Conversion;
 import io.pyrs.value.ElementType;
 import java.lang.reflect.Method;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A Python function as an object of an interface with a single abstract method.
@@ -49,7 +50,7 @@ public final class PythonCallable extends PythonFunction {
             if (wanted.isPrimitive()) {
                 throw new NullPointerException("Python returned None, but " + method + " returns " + wanted);
             }
-            return null;
+            return wanted == Optional.class ? Optional.empty() : null;
         }
         if (resultType != null) {
             return ElementType.of(resultType, loader).from(result);
