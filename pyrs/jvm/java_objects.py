@@ -107,6 +107,12 @@ class JavaObject:
     def __deepcopy__(self, memo: dict[int, Any]) -> JavaObject:
         return self
 
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError(
+            f"{self!r} refers to an object of the JVM of this process and cannot be pickled: use values (value_of "
+            "of the bridge), and open a bridge in the other process"
+        )
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, JavaObject):
             return self._handle == other._handle and self._link is other._link

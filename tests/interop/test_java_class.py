@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import pickle
 import weakref
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 
 import pyrs
 from pyrs.errors import ConversionError, JavaError, LinkClosed
@@ -201,6 +203,14 @@ class TestClasses:
                 bridge.java_class(name)  # type: ignore[arg-type]
         with pytest.raises(JavaError, match=r"class void\[\] is not on the class path"):
             bridge.java_class("void[]")
+
+    def test_pickling_an_object_raises_an_error_with_the_remedy(self, bridge: Bridge) -> None:
+        strings = bridge.java_class("java.lang.String")
+        future = bridge.from_jvm(bridge.java_class("java.util.concurrent.CompletableFuture")())
+        for value in (strings("a"), strings, future):
+            for dumps in (pickle.dumps, cloudpickle.dumps):
+                with pytest.raises(TypeError, match=r"<JavaObject .*> refers to an object .* cannot be pickled"):
+                    dumps(value)
 
     def test_copy_is_the_same_object(self, bridge: Bridge) -> None:
         list_class = bridge.java_class("java.util.ArrayList")
