@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs._core.serial import SerialSubscription
@@ -176,7 +175,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         taken: int = 0
         try:
             if self._consumes and (steady or not subscriber.steady_only):  # type: ignore[attr-defined]
-                taken = subscriber.consume(iterator, min(limit, UNBOUNDED))  # type: ignore[attr-defined]
+                taken = subscriber.consume(iterator, limit)  # type: ignore[attr-defined]
                 return taken
             on_next = subscriber.on_next
             for taken, element in enumerate(iterator, 1):

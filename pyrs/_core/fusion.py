@@ -61,11 +61,10 @@ class IteratorConsumer(ABC, Generic[T_contra]):
     def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
         """Take up to ``limit`` elements as ``on_next`` does, and return their number.
 
-        ``limit`` is at most ``UNBOUNDED``. Fewer elements mean that the iterator is exhausted or that this Subscriber
-        cancelled. An implementation never takes more than ``limit`` (§1.1), checks its own cancellation after each
-        element (§1.8) and raises ``null_element()`` for an element that is None. An exception that leaves this method
-        counts as an error of the iterator and is signalled as ``on_error``: a consumer handles its own failures by
-        cancelling (§2.13).
+        Fewer than ``limit`` means that the iterator is exhausted or that this Subscriber cancelled. An implementation
+        never takes more than ``limit`` (§1.1), checks its own cancellation after each element (§1.8) and raises
+        ``null_element()`` for an element that is None. An exception that leaves this method counts as an error of the
+        iterator and is signalled as ``on_error``: a consumer handles its own failures by cancelling (§2.13).
         """
 
 

@@ -79,8 +79,7 @@ class IteratorSubscription(SourceSubscription[T]):
         produced = 0
         try:
             if self._consume is not None:
-                # Several requests may exceed the maximum of ``islice``, which is that of one request (3.17).
-                produced = self._consume(iterator, demand if demand < UNBOUNDED else UNBOUNDED)
+                produced = self._consume(iterator, demand)
                 if produced >= demand or self._interrupted:
                     return produced
             else:

@@ -393,6 +393,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
         self._deferred: Callable[[], None] | None = None  # sends the terminal signal after the call
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        limit = min(limit, UNBOUNDED)  # several requests may exceed the maximum of one, which is also that of islice
         subscriber: Any = self._subscriber
         if subscriber is not None and len(self._steps) == 1:
             processed = self._process(iterator, limit)
