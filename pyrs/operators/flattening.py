@@ -15,7 +15,6 @@ from pyrs._core.inputs import CallbackInput, Input, QueuedInput
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.stage import PushedStage, TailRun
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import NullSignal
 from pyrs.operators.filtering import IgnoreElements
 from pyrs.operators.folding import First
 from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
@@ -283,17 +282,12 @@ class _NewestInput(Input[Any]):
         super().__init__(owner, UNBOUNDED)
         self.newest: deque[Any] = deque()
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-            return
+    def _receive(self, element: Any) -> None:
         newest = self.newest
         if newest:  # the drain loop may take it at the same time
             hooks.discard_all(self.discards, newest)
         newest.append(element)
-        if self.closed:  # cancelled since the check above
+        if self._closed:  # cancelled since ``on_next`` checked
             hooks.discard_all(self.discards, newest)
         else:
             self._owner.wake()

@@ -118,15 +118,10 @@ class _SharedQueueInput(PrefetchingInput[Any]):
         self.place = place
         self.empty = True  # no element has arrived
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-            return
+    def _receive(self, element: Any) -> None:
         self.empty = False
         self._owner.queue.append((self, element))
-        if self.closed:  # cancelled since the check above
+        if self._closed:  # cancelled since ``on_next`` checked
             self._owner.discard_queue()
         self._owner.wake()
 

@@ -350,14 +350,9 @@ class _DelayedInput(Input[Any]):
         self.elements: deque[tuple[float, Any]] = deque()
         self.ends_at = inf
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-            return
+    def _receive(self, element: Any) -> None:
         self.elements.append((self._timer.now() + self._seconds, element))
-        if self.closed:  # cancelled since the check above
+        if self._closed:  # cancelled since ``on_next`` checked
             self.discard_elements()
         elif len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
             self._owner.wake()
