@@ -164,10 +164,14 @@ class InboundStream(DrainLoop, CountingSubscription):
 
         Rules: 3.5, 3.7, 3.12, 3.13, 3.15.
         """
-        if self._cancelled or self._ended:
+        if self._ended:
             return
-        self._cancelled = True
-        self._session.cancel_inbound(self)
+        try:
+            self._cancelled = True
+            self._session.cancel_inbound(self)
+        except BaseException:  # an interrupt; a second call of cancel_inbound has no effect
+            self._session.cancel_inbound(self)
+            raise
 
     def await_confirmation(self, deadline_seconds: float) -> bool:
         """Wait for SUBSCRIBED or the end of the stream. Return False after the deadline."""

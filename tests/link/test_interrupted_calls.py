@@ -1,0 +1,76 @@
+"""A Ctrl-C at any line of a call of a Subscription: the call can be repeated."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from peer import Peer
+
+import pyrs
+from pyrs._core.drain import DrainLoop
+from pyrs.api import Subscription
+from pyrs.jvm.link.connection import LinkConnection
+from pyrs.jvm.link.host import StreamHost
+from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.outbox import Outbox
+from tests.interrupts import Raising
+from tests.waiting import DEADLINE, eventually, recording
+
+CALLED = (
+    InboundStream.cancel,
+    InboundStream.request,
+    InboundStream.send_cancel,
+    StreamHost.cancel_inbound,
+    StreamHost.schedule,
+    StreamHost.send,
+    DrainLoop.schedule,
+    Outbox.control,
+    Outbox.flush,
+    LinkConnection._wake,
+)
+
+
+class Silent(pyrs.Publisher[Any], Subscription):
+    """Emits nothing, and records the calls of its Subscription."""
+
+    def __init__(self) -> None:
+        self.requested = threading.Event()
+        self.cancelled = threading.Event()
+
+    def subscribe(self, subscriber: Any) -> None:
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        self.requested.set()
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.mark.parametrize("name", ["cancel", "request"])
+def test_interrupted_call_of_a_subscription_can_be_repeated(name: str) -> None:
+    peer = Peer()
+    connection = peer.connect()
+
+    def attempt(line: int) -> Raising:
+        publisher, recorder = Silent(), recording(0)
+        connection.session.subscribe(peer.session.handles.own(publisher), recorder)
+        call: Callable[[], object] = recorder.cancel if name == "cancel" else lambda: recorder.request(5)
+        with Raising(CALLED, line) as raising, suppress(KeyboardInterrupt):
+            call()
+        call()
+        arrived = publisher.cancelled if name == "cancel" else publisher.requested
+        assert arrived.wait(DEADLINE), f"{name} did not arrive after an interrupt at line {raising.line}"
+        recorder.cancel()
+        eventually(lambda: not connection.session.streams, f"a stream is left after line {raising.line}")
+        return raising
+
+    line = 1
+    while attempt(line).raised:
+        line += 1
+    assert line > 5, "the functions to interrupt did not run"
+    assert connection.close(DEADLINE)
