@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ulp
 from threading import Lock
 
 from pyrs._core.validation import checked_callable, checked_seconds
@@ -15,8 +16,9 @@ class VirtualTime(Scheduler):
     """A scheduler with a manual clock; tasks run on the thread that advances it.
 
     Tasks run in the order of their time, then of their scheduling. While a task runs, the clock shows the task's time.
-    A task scheduled by another task runs in the same advance if it is due. Any thread may schedule; one thread at
-    a time may advance the clock.
+    A task scheduled by another task runs in the same advance if it is due. Times that differ by less than a nanosecond
+    are equal, because a sum of floats is not exact: ``0.1 + 2 * 0.1 > 0.3``. Any thread may schedule; one thread at a
+    time may advance the clock.
 
     Examples:
         >>> time = VirtualTime()
@@ -70,7 +72,7 @@ class VirtualTime(Scheduler):
         """
         time = checked_seconds(time, "time")
         with self._exclusively():
-            if time < self._now:
+            if _rounded_up(time) < self._now:
                 raise ValueError(f"time must not be in the past: it is {time}, and the clock is at {self._now}")
             self._run_until(time)
 
@@ -92,12 +94,12 @@ class VirtualTime(Scheduler):
             self._advancing.release()
 
     def _run_until(self, end: float) -> None:
-        queue = self._queue
+        queue, latest = self._queue, _rounded_up(end)
         while True:
             with queue.lock:
                 due = queue.earliest()
-                if due is None or due > end:
-                    self._now = end
+                if due is None or due > latest:
+                    self._now = max(self._now, end)
                     return
                 self._now = due
                 entry = queue.pop()
@@ -122,3 +124,8 @@ class VirtualTime(Scheduler):
 
     def __repr__(self) -> str:
         return f"<VirtualTime at {self._now}: {'closed, ' if self._closed else ''}{self.pending} pending>"
+
+
+def _rounded_up(time: float) -> float:
+    """Return the latest time that equals this one, apart from rounding."""
+    return time + max(1e-9, 4 * ulp(time))

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import threading
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pyrs
 from pyrs import schedulers
 
 
@@ -132,6 +134,24 @@ def test_clock_never_goes_backwards() -> None:
     with pytest.raises(ValueError, match="seconds must be finite and at least 0"):
         time.advance_by(-1)
     assert time.now() == 5.0
+
+
+@pytest.mark.parametrize("period", [0.01, 0.1, 0.2, 0.3, 0.7, 1 / 3, 86_400.1])
+@pytest.mark.parametrize("start", [0, 1_790_000_000])
+def test_rounding_of_floats_delays_no_task(period: float, start: int) -> None:
+    for number in range(1, 100):
+        at_once, in_steps = schedulers.VirtualTime(), schedulers.VirtualTime()
+        ticks: list[list[int]] = []
+        for time in (at_once, in_steps):
+            time.advance_to(start)
+            ticks.append([])
+            pyrs.interval(period, scheduler=time).subscribe(on_next=ticks[-1].append)
+        end = float(Fraction(str(period)) * number + start)
+        at_once.advance_to(end)
+        at_once.advance_to(end)
+        for _ in range(number):
+            in_steps.advance_by(period)
+        assert ticks == [[*range(number)]] * 2
 
 
 def test_advancing_inside_a_task_raises(dropped: Any) -> None:
