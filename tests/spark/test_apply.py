@@ -6,6 +6,7 @@ import asyncio
 import datetime
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow
@@ -383,6 +384,15 @@ def test_the_reason_is_the_first_line_of_a_message_of_several_lines() -> None:
         assert reason_of(Exception(text)).endswith(reason)
         failed = partition_failed(Exception(text), 2)
         assert str(failed) == f"partition 2: {reason.removeprefix('partition 2: ')}"
+
+
+@pytest.mark.parametrize("text", ["", " \n", None])
+def test_a_java_error_without_a_text_has_the_reason_of_the_error_around_it(text: str | None) -> None:
+    """A stream whose error has no reason would not fail, and wait forever."""
+    cause = SimpleNamespace(toString=lambda: text, getCause=lambda: None)
+    error = ValueError("job failed")
+    error.java_exception = SimpleNamespace(toString=lambda: "aborted", getCause=lambda: cause)  # type: ignore[attr-defined]
+    assert str(partition_failed(error, 2)) == "partition 2: aborted"
 
 
 def test_a_misfit_names_the_element_and_field(spark: Any) -> None:

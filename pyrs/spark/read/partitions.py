@@ -86,7 +86,7 @@ def reason_of(error: BaseException) -> str:
     java = getattr(error, "java_exception", None)
     try:
         while java is not None:
-            text, java = java.toString(), java.getCause()
+            text, java = (java.toString() or "").strip() or text, java.getCause()  # some exceptions have no text
     except Exception:  # the JVM has ended
         pass
     lines = text.strip().splitlines()
