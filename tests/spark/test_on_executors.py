@@ -28,6 +28,25 @@ A_LOCK = RLock()
 SCHEMA = StructType().add("n", LongType())
 
 
+def test_an_interrupt_of_ship_cancels_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[bool] = []
+
+    class Interrupted:
+        def __init__(self, spark: Any) -> None:
+            pass
+
+        def submit(self, task: Any) -> None:
+            raise KeyboardInterrupt
+
+        def cancel(self) -> None:
+            cancelled.append(True)
+
+    monkeypatch.setattr(shipping, "Jobs", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        shipping._answer(None, ["pyrs"], 1)
+    assert cancelled == [True]
+
+
 def staged(stage: Any) -> StageTask:
     return StageTask(stage, False, checked_shape("tuples", SCHEMA, "UTC"), Output(RowEncoder(SCHEMA), "UTC", 10_000))
 

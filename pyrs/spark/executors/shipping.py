@@ -130,11 +130,13 @@ def _answer(spark: Any, names: Sequence[str], tasks: int) -> str:
             answers.put(f"no: {reason_of(error)}")
 
     jobs = Jobs(spark)
-    jobs.submit(ask)
     try:
+        jobs.submit(ask)
         return answers.get(timeout=_CHECK_SECONDS)
-    except Empty:
+    except BaseException as error:  # Empty, or an interrupt
         jobs.cancel()
+        if not isinstance(error, Empty):
+            raise
         return f"no: the executors have not run {tasks} tasks within {_CHECK_SECONDS} s"
 
 
