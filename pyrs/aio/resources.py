@@ -27,7 +27,6 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: UsingWhen) -> None:
         super().__init__(subscriber, operator)
         self._loop = loop_for()
-        self._manager: AbstractAsyncContextManager[Any] | None = None
         self._entering: Task | None = None  # used on the loop's thread only
         # The manager, after its entry and before its exit. A list, because its pop() is atomic.
         self._inside: list[AbstractAsyncContextManager[Any]] = []
@@ -36,19 +35,18 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         manager = self._operator.resource()
         if not (hasattr(manager, "__aenter__") and hasattr(manager, "__aexit__")):
             raise TypeError(f"the result of resource must be an asynchronous context manager, not {kind_of(manager)}")
-        self._manager = manager
         run_on(self._loop, self._context, self._enter, manager)
 
     def _enter(self, manager: AbstractAsyncContextManager[Any]) -> None:
         if self._live:
-            self._entering = self._start(_awaited(manager.__aenter__), self._entered)
+            self._entering = self._start(_awaited(manager.__aenter__), partial(self._entered, manager))
 
     def _start(self, coroutine: Coroutine[Any, Any, Any], done: Callable[[Task], object]) -> Task:
         task = self._loop.create_task(coroutine)
         task.add_done_callback(done)
         return task
 
-    def _entered(self, task: Task) -> None:
+    def _entered(self, manager: AbstractAsyncContextManager[Any], task: Task) -> None:
         self._entering = None
         failure = _error_of(task, self._operator.call)
         if failure is not None:
@@ -56,8 +54,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
                 self._operator.blame(failure)
                 self._fail(failure)
             return
-        assert self._manager is not None
-        self._inside.append(self._manager)
+        self._inside.append(manager)
         if not self._live:  # cancelled while the manager was entered
             self._exit(None, self._exited_quietly)
             return

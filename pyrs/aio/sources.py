@@ -48,7 +48,6 @@ class _Iteration(Coordinator[Any]):
         self._only = isinstance(operator.iterable, Once)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._launched = False  # the task may read the demand
         self._demanded = asyncio.Event()
         self._awaited = 0  # elements requested from the iterator; changed on the loop
         self._waits = True  # for demand or an element, so that a cancel interrupts the task; changed on the loop
@@ -59,7 +58,7 @@ class _Iteration(Coordinator[Any]):
 
     def _requested_more(self, n: int) -> None:
         loop = self._loop
-        if loop is not None and self._launched:  # otherwise the task reads the demand when it starts
+        if loop is not None:  # otherwise the task reads the demand when it starts
             try:
                 run_on(loop, None, self._demanded.set)
             except RuntimeError as error:  # the loop is closed
@@ -80,7 +79,6 @@ class _Iteration(Coordinator[Any]):
     def _launch(self) -> None:
         if self._live:
             assert self._loop is not None
-            self._launched = True  # before the task, which an eager task factory starts inside create_task
             self._task = self._loop.create_task(self._iterate())
             self._task.add_done_callback(self._task_done)
             if not self._live:  # cancelled by the iterable itself, before the task was stored
