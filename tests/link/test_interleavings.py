@@ -33,7 +33,7 @@ from pyrs.jvm.link.frames import (
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.testing import TestSubscriber
-from tests.waiting import DEADLINE, eventually, recording
+from tests.waiting import DEADLINE, eventually, recording, run_on_threads
 
 
 def subscribed(session: Stepped) -> tuple[TestSubscriber[Any], InboundStream]:
@@ -497,6 +497,24 @@ def test_the_error_of_an_ended_link_keeps_no_frames_of_its_callers() -> None:
             entries, at = entries + 1, at.tb_next  # type: ignore[assignment]
         assert entries <= 2
     assert session.end_error.__traceback__ is None
+
+
+def test_each_waiting_call_receives_its_own_error_of_an_ended_link() -> None:
+    session = PlainSession()
+    raised: SimpleQueue[BaseException] = SimpleQueue()
+
+    def call() -> None:
+        try:
+            session.call(7, deadline_seconds=DEADLINE)
+        except LinkClosed as error:
+            raised.put(error)
+
+    def end() -> None:
+        eventually(lambda: len(session._calls) == 2, "the calls do not wait")
+        session.lost(LinkClosed("the link has ended"))
+
+    run_on_threads(call, call, end)
+    assert raised.get(timeout=DEADLINE) is not raised.get(timeout=DEADLINE)
 
 
 def test_a_cancel_inside_a_batch_is_not_reported_as_stop_iteration() -> None:

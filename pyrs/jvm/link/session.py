@@ -488,7 +488,7 @@ class Session(StreamHost):
         self.open = False
         self.outbox.close()
         for answer in list(self._calls.values()):
-            answer.put(error)
+            answer.put(self.new_end_error())
         for stream in list(self.streams.values()):
             self._end(stream, error)
         self.late.clear()
