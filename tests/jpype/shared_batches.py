@@ -122,6 +122,16 @@ def by_class_name() -> None:
 
 
 @scenario
+def value_of_one_batch() -> None:
+    with source() as opened:
+        root = opened.root()
+        batch = opened.bridge.value_of(root, convert="shared")
+        assert batch.column(0).buffers()[1].address == int(root.getVector(0).getDataBufferAddress())
+        root.close()
+        del batch
+
+
+@scenario
 def copies_by_default() -> None:
     with source() as opened:
         root = opened.root()

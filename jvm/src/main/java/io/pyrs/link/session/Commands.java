@@ -7,6 +7,7 @@ import io.pyrs.link.protocol.ProtocolException;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ElementType;
 import io.pyrs.value.SentReferences;
+import io.pyrs.value.SharedBatch;
 import io.pyrs.value.ValueBuffer;
 import io.pyrs.value.ValueDecoder;
 import io.pyrs.value.ValueEncoder;
@@ -131,7 +132,7 @@ public final class Commands {
         ValueEncoder encoder = new ValueEncoder(handles, conversion) {
             @Override
             protected int kindCode(Object value) {
-                return HotPublishers.kindCode(value);
+                return value instanceof SharedBatch ? super.kindCode(value) : HotPublishers.kindCode(value);
             }
         };
         ValueBuffer buffer = new ValueBuffer(256);
