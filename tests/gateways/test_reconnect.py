@@ -133,6 +133,8 @@ def test_a_call_that_java_receives_after_the_link_broke_raises_link_broken(gatew
         eventually(lambda: not references.control.is_open(), "Java did not notice the end of the connection")
         with pytest.raises(LinkBroken, match="the bridge to Python has ended"):
             references._command([int(Operation.METHOD), java_list, "size"], references)
+        with pytest.raises(LinkBroken, match="the bridge to Python has ended"):
+            references.control.resolve(java_list._handle)
 
 
 def test_a_link_that_does_not_open_leaves_the_bridge_usable(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:

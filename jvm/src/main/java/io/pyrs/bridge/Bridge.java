@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
@@ -114,17 +115,25 @@ public final class Bridge {
 
     /** Moves a shared record batch to an ArrowArray and an ArrowSchema of the C Data Interface. */
     public void moveBatch(long handle, long arrayAddress, long schemaAddress) {
-        try {
+        openFor(() -> {
             session().handles().moveBatch(handle, arrayAddress, schemaAddress);
-        } catch (IllegalStateException released) {
-            session().ensureOpen(); // the end of the link releases all batches
-            throw released;
-        }
+            return null;
+        });
     }
 
     /** Returns the Java object of a handle. */
     public Object resolve(long handle) {
-        return session().handles().local(handle);
+        return openFor(() -> session().handles().local(handle));
+    }
+
+    /** Runs a task that uses a handle. Reports the end of the link, which releases all handles, as the end of the link. */
+    private <T> T openFor(Supplier<T> task) {
+        try {
+            return task.get();
+        } catch (IllegalStateException released) {
+            session().ensureOpen();
+            throw released;
+        }
     }
 
     /** Returns the mirror of a Python object of the kind {@code kind}. */
