@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Coroutine
 from contextvars import Context
 from threading import Event, RLock, Thread
 from typing import Any
@@ -107,6 +108,20 @@ def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: A
         (Context() if context is None else context.copy()).run(function, *arguments)
     else:
         call_on(loop, context, function, *arguments)
+
+
+def create_task(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+    """Return a new task of the loop, or a future with the error of a task factory that raises.
+
+    Called on the loop's thread, where an exception would reach the handler of the loop instead of the stream.
+    """
+    try:
+        return loop.create_task(coroutine)
+    except Exception as error:
+        coroutine.close()
+        failed: asyncio.Future[Any] = loop.create_future()
+        failed.set_exception(error)
+        return failed
 
 
 def _after_fork() -> None:

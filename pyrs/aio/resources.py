@@ -13,10 +13,10 @@ from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.display import kind_of, name_of
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_publisher
-from pyrs.aio.loops import loop_for, run_on
+from pyrs.aio.loops import create_task, loop_for, run_on
 from pyrs.api import Publisher, Subscriber
 
-Task = asyncio.Task[Any]
+Task = asyncio.Future[Any]
 
 
 class _UsingWhenRun(SubscriptionArbiter[Any]):
@@ -42,7 +42,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
             self._entering = self._start(_awaited(manager.__aenter__), partial(self._entered, manager))
 
     def _start(self, coroutine: Coroutine[Any, Any, Any], done: Callable[[Task], object]) -> Task:
-        task = self._loop.create_task(coroutine)
+        task = create_task(self._loop, coroutine)
         task.add_done_callback(done)
         return task
 

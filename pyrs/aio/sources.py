@@ -10,7 +10,7 @@ from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.fusion import null_element
 from pyrs._core.operator import Operator
-from pyrs.aio.loops import loop_for, run_on
+from pyrs.aio.loops import create_task, loop_for, run_on
 from pyrs.api import Subscriber
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class _Iteration(Coordinator[Any]):
         self._iterable = operator.iterable
         self._only = isinstance(operator.iterable, Once)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
         self._demanded = asyncio.Event()
         self._awaited = 0  # elements requested from the iterator; changed on the loop
         self._waits = True  # for demand or an element, so that a cancel interrupts the task; changed on the loop
@@ -79,7 +79,7 @@ class _Iteration(Coordinator[Any]):
     def _launch(self) -> None:
         if self._live:
             assert self._loop is not None
-            self._task = self._loop.create_task(self._iterate())
+            self._task = create_task(self._loop, self._iterate())
             self._task.add_done_callback(self._task_done)
             if not self._live:  # cancelled by the iterable itself, before the task was stored
                 self._stop()  # type: ignore[unreachable]
@@ -90,11 +90,12 @@ class _Iteration(Coordinator[Any]):
             self._task.cancel()
         self._operator.discard()
 
-    def _task_done(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled():
-            task.exception()  # retrieve a propagated SystemExit, which asyncio would log as never retrieved
-        elif self._live:  # cancelled before it started; otherwise _iterate reports it
-            self._cancelled_by_others(None)
+    def _task_done(self, task: asyncio.Future[None]) -> None:
+        if task.cancelled():
+            if self._live:  # cancelled before it started; otherwise _iterate reports it
+                self._cancelled_by_others(None)
+        elif (error := task.exception()) is not None and not hooks.is_exit(error):  # _iterate reports an exit
+            self.post(self._fail, error)  # of the task factory
 
     def _cancelled_by_others(self, error: BaseException | None) -> None:
         cancelled = RuntimeError(f"the task of {self._operator.call} was cancelled")

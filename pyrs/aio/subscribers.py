@@ -12,7 +12,7 @@ from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.validation import checked_integer
-from pyrs.aio.loops import loop_for, run_on
+from pyrs.aio.loops import create_task, loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
@@ -89,7 +89,7 @@ class CoroutineSubscriber(QueueingSubscriber):
         self._loop = loop_for()
         self._context = capture()
         self._arrived = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
 
     def _begin(self) -> None:
         self._signals.append(("on_subscribe", self))
@@ -123,15 +123,16 @@ class CoroutineSubscriber(QueueingSubscriber):
     # The methods below run on the loop.
 
     def _launch(self) -> None:
-        self._task = self._loop.create_task(self._run())
+        self._task = create_task(self._loop, self._run())
         self._task.add_done_callback(self._task_done)
 
-    def _task_done(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Future[None]) -> None:
         self._task = None
         if task.cancelled():  # possibly before it started
             self._cancel()
-        else:
-            task.exception()  # retrieve a propagated SystemExit, which asyncio would log as never retrieved
+        elif (error := task.exception()) is not None and not hooks.is_exit(error):  # _run reports an exit
+            self._cancel()
+            hooks.on_error_dropped(error, "raised by the task factory of the loop")
 
     async def _run(self) -> None:
         name = "on_subscribe"

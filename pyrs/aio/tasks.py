@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from pyrs.aio.loops import loop_for, run_on
+from pyrs.aio.loops import create_task, loop_for, run_on
 
 
 def start_task(
@@ -27,7 +27,7 @@ def start_task(
         task. Only the task's own exceptions are reported after that.
     """
     loop = loop_for()
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Future[None] | None = None
     ended = cancelled = interrupted = False
 
     async def run() -> None:
@@ -36,12 +36,12 @@ def start_task(
     def launch() -> None:
         nonlocal task
         if not ended:
-            task = loop.create_task(run())
+            task = create_task(loop, run())
             task.add_done_callback(done)
             if cancelled:  # by the coroutine itself, which an eager task factory has started
                 interrupt()
 
-    def done(finished: asyncio.Task[None]) -> None:
+    def done(finished: asyncio.Future[None]) -> None:
         nonlocal task
         task = None
         if finished.cancelled():

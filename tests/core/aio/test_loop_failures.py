@@ -21,7 +21,7 @@ import pyrs
 from pyrs.aio.loops import background_loop
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
-from tests.waiting import DEADLINE, collected, eventually_on_loop
+from tests.waiting import DEADLINE, collected, eventually, eventually_on_loop
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +117,40 @@ def test_system_exit_on_the_background_loop_fails_its_stream_only(source: str, d
     assert pyrs.range(3).map(identity).collect(timeout=DEADLINE) == [0, 1, 2]
     assert background_loop().is_running()
     assert all(isinstance(error, SystemExit) for error in dropped.take())
+
+
+@pytest.fixture
+def rejecting_task_factory() -> Iterator[None]:
+    """Make the background loop reject every task."""
+
+    def reject(loop: object, coroutine: Any, **options: object) -> Any:
+        raise RuntimeError("no task")
+
+    background_loop().set_task_factory(reject)
+    yield
+    background_loop().set_task_factory(None)
+
+
+@pytest.mark.parametrize("source", [*SOURCES, "using_when"])
+def test_rejected_task_signals_on_error(source: str, rejecting_task_factory: None) -> None:
+    streams = {**SOURCES, "using_when": lambda: pyrs.using_when(lambda: contextlib.nullcontext(1), pyrs.just)}
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    streams[source]().subscribe(subscriber)
+    assert "no task" in str(subscriber.await_error(RuntimeError))
+
+
+def test_rejected_task_of_a_subscriber_cancels_upstream(rejecting_task_factory: None, dropped: Dropped) -> None:
+    class Subscriber:
+        def on_subscribe(self, subscription: pyrs.Subscription) -> None: ...
+        async def on_next(self, element: int) -> None: ...
+        def on_error(self, error: BaseException) -> None: ...
+        def on_complete(self) -> None: ...
+
+    source: TestPublisher[int] = TestPublisher()
+    source.stream().subscribe(Subscriber())
+    source.await_cancelled()
+    eventually(lambda: dropped.errors, "the error is reported")
+    assert [str(error) for error in dropped.take()] == ["no task"]
 
 
 def test_signal_to_a_closed_loop_cancels_upstream() -> None:
