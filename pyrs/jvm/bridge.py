@@ -418,7 +418,7 @@ class Bridge:
 
     @property
     def closed(self) -> bool:
-        """True if the link was closed by either side or broke, and will not be opened again."""
+        """Return whether either side closed the link, or it broke, for good."""
         reopens = self._reconnects and not self._abandoned and self._pid == os.getpid()
         return not (self._session.open or reopens)
 
@@ -468,11 +468,11 @@ class Bridge:
         display(self.streams())
 
     def serve_status(self) -> None:
-        """Let ``python -m pyrs top`` of the same user show the live streams, until the bridge is closed.
+        """Let ``python -m pyrs top`` of the same user show the live streams.
 
-        A server on the loopback interface answers read-only requests that have the token. Its port and token are in a
-        file that only this user can read, in ``$XDG_RUNTIME_DIR`` or in the folder for temporary files. Further calls
-        do nothing.
+        It can show them until the bridge is closed. A server on the loopback interface answers read-only requests that
+        have the token. Its port and token are in a file that only this user can read, in ``$XDG_RUNTIME_DIR`` or in the
+        folder for temporary files. Further calls do nothing.
 
         Raises:
             PermissionError: The folder of the file belongs to another user, or others can read it.

@@ -154,7 +154,10 @@ class LinkReferences(References, Codec):
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], remote))
 
     def _reference(self, kind: int, handle: int) -> object:
-        """Return the stand-in for an object in a result: a ``JavaObject``, even if the object is a Publisher."""
+        """Return the stand-in for an object in a result.
+
+        It is a ``JavaObject``, even if the object is a Publisher.
+        """
         return self.classes[kind](handle)
 
     def _command(self, words: list[object], remote: Callable[[int, int], object]) -> Any:
@@ -225,7 +228,10 @@ class LinkReferences(References, Codec):
 
 
 def _explained(encoder: ValueEncoder, value: object, error: Exception, references: LinkReferences) -> ConversionError:
-    """Return the ConversionError of a frame's array. It names the entry that is at fault, a value of the user."""
+    """Return the ConversionError of a frame's array.
+
+    The error names the entry that is at fault, which is a value of the user.
+    """
     explained = encoder.explain(value, error)
     if explained is error or not isinstance(value, list):
         return explained
@@ -240,7 +246,10 @@ def _explained(encoder: ValueEncoder, value: object, error: Exception, reference
 
 
 class _CommandEncoder(ValueEncoder):
-    """Encodes a command. Unlike in elements, a JavaError is sent as its Throwable."""
+    """Encodes a command.
+
+    Unlike in elements, a JavaError is sent as its Throwable.
+    """
 
     __slots__ = ("_throwable",)
 

@@ -48,10 +48,10 @@ def register_context(variable: ContextVar[str], name: str | None = None) -> None
 
 
 def add_carrier(inject: Callable[[], Mapping[str, str]], extract: Callable[[Mapping[str, str]], object]) -> None:
-    """Register functions for entries that are not context variables, such as ``traceparent``.
+    """Register functions for context entries that are not context variables.
 
-    If a function raises, the exception is reported to the dropped-errors hook, and the subscription continues without
-    the entries of that function.
+    An example of such an entry is ``traceparent``. If a function raises, the exception is reported to the
+    dropped-errors hook, and the subscription continues without the entries of that function.
 
     Args:
         inject: returns the entries of the current context. Called on the thread that subscribes.
@@ -86,9 +86,10 @@ def collect_entries() -> dict[str, str]:
 
 
 def context_of(options: Mapping[Any, Any]) -> Context | None:
-    """Create the context for a subscription of the peer; None if nothing can use the entries.
+    """Create the context for a subscription of the peer.
 
-    Sets the registered variables, and passes all entries to the carriers. Ignores entries that are not strings.
+    Returns None if nothing can use the entries. Sets the registered variables, and passes all entries to the carriers.
+    Ignores entries that are not strings.
     """
     entries = options.get("context")
     if not isinstance(entries, dict) or not (_variables or _carriers):

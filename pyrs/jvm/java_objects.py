@@ -92,7 +92,10 @@ class JavaObject:
             return self._java
 
     def _get_object_id(self) -> Any:
-        """Return Py4J's id of the object, so that Py4J accepts a JavaObject as an argument."""
+        """Return Py4J's id of the object.
+
+        Py4J calls this method when it receives a JavaObject as an argument.
+        """
         return self.java._get_object_id()
 
     def __getattr__(self, name: str) -> Any:
@@ -129,7 +132,11 @@ class JavaObject:
 
 
 def java_name(name: str) -> str:
-    """Return the Java name of an attribute: ``from`` for ``from_``, and ``java`` for ``java_``."""
+    """Return the Java name of an attribute.
+
+    The underscore at the end is removed after a Python keyword and after ``java``: ``from_`` becomes ``from``, and
+    ``java_`` becomes ``java``.
+    """
     return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
 
 
@@ -173,11 +180,11 @@ class JavaMethod:
 
 
 class JavaPublisher(Publisher[Any]):
-    """A Publisher of the JVM, or an object that Java converts to one on ``subscribe``, such as a Uni.
+    """A Publisher of the JVM, or an object that Java can convert to one.
 
-    The link prefetches a bounded window of elements (see the protocol), unless ``exact`` is set. The ``subscribe`` of a
-    ``hot`` Publisher returns after Java's ``subscribe``, so that no element emitted afterwards is lost. Signals run in
-    the context of ``subscribe``.
+    An object such as a Uni is converted on ``subscribe``. The link prefetches a bounded window of elements (see the
+    protocol), unless ``exact`` is set. The ``subscribe`` of a ``hot`` Publisher returns after Java's ``subscribe``, so
+    that no element emitted afterwards is lost. Signals run in the context of ``subscribe``.
     """
 
     carries_context = True
@@ -237,7 +244,10 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         self._stream: OutboundStream | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Open the stream to Java. A second Subscription is cancelled (§2.5)."""
+        """Open the stream to Java.
+
+        A second Subscription is cancelled (§2.5).
+        """
         if subscription is None:
             raise NullSignal("on_subscribe(None): a Subscription is needed")
         if not self._once.acquire(blocking=False):
@@ -308,7 +318,10 @@ class JavaFuture(Maybe[Any]):
 
 
 def stand_in(reference: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False) -> Any:
-    """Return the Python counterpart of a Java object; the reference itself for a plain object."""
+    """Return the Python counterpart of a Java object.
+
+    This is the reference itself for a plain object.
+    """
     kind = reference._kind
     stream_type = STREAM_KINDS.get(kind)
     if stream_type is not None:

@@ -1,4 +1,7 @@
-"""Convert Publishers to the types of Java's libraries: Flux, Mono, Single, Uni and others."""
+"""Convert Publishers to the types of Java's reactive libraries.
+
+The types are Flux, Mono, Single, Uni and others.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ def check_convertible(python_object: object, java_type: str) -> None:
 
 
 def convert_to(bridge: Bridge, java_object: Any, java_type: str) -> Any:
-    """Convert a Java Publisher to an object of this Java class, unless it is one already."""
+    """Convert a Java Publisher to an object of the named Java class.
+
+    An object that already has this class is returned unchanged.
+    """
     wanted = bridge.java_class(java_type)
     if wanted.class_.isInstance(java_object):
         return java_object

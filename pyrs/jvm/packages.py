@@ -220,7 +220,9 @@ def _remember(record: Path, folder: Path, request: dict[str, Any], jars: list[Pa
 def run_ivy(
     coordinates: Sequence[Coordinate], repositories: Sequence[str], exclusions: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Resolve packages into ``folder/jars``. Ivy waits a minute for a silent server.
+    """Resolve packages into ``folder/jars``.
+
+    Ivy waits a minute for a silent server.
 
     Raises:
         JvmUnavailable: Java, Ivy or disk space is missing, or a package is not available.
@@ -265,7 +267,10 @@ def _remove_old_runs(folder: Path) -> None:
 
 
 def _is_running(process: str) -> bool:
-    """Return whether a process has this id. The system may have reused the id."""
+    """Return whether a process has this id.
+
+    The system may have reused the id.
+    """
     if os.name == "nt" or not process.isdigit():  # on Windows os.kill would end the process
         return False
     try:
@@ -326,7 +331,10 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """Return one dependency element for all files of a package. Of two elements for a package Ivy ignores the first."""
+    """Return one dependency element for all files of a package.
+
+    Ivy ignores the first of two elements for the same package.
+    """
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)
@@ -345,9 +353,10 @@ def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
 
 
 def _excluded(text: str, named: Coordinate) -> str:
-    """Return the elements that exclude ``group:artifact``, but never the named package.
+    """Return the elements that exclude ``group:artifact`` from the resolution.
 
-    They use regular expressions, because the ``*`` of Ivy needs a library that Ivy does not include.
+    The elements never exclude the named package. They use regular expressions, because the ``*`` of Ivy needs a library
+    that Ivy does not include.
     """
     group, artifact = (".*".join(map(re.escape, part.split("*"))) for part in text.split(":"))
     pairs = (

@@ -39,7 +39,10 @@ _numbers = count(1)
 
 
 def status_folder() -> Path:
-    """Return the folder of the status files: in ``$XDG_RUNTIME_DIR``, else in the folder for temporary files."""
+    """Return the folder of the status files.
+
+    It is in ``$XDG_RUNTIME_DIR`` if this is the absolute path of a folder, else in the folder for temporary files.
+    """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.path.isabs(runtime) and os.path.isdir(runtime):
         return Path(runtime) / "pyrs"
@@ -48,7 +51,9 @@ def status_folder() -> Path:
 
 
 def checked_folder(folder: Path) -> Path:
-    """Return the folder if it belongs to this user, and no other user can read or write it.
+    """Return the folder if it is private to this user.
+
+    The folder must belong to this user, and no other user may be able to access it.
 
     Raises:
         FileNotFoundError: The folder does not exist.
@@ -114,7 +119,10 @@ class StatusServer:
         partial.replace(self.file)
 
     def close(self) -> None:
-        """Remove the file, and close the port and the connections. Further calls do nothing."""
+        """Remove the file, and close the port and the connections.
+
+        Further calls do nothing.
+        """
         if self._closed.is_set() or os.getpid() != self._pid:  # a forked process must not remove its parent's file
             return
         self._closed.set()
@@ -212,7 +220,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _request(connection: socket.socket) -> bytes | None:
-    """Read a request up to its empty line; return None if it is too long, incomplete or late."""
+    """Read a request up to its empty line.
+
+    Returns None if the request is too long, incomplete or late.
+    """
     data = bytearray()
     deadline = monotonic() + _SECONDS
     while b"\r\n\r\n" not in data:

@@ -18,7 +18,7 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 
 
 def gateway_for(source: object | None = None) -> Gateway:
-    """Return the gateway to the JVM of ``source``. Does not call the JVM."""
+    """Return the gateway to the JVM of ``source`` without a call to the JVM."""
     if source is None:
         try:
             from pyrs.jvm.gateways.jpype import running_gateway

@@ -9,7 +9,11 @@ from pyrs.errors import ConversionError
 
 
 def check_argument(value: object) -> None:
-    """Raise a ConversionError for a Python value that cannot be an argument of a control call."""
+    """Raise a ConversionError for an invalid argument of a control call.
+
+    None, bool, int, float, str, bytes and bytearray are valid, except an int that does not fit in a Java long and a str
+    with a lone surrogate. The callers accept Java objects themselves.
+    """
     if isinstance(value, int):  # also bool
         if not -(2**63) <= value < 2**63:
             raise ConversionError(f"{value} does not fit in a Java long")
@@ -38,7 +42,10 @@ class Java(Protocol):
         """Create an object of a class of the JDK."""
 
     def call(self, target: object, method: str, *args: object) -> object:
-        """Call a public method. Strings and boxes are returned as plain Python values."""
+        """Call a public method.
+
+        Strings and boxes are returned as plain Python values.
+        """
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
         """Create a Java array."""

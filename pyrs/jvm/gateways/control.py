@@ -1,4 +1,4 @@
-"""Make control calls: ``Gateway`` represents a JVM, and ``Control`` one bridge in it.
+"""Make control calls to a JVM and to the bridges in it.
 
 Control calls go from Python to Java only; signals travel on the link.
 ``Gateway`` and ``Control`` use ``Java``, the primitive calls of a gateway.
@@ -25,12 +25,13 @@ _ENDED = ("io.pyrs.LinkClosedException", "io.pyrs.LinkBrokenException")
 
 
 class Control:
-    """One bridge in the JVM. Every method calls ``io.pyrs.bridge.Bridge``, protected from Ctrl-C.
+    """One bridge in the JVM, as the target of control calls.
 
-    A Java object has the type ``object`` here: the object of the gateway (Py4J's ``JavaObject``, JPype's
-    ``JObject``). Calls with an effect carry a request id, since Py4J sends a command again when its connection was
-    reset: the bridge answers a repeated request with the first result. ``Java.translate`` converts the exceptions of
-    the gateway: to ``JavaError`` for a Throwable, and to ``JvmUnavailable`` for a gateway that does not respond.
+    Every method calls ``io.pyrs.bridge.Bridge``, protected from Ctrl-C. A Java object has the type ``object`` here: the
+    object of the gateway (Py4J's ``JavaObject``, JPype's ``JObject``). Calls with an effect carry a request id, since
+    Py4J sends a command again when its connection was reset: the bridge answers a repeated request with the first
+    result. ``Java.translate`` converts the exceptions of the gateway: to ``JavaError`` for a Throwable, and to
+    ``JvmUnavailable`` for a gateway that does not respond.
     """
 
     shares_memory = False
@@ -87,12 +88,18 @@ class Control:
         return cast(bytes, self._call("command", next(self._requests), command))
 
     def share_memory(self) -> None:
-        """Permit the JVM, which must run in this process, to send record batches without a copy."""
+        """Permit the JVM to send record batches without a copy.
+
+        The JVM must run in this process.
+        """
         self._call("shareMemory", os.getpid())
         self.shares_memory = True
 
     def move_batch(self, handle: int, array: int, schema: int) -> None:
-        """Move a shared record batch to the ArrowArray and the ArrowSchema at two addresses."""
+        """Move a shared record batch to two structs of the Arrow C Data Interface.
+
+        The addresses are those of an ArrowArray and an ArrowSchema.
+        """
         self._call("moveBatch", handle, array, schema)
 
     def stats(self) -> dict[str, int]:
@@ -101,7 +108,10 @@ class Control:
         return {name: int(count) for name, count in map(str.split, lines)}
 
     def close(self) -> None:
-        """Close the JVM's side of the bridge. Further calls do nothing."""
+        """Close the JVM's side of the bridge.
+
+        Further calls do nothing.
+        """
         self._call("close")
 
     def _call(self, method: str, *args: object) -> object:
@@ -128,7 +138,9 @@ def java_map(java: Java, options: Mapping[str, object]) -> object:
 
 
 class Gateway(ABC):
-    """A JVM that control calls can reach. One gateway may open any number of bridges.
+    """A JVM that control calls can reach.
+
+    One gateway may open any number of bridges.
 
     Args:
         java: The primitive calls.
@@ -168,7 +180,7 @@ class Gateway(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return one line for ``repr`` and logs. Makes no call."""
+        """Return one line for ``repr`` and logs, without a call to the JVM."""
 
     @abstractmethod
     def detach_thread(self) -> None:

@@ -153,7 +153,10 @@ class JPypeGateway(Gateway):
         return bool(self._java_thread.isAttached()) or threading.current_thread().name.startswith("pyrs-")
 
     def extend(self, paths: Sequence[str], jvm_options: Sequence[str]) -> None:
-        """Check the options; add the jars and folders that the JVM does not have in this or a later version."""
+        """Add the missing jars and folders to the class path of the running JVM.
+
+        Checks the options first. An entry is missing if the JVM does not have it in this or a later version.
+        """
         if jvm_options:
             bean = self._java.static("java.lang.management.ManagementFactory", "getRuntimeMXBean")
             running = {str(option) for option in cast("Iterable[object]", self._java.call(bean, "getInputArguments"))}

@@ -108,7 +108,10 @@ class Py4JJava(Java):
         return array
 
     def class_loader(self) -> object:
-        """Return the context class loader of the gateway's threads, which also loads the jars of spark.jars."""
+        """Return the context class loader of the gateway's threads.
+
+        This loader also loads the jars of ``spark.jars``.
+        """
         loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
@@ -225,7 +228,10 @@ def _endpoint(client: Any) -> tuple[str, str]:
 
 
 def _was_cut(error: Any) -> bool:
-    """Return True if the connection was lost after it was opened, also during authentication."""
+    """Return whether the connection was lost after it was opened.
+
+    A loss during authentication counts, too.
+    """
     return any(getattr(each, "when", None) is not None for each in (error, error.cause))
 
 
@@ -249,7 +255,10 @@ def _throwable_of(error: Any) -> Any:
 
 
 def _captured(error: Any) -> JavaError:
-    """Convert PySpark's UnknownException, which contains "class: message" and a printed stack."""
+    """Convert PySpark's UnknownException to a JavaError.
+
+    The exception contains "class: message" and a printed stack.
+    """
     name, _, message = str(error._desc).partition(": ")
     own_frames = str(error._stackTrace or "").partition("\nCaused by:")[0]
     result = JavaError(name, message or None, parse_stack(own_frames))

@@ -19,11 +19,12 @@ _IDLE_SECONDS = 10.0
 
 
 class Workers:
-    """Daemon threads that run tasks for the main thread, which an interrupt may stop at any line.
+    """Daemon threads that run tasks for the main thread.
 
-    An idle thread puts a token into ``_idle`` before it waits for a task; ``execute`` takes a token and queues a task.
-    Each step is one atomic operation. An interrupt between two of them loses at most a token, which costs at most one
-    additional thread: there are never more tokens than waiting threads.
+    An interrupt may stop the main thread at any line. An idle thread puts a token into ``_idle`` before it waits for a
+    task; ``execute`` takes a token and queues a task. Each step is one atomic operation. An interrupt between two of
+    them loses at most a token, which costs at most one additional thread: there are never more tokens than waiting
+    threads.
     """
 
     def __init__(self) -> None:
@@ -101,7 +102,10 @@ class Shield:
             del done  # an exception references this frame, and the frame must not reference the exception
 
     def here(self, task: Callable[[], T]) -> T:
-        """Run the task on this thread, and detach the thread afterwards if ``stays`` is false."""
+        """Run the task on this thread.
+
+        The thread is detached afterwards if ``stays`` is false.
+        """
         if self._stays():
             return task()
         try:

@@ -16,7 +16,10 @@ Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Read the class, message, stack and causes of a Throwable, with eight calls for each Throwable."""
+    """Read the class, message, stack and causes of a Throwable.
+
+    This takes eight calls for each Throwable.
+    """
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
     # The stack is printed to one string: four calls per frame would take milliseconds for a deep stack.

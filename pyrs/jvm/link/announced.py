@@ -42,7 +42,10 @@ class AnnouncedMessage:
 
 
 def announced_size(first: memoryview) -> int:
-    """Return the size of the message that begins with these bytes, or 0 if it is unknown or too large."""
+    """Return the size of the message that begins with these bytes.
+
+    The size is 0 if it is unknown or too large, or if the bytes are the whole message.
+    """
     if len(first) < _HEADER_SIZE or first[0] != _ARRAY_OF_ONE or first[1] != _EXTENSION32:
         return 0
     size = _HEADER_SIZE + int.from_bytes(first[2:6], "big")

@@ -17,7 +17,10 @@ _HEADER_SIZE = ARRAY32.size
 
 
 class Carrying(bytes):
-    """An encoded element that keeps the references in it alive until the writer takes the element."""
+    """An encoded element that keeps its references alive.
+
+    They stay alive until the writer takes the element.
+    """
 
     carried: list[object]
 
@@ -121,7 +124,10 @@ class Batches:
         return carrying
 
     def stop(self) -> None:
-        """End a running ``fill`` after its current element. Called from any thread."""
+        """End a running ``fill`` after its current element.
+
+        Any thread may call this.
+        """
         self._stop = True
 
     # The writer: one thread at a time.
@@ -163,7 +169,10 @@ class Batches:
         return batch
 
     def discard(self, disown: Callable[[list[object]], None]) -> None:
-        """Remove all elements, which will not be written, and pass their handles to ``disown``."""
+        """Remove all elements, and pass their handles to ``disown``.
+
+        The elements will not be written.
+        """
         parts = self._encoded[:]
         del self._encoded[: len(parts)]
         disown(_carried(parts))

@@ -253,7 +253,10 @@ class LinkConnection:
         return self._has_ended(deadline_seconds) and self.executor.shutdown(deadline_seconds)
 
     def _close_gracefully(self) -> None:
-        """Write the queued frames and GOAWAY, then end the streams. Called by the writer thread."""
+        """Write the queued frames and GOAWAY, then end the streams.
+
+        Called by the writer thread.
+        """
         session = self.session
         if session.open:
             # From now on writes have a deadline, because a peer that does not read must not block the close.
@@ -272,9 +275,10 @@ class LinkConnection:
         return True
 
     def forked(self) -> None:
-        """Close a forked child's copy of the descriptor. The link belongs to the parent.
+        """Close a forked child's copy of the descriptor.
 
-        Runs no user code: in the child, each stream of the link ends at its next request.
+        The link belongs to the parent. Runs no user code: in the child, each stream of the link ends at its next
+        request.
         """
         self.session.open = False
         error = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")

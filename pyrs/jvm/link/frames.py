@@ -84,7 +84,10 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """Return the bytes of one frame whose body fits into it. ``Fragments`` splits larger bodies."""
+    """Return the bytes of one frame whose body fits into it.
+
+    ``Fragments`` splits larger bodies.
+    """
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
@@ -181,7 +184,10 @@ class FrameDecoder:
 
     @property
     def in_place(self) -> bool:
-        """True if ``space()`` must be full before anything can be decoded, and the peer will send enough to fill it."""
+        """Return whether ``space()`` must be full before anything can be decoded.
+
+        If so, the peer will send enough to fill it.
+        """
         return self._in_place is not None
 
     def space(self) -> memoryview:
@@ -311,7 +317,10 @@ class FrameDecoder:
         return parts
 
     def _count(self, size: int) -> None:
-        """Count bytes of unfinished messages. An announced size counts before its buffer is allocated."""
+        """Count bytes of unfinished messages.
+
+        An announced size counts before its buffer is allocated.
+        """
         self._unfinished += size
         if self._unfinished > MAX_UNFINISHED_BYTES:
             raise ProtocolError(

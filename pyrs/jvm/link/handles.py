@@ -19,7 +19,10 @@ MAX_HANDLES = LIMITS["link.handles"]
 
 
 class MissingHandle(ProtocolError, LookupError):
-    """A handle is not in the table. The call or the stream that used it fails."""
+    """A handle is not in the table.
+
+    The call or the stream that used it fails.
+    """
 
     def __init__(self, handle: int) -> None:
         super().__init__(f"there is no handle {handle}: it was never sent, or it was released already")
@@ -99,7 +102,10 @@ class Handles:
         return owned.target
 
     def find(self, handle: int) -> tuple[Any, Site | None]:
-        """Return the object of a handle and the line that exported it; None and None for an unknown handle."""
+        """Return the object of a handle and the line that exported it.
+
+        Returns None and None for an unknown handle.
+        """
         owned = self._by_handle.get(handle)
         return (None, None) if owned is None else (owned.target, owned.site)
 
@@ -117,7 +123,10 @@ class Handles:
                     owned.pins += 1
 
     def unpin(self, handles: list[int]) -> list[object]:
-        """End a ``pin``. Return the objects that the peer no longer references, as ``released`` does."""
+        """End a ``pin``.
+
+        Returns the objects that the peer no longer references, as ``released`` does.
+        """
         with self._lock:
             for handle in handles:
                 if handle in self._by_handle:
@@ -125,9 +134,10 @@ class Handles:
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
-        """Return a handle's Subscriber once: a Subscriber accepts one subscription (§2.5, §2.12).
+        """Return a handle's Subscriber on the first call only.
 
-        Return None after the first call, or if the handle is unknown.
+        A Subscriber accepts one subscription (§2.5, §2.12). Return None after the first call, or if the handle is
+        unknown.
         """
         owned = self._by_handle.get(handle)
         if owned is None:

@@ -1,4 +1,7 @@
-"""Prove to each other that both sides know the token: the handshake of ``docs/protocol.md``, without I/O."""
+"""Authenticate both sides of a link by their common token, without I/O.
+
+Each side proves to the other that it knows the token. ``docs/protocol.md`` specifies this handshake.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ def proof(token: bytes, role: bytes, nonce_j: bytes, nonce_p: bytes) -> bytes:
 
 
 class Dialler:
-    """The dialling side of the handshake. It answers the two frames of the listener."""
+    """The dialling side of the handshake.
+
+    It answers the two frames of the listener.
+    """
 
     def __init__(self, token: bytes, nonce: bytes | None = None) -> None:
         self._token = token

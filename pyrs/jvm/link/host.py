@@ -1,4 +1,7 @@
-"""Serve the streams of a session: schedule them, send their control frames and count their elements."""
+"""Serve the streams of a session.
+
+The host schedules them, sends their control frames and counts their elements.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,11 @@ class StreamHost:
         self.largest_in_flight = 0
 
     def schedule(self, loop: DrainLoop) -> None:
-        """Schedule a drain loop. The main thread lets the writer thread do this (see ``post``)."""
+        """Schedule a drain loop.
+
+        The main thread lets the writer thread do this (see ``post``). If the link is closed, the loop runs on this
+        thread.
+        """
         if not self.open:
             loop.run_here()  # the threads of the link are about to end
         elif threading.get_ident() == _MAIN:

@@ -31,7 +31,10 @@ _RUN = 64
 
 
 class Returning(bytes):
-    """A batch that contains objects of this side. Their handles are pinned until the batch is decoded or dropped."""
+    """A batch that contains objects of this side.
+
+    Their handles are pinned until the batch is decoded or dropped.
+    """
 
     pins: list[int]
 
@@ -120,7 +123,10 @@ class InboundStream(DrainLoop, CountingSubscription):
     # Called by the user, on any thread.
 
     def start(self) -> None:
-        """Call on_subscribe. No other signal is sent before it returns (§1.3, §1.9)."""
+        """Call on_subscribe.
+
+        No other signal is sent before it returns (§1.3, §1.9).
+        """
         subscriber = self.subscriber
         assert subscriber is not None
         # Not in ``__init__``, which the reader calls: the look-up of an attribute may run code of the user.
@@ -174,7 +180,10 @@ class InboundStream(DrainLoop, CountingSubscription):
             raise
 
     def await_confirmation(self, deadline_seconds: float) -> bool:
-        """Wait for SUBSCRIBED or the end of the stream. Return False after the deadline."""
+        """Wait for SUBSCRIBED or the end of the stream.
+
+        Returns False after the deadline.
+        """
         if self._cancelled or self._ended:
             return True
         try:
@@ -222,7 +231,10 @@ class InboundStream(DrainLoop, CountingSubscription):
         return returning
 
     def discards_late(self) -> bool:
-        """Return whether elements for a ``do_on_discard`` function or the discard hook may still arrive."""
+        """Return whether elements to be discarded may still arrive.
+
+        They are for a ``do_on_discard`` function or the discard hook; without these, the result is False.
+        """
         return hooks.is_discarding(self.discards) and self.received < self.window.granted
 
     def terminated(self, error: BaseException | None) -> None:
@@ -232,7 +244,10 @@ class InboundStream(DrainLoop, CountingSubscription):
             self.schedule()
 
     def refused(self, error: BaseException) -> None:
-        """End a stream for which no SUBSCRIBE was sent. The peer does not know it: send no REQUEST and no CANCEL."""
+        """End a stream for which no SUBSCRIBE was sent.
+
+        The peer does not know the stream, so no REQUEST and no CANCEL is sent.
+        """
         self.window = Window(0)
         self._cancel_sent.acquire(blocking=False)
         self.terminated(error)
@@ -474,7 +489,10 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     @property
     def delivered(self) -> int:
-        """The number of elements that ``on_next`` was called with, exact on the thread that calls it."""
+        """Return the number of elements that ``on_next`` was called with.
+
+        The number is exact on the thread that calls ``on_next``.
+        """
         left = self._left
         return self.window.delivered + (0 if left is None else self._size - length_hint(left))
 

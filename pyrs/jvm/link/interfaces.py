@@ -22,7 +22,10 @@ class Codec(Protocol):
         """
 
     def disown(self, carried: Iterable[object]) -> None:
-        """Release the handles of this side, which are ints, among the references of a value that is not sent."""
+        """Release the handles of this side in a value that is not sent.
+
+        They are the ints among the value's references.
+        """
 
     def discard(self, body: Body) -> None:
         """Release the peer's handles in the body of a NEXT that is dropped."""
@@ -31,12 +34,16 @@ class Codec(Protocol):
         """Encode one value without the encoder of a stream."""
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode one value. Also return its references, which the caller keeps until the value is written."""
+        """Encode one value, and return the bytes and its references.
+
+        The caller keeps the references until the value is written.
+        """
 
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
-        """Decode a control frame: the entries up to the first that cannot be converted, and its error.
+        """Decode the entries of a control frame.
 
-        Runs no user code. The entries are a ``DeferredEntries`` if they contain objects of this side.
+        Returns the entries up to the first that cannot be converted, and its error. Runs no user code. The entries are
+        a ``DeferredEntries`` if they contain objects of this side.
 
         Raises:
             ConversionError: An entry cannot be converted, and those before it are lost.

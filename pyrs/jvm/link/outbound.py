@@ -66,7 +66,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     # Called by the upstream Publisher.
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Accept the upstream Subscription. A second one is cancelled (§2.5)."""
+        """Accept the upstream Subscription.
+
+        A second one is cancelled (§2.5).
+        """
         if subscription is None:
             raise NullSignal("on_subscribe(None): a Subscription is needed")
         if self._subscription is not None or self._terminal is not None or self._cancelled:
@@ -120,7 +123,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take up to ``limit`` elements from an iterator, as if ``on_next`` received each of them."""
+        """Take up to ``limit`` elements from an iterator.
+
+        The effect is the same as if ``on_next`` received each of them.
+        """
         if not self._gate.acquire(blocking=False):
             self._concurrent()
             return self._consumed(0, limit)
@@ -236,7 +242,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 self._request(subscription)
 
     def _request(self, subscription: Subscription) -> None:
-        """Request the received credit upstream. Only the draining thread calls it."""
+        """Request the received credit upstream.
+
+        Only the draining thread calls this.
+        """
         n = 0
         credits = self._credits
         while credits:
@@ -385,7 +394,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     @property
     def state(self) -> str:
-        """``cancelled``, ``ended`` (the terminal signal may not be written yet) or ``live``."""
+        """Return the state of the stream: ``live``, ``cancelled`` or ``ended``.
+
+        The terminal signal of an ended stream may not be written yet.
+        """
         return "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
 
     def __repr__(self) -> str:

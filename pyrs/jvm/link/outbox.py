@@ -24,15 +24,19 @@ MAX_UNSENT = LIMITS["link.unsent"]
 
 
 class FrameSource(Protocol):
-    """A producer of frames. The sources take turns."""
+    """A producer of frames.
+
+    The sources take turns.
+    """
 
     queued: bool
 
     def take(self) -> tuple[FrameBytes, bool]:
-        """Return the next frame, empty for none, and whether more follow. Called serially.
+        """Return the next frame and whether more follow.
 
-        A frame may be a list of buffers. They are joined once, with the other frames of the same write. A call that
-        raises a RecursionError changes nothing, so that it can be repeated.
+        Called serially. The frame is empty if there is none. A frame may be a list of buffers. They are joined once,
+        with the other frames of the same write. A call that raises a RecursionError changes nothing, so that it can be
+        repeated.
         """
 
 
@@ -91,7 +95,10 @@ class Outbox:
             self.wake()
 
     def write_polled(self) -> None:
-        """Write the elements of the polled sources. Called by the writer thread."""
+        """Write the elements of the polled sources.
+
+        Called by the writer thread.
+        """
         for source in self.polled.copy():  # atomic: another thread may add one
             self.ready(source)
         self.write()
@@ -102,14 +109,20 @@ class Outbox:
         return bool(self._control or self._ready)
 
     def flush(self) -> None:
-        """Write the queued frames, or wake the writer thread if this thread must not block."""
+        """Write the queued frames without blocking a thread that must not block.
+
+        The main thread and the thread of an event loop wake the writer thread instead.
+        """
         if threading.get_ident() == _MAIN or on_event_loop():
             self.wake()
         else:
             self.write()
 
     def write(self) -> None:
-        """Write until the queues are empty. The calling thread must be allowed to block."""
+        """Write until the queues are empty.
+
+        The calling thread must be allowed to block.
+        """
         writing = self._writing
         # The queues are checked again after the release of the role, for frames that were queued during the last round.
         while (self._control or self._ready) and writing.acquire(blocking=False):
@@ -119,7 +132,10 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Write the queued frames, then ``data`` as the last frame. Called by the writer thread."""
+        """Write the queued frames, then ``data`` as the last frame.
+
+        Called by the writer thread.
+        """
         self.write()
         if self._writing.acquire(timeout=deadline_seconds):
             try:
@@ -191,9 +207,9 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN with its references. The fragments take turns with the streams.
+    """A CALL or RETURN with its references.
 
-    ``written`` is called by the writer after the last fragment.
+    Its fragments take turns with the streams. ``written`` is called by the writer after the last fragment.
     """
 
     __slots__ = ("_carried", "_fragments", "_written", "queued")

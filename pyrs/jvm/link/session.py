@@ -136,7 +136,10 @@ class Session(StreamHost):
             raise
 
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
-        """Queue SUBSCRIBE, or end the stream (§1.9) if its options do not fit or ``link.streams`` is reached."""
+        """Queue SUBSCRIBE, and return whether it was queued.
+
+        Otherwise the stream ends (§1.9), because its options do not fit or ``link.streams`` is reached.
+        """
         try:
             if len(self.streams) > MAX_STREAMS:
                 raise too_many_streams()
@@ -200,7 +203,10 @@ class Session(StreamHost):
             stream.cancelled()
 
     def new_end_error(self) -> PyrsError:
-        """Return a new copy of the error that ended the link. Raising the same one twice would extend its traceback."""
+        """Return a new copy of the error that ended the link.
+
+        To raise the same one twice would extend its traceback.
+        """
         return type(self.end_error)(*self.end_error.args)
 
     # The reader.
@@ -287,7 +293,9 @@ class Session(StreamHost):
             self.late.pop(identifier, None)
 
     def _unknown(self, identifier: int, stream: object) -> None:
-        """Accept a frame for a finished stream; refuse one for a live stream in the other direction.
+        """Accept a frame for a finished stream.
+
+        A frame for a live stream in the other direction is refused.
 
         Raises:
             ProtocolError: The stream is live.
@@ -332,7 +340,10 @@ class Session(StreamHost):
         return handle, options, unreadable
 
     def _answer_now(self, data: bytes) -> None:
-        """Queue a control frame from the reader, which must not write, because the peer might not read."""
+        """Queue a control frame from the reader, and wake the writer thread.
+
+        The reader must not write, because the peer might not read.
+        """
         self.outbox.control(data)
         self.outbox.wake()
 
@@ -395,7 +406,9 @@ class Session(StreamHost):
     # Calls.
 
     def call(self, handle: int, arguments: Iterable[object] = (), *, deadline_seconds: float = 30.0) -> Any:
-        """Call an object of the peer and wait for the result. Handle 0 is a barrier (see ``NOBODY``).
+        """Call an object of the peer and wait for the result.
+
+        Handle 0 is a barrier (see ``NOBODY``).
 
         Raises:
             CallTimeout: The peer did not answer within the deadline.

@@ -1,4 +1,7 @@
-"""Convert Arrow record batches to IPC streams. Only this module imports pyarrow."""
+"""Convert Arrow record batches to IPC streams.
+
+Only this module imports pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from pyrs.jvm.buffers import Buffer
 
 
 class _Sink:
-    """A file that keeps the buffers that pyarrow writes to it. Those of the columns are not copied."""
+    """A file that keeps the buffers that pyarrow writes to it.
+
+    The buffers of the columns are not copied.
+    """
 
     closed = False
 
@@ -28,7 +34,10 @@ class _Sink:
 
 
 def ipc_buffers(batch: Any) -> list[Buffer]:
-    """Return the buffers of an IPC stream that holds a RecordBatch. They include the columns, without a copy."""
+    """Return the buffers of an IPC stream that holds a RecordBatch.
+
+    They include the columns, without a copy.
+    """
     import pyarrow
 
     sink = _Sink()
@@ -38,7 +47,9 @@ def ipc_buffers(batch: Any) -> list[Buffer]:
 
 
 def from_ipc(stream: bytes | memoryview) -> Any:
-    """Return the RecordBatch of an IPC stream; its columns refer to the bytes, without a copy.
+    """Return the RecordBatch of an IPC stream.
+
+    Its columns refer to the bytes, without a copy.
 
     Raises:
         ConversionError: pyarrow is not installed, or the stream does not hold exactly one batch.

@@ -41,7 +41,10 @@ _EXTENSIONS: dict[int, tuple[str, Callable[[Any], Any]]] = {
 
 
 class _Unreadable:
-    """The placeholder in a decoded batch for a value that cannot be converted to Python."""
+    """The placeholder in a decoded batch for an unreadable value.
+
+    An unreadable value cannot be converted to Python.
+    """
 
     __slots__ = ("error",)
 
@@ -50,10 +53,10 @@ class _Unreadable:
 
 
 class ValueDecoder:
-    r"""Decodes the bytes of the value table. Not thread-safe: each stream has its own.
+    r"""Decodes the bytes of the value table.
 
-    With ``defers``, ``decode_entries`` runs no method of the objects that return to this side. It decodes each of them
-    as a ``Home``; entries with a ``Home`` are a ``DeferredEntries``.
+    Not thread-safe: each stream has its own. With ``defers``, ``decode_entries`` runs no method of the objects that
+    return to this side. It decodes each of them as a ``Home``; entries with a ``Home`` are a ``DeferredEntries``.
 
     Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
@@ -104,7 +107,9 @@ class ValueDecoder:
         return value
 
     def decode_entries(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
-        """Read an array: the entries before the first that cannot be converted, and the error of that entry.
+        """Read an array up to the first entry that cannot be converted.
+
+        Returns the entries before it, and the error of that entry.
 
         Raises:
             ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
@@ -124,10 +129,10 @@ class ValueDecoder:
         return entries, None  # the unreadable value was replaced by that of an equal key
 
     def decode_batch(self, body: _Body) -> tuple[list[Any], Exception | None]:
-        """Read a NEXT body: the elements before the first unreadable one, and the error of that element.
+        """Read a NEXT body up to the first unreadable element.
 
-        The elements before an error are still delivered, because they were sent earlier. Null is an error, because it
-        is not an element (rule 2.13).
+        Returns the elements before it, and the error of that element. The elements before an error are still delivered,
+        because they were sent earlier. Null is an error, because it is not an element (rule 2.13).
 
         Raises:
             LinkBroken, LinkClosed: The link has ended, which released an object of this side in the batch.
@@ -169,7 +174,10 @@ class ValueDecoder:
         return list(starmap(self._references.remote_object, _iterate_objects(elements)))
 
     def _only_arrow(self, body: memoryview) -> tuple[list[Any], Exception | None] | None:
-        """Read a batch that contains only one large Arrow batch, in place. Return None for any other batch."""
+        """Read a batch that contains only one large Arrow batch, in place.
+
+        Returns None for any other batch.
+        """
         if body[:2] != _ONE_EXTENSION or body[6] != types.ARROW or _length32(body, 2)[0] != len(body) - 7:
             return None
         element = self._value(types.ARROW, body[7:])
@@ -178,7 +186,10 @@ class ValueDecoder:
         return [element], None
 
     def _read(self, body: _Body) -> Any:
-        """Read the bytes. An exception raised by a user's object fails only the value."""
+        """Read the bytes.
+
+        An exception raised by a user's object fails only the value.
+        """
         self._received.clear()
         self._homes = 0
         if isinstance(body, memoryview):
@@ -320,7 +331,9 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
 
 
 def handles_in(body: _Body, owner: int) -> list[int]:
-    """Return the handles in a body with this owner, once for each occurrence; none for malformed bytes.
+    """Return the handles in a body with this owner.
+
+    A handle is returned once for each occurrence. Malformed bytes have no handles.
 
     Args:
         body: the bytes of a value.

@@ -33,7 +33,9 @@ _take_checker, _keep_checker = _idle_checkers.pop, _idle_checkers.append
 
 
 class ValueEncoder:
-    r"""Encodes Python values. Not thread-safe: each stream has its own.
+    r"""Encodes Python values.
+
+    Not thread-safe: each stream has its own.
 
     Attributes:
         encode: Encodes a value. It is the bound method of the packer, so that a plain element costs one call into C.
@@ -78,7 +80,10 @@ class ValueEncoder:
         return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
 
     def _conversion(self) -> Callable[[Any], Any]:
-        """Return the function that converts a value that the packer does not know. The packer calls it."""
+        """Return the function that converts values unknown to the packer.
+
+        The packer calls the function.
+        """
         # Not a method, because it runs for each tuple and each date, and local variables are faster than attributes.
         row_of, row_for, converted = self._rows.get, self._row_for, self.converted
 
@@ -92,12 +97,12 @@ class ValueEncoder:
         return convert
 
     def check(self, value: object, encoded: bytes) -> None:
-        """Check that a value was encoded completely, although the packer ran Python code for its members.
+        """Check that a value was encoded completely.
 
-        The packer writes the size of a list or dict before the members. While it converts a member in Python, another
-        thread may change that list or dict. The bytes would then contain too few or too many members, and the reader
-        would take the next value for a member. A value for which no Python code ran is not checked, and neither is a
-        tuple of scalars, which cannot change.
+        The packer may have run Python code for its members. The packer writes the size of a list or dict before the
+        members. While it converts a member in Python, another thread may change that list or dict. The bytes would then
+        contain too few or too many members, and the reader would take the next value for a member. A value for which no
+        Python code ran is not checked, and neither is a tuple of scalars, which cannot change.
 
         Raises:
             ConversionError: The bytes are not exactly one value.
@@ -128,9 +133,9 @@ class ValueEncoder:
         )
 
     def explain(self, value: object, error: BaseException) -> ConversionError:
-        """Return a ConversionError for a value that ``encode`` rejected, and disown its references.
+        """Return a ConversionError for a value that ``encode`` rejected.
 
-        This never fails, whatever the methods of the value and the error do.
+        The references of the value are disowned. This never fails, whatever the methods of the value and the error do.
 
         Returns:
             The error itself if it is a ConversionError; otherwise one that names the type of the value.
@@ -152,7 +157,10 @@ class ValueEncoder:
         return explained
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
-        """Select the converter of a class. The encoder stores those of 4,096 classes, and keeps the classes alive."""
+        """Select the converter of a class.
+
+        The encoder stores the converters of up to 4,096 classes, and keeps these classes alive.
+        """
         row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
         if row is arrow_extension:
             self.encode_element = self._encode_arrow

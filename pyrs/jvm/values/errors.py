@@ -30,7 +30,10 @@ CAPACITY = LIMITS["error.originals"]
 
 
 class JavaValueError(JavaError, ValueError):
-    """A Java IllegalArgumentException: in Python also a ValueError. Rules: 3.9."""
+    """A Java IllegalArgumentException, which in Python is also a ValueError.
+
+    Rules: 3.9.
+    """
 
 
 class JavaTimeout(JavaError, TimeoutError):
@@ -56,7 +59,10 @@ class Originals:
         self._last = 0
 
     def keep(self, error: BaseException) -> int:
-        """Store an exception and return its number, which does not change while the exception is stored."""
+        """Store an exception and return its number.
+
+        The number does not change while the exception is stored.
+        """
         identity = id(error)
         with self._lock:
             if identity not in self._numbers:
@@ -94,7 +100,10 @@ def describe(error: BaseException) -> str:
 
 
 def exception_to_wire(error: BaseException, originals: Originals) -> list[Any]:
-    """Convert an exception and its causes to a wire error. Never fails."""
+    """Convert an exception and its causes to a wire error.
+
+    Never fails.
+    """
     return _to_wire(error, originals, [], _traceback(error))
 
 
@@ -130,7 +139,10 @@ def _cause(error: BaseException) -> BaseException | None:
 
 
 def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
-    """Return the owner and the number of a JavaError that returns to its JVM; owner 0 for other errors."""
+    """Return the owner and the number of a JavaError that returns to its JVM.
+
+    The owner of other errors is 0.
+    """
     if isinstance(error, JavaError) and error.java_original is not None:
         peer, number = error.java_original
         return (1 if peer is originals else 0), number
@@ -168,7 +180,10 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """Return text without lone surrogates; cut out the middle of more than 65,536 characters."""
+    """Return text without lone surrogates and of limited length.
+
+    The middle of a text of more than 65,536 characters is cut out.
+    """
     if len(text) > MAX_TEXT:
         half = MAX_TEXT // 2 - 16
         text = f"{text[:half]}\n... cut ...\n{text[-half:]}"

@@ -25,7 +25,10 @@ MAX_SETS: Final = LIMITS["value.sets"]
 
 
 class References(Protocol):
-    """The references that an encoder sends and a decoder receives. Kinds: see ``pyrs.jvm.java_objects.Kind``."""
+    """The references that an encoder sends and a decoder receives.
+
+    See ``pyrs.jvm.java_objects.Kind`` for the kinds.
+    """
 
     remote_object: Callable[[int], object]
     """Creates the stand-in for a plain object of the peer, once for each receipt."""
@@ -40,7 +43,10 @@ class References(Protocol):
         """Return the kind under which a local object is exported."""
 
     def home(self, value: object) -> tuple[int, int, object] | None:
-        """Return the kind, the handle and the stand-in of an object of the peer, or None for a local object."""
+        """Return the kind, the handle and the stand-in of an object of the peer.
+
+        Returns None for a local object.
+        """
 
     def remote(self, kind: int, handle: int) -> object:
         """Return the stand-in for an object of the peer; called once for every receipt."""

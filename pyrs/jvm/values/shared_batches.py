@@ -1,7 +1,8 @@
-"""Receive Arrow record batches from a JVM in this process without a copy, through the Arrow C Data Interface.
+"""Receive Arrow record batches from a JVM in this process without a copy.
 
-The link carries the handle of a batch. A control call makes the JVM move the batch to C structs of Python; no address
-is read from a frame. If the handle is released before the move, the JVM releases the batch.
+The batches use the Arrow C Data Interface. The link carries the handle of a batch. A control call makes the JVM move
+the batch to C structs of Python; no address is read from a frame. If the handle is released before the move, the JVM
+releases the batch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class _ArrowArray(ctypes.Structure):
 
 
 def received(handle: int, move: Callable[[int, int, int], object], release: Callable[[int], object]) -> Any:
-    """Return the RecordBatch of a handle. It uses the JVM's buffers, and releases them when it is destroyed.
+    """Return the RecordBatch of a handle.
+
+    It uses the JVM's buffers, and releases them when it is destroyed.
 
     Args:
         handle: The handle of the batch.

@@ -1,4 +1,7 @@
-"""Select the row of the value table for subclasses, enums, numpy scalars and Arrow batches."""
+"""Select the row of the value table for a class that has no row itself.
+
+Such classes are subclasses, enums, numpy scalars and Arrow batches.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,11 @@ _Rows: TypeAlias = "tuple[tuple[type, Callable[[Any], Any]], ...]"
 
 
 def converter_for(kind: type) -> Callable[[Any], Any] | None:
-    """Return the conversion for a class without a row, or None if objects cross as references.
+    """Return the conversion for a class without a row.
 
-    An Enum crosses by name, whatever else it derives from. A subclass of a builtin crosses as the builtin's value.
-    Neither numpy nor pyarrow is imported for the check: a process with such a value has imported them.
+    Returns None if objects of the class cross as references. An Enum crosses by name, whatever else it derives from. A
+    subclass of a builtin crosses as the builtin's value. Neither numpy nor pyarrow is imported for the check: a process
+    with such a value has imported them.
     """
     if issubclass(kind, enum.Enum):
         return table.from_enum
@@ -87,7 +91,10 @@ def _numpy_rows(numpy: Any) -> _Rows:
 
 
 def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
-    """Convert a datetime64 or timedelta64, truncated to microseconds. NaT cannot be converted."""
+    """Convert a datetime64 or timedelta64, truncated to microseconds.
+
+    NaT cannot be converted.
+    """
     if numpy.isnat(value):
         raise ConversionError(f"a numpy.{name} of NaT cannot be converted to Java")
     unit = numpy.datetime_data(value.dtype)[0]

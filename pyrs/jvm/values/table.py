@@ -36,7 +36,10 @@ _pack_moment = struct.Struct(">qii").pack
 
 
 def type_name(value: object) -> str:
-    """Return the qualified name of a value's type; the name of a builtin has no module."""
+    """Return the qualified name of a value's type.
+
+    The name of a builtin has no module.
+    """
     kind = type(value)
     try:
         return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
@@ -45,10 +48,11 @@ def type_name(value: object) -> str:
 
 
 def contains_type(value: object, kinds: frozenset[type], *, subclasses: bool = False) -> bool:
-    """Return True if a value is, or contains in lists, tuples, dicts and sets, an object of one of these classes.
+    """Return whether a value is or contains an object of one of these classes.
 
-    The inner loops run in C. With ``subclasses``, objects of subclasses of these containers are containers, too.
-    Their methods are user code, so their members are read as the encoder reads them.
+    The search includes the members of lists, tuples, dicts and sets. The inner loops run in C. With ``subclasses``,
+    objects of subclasses of these containers are containers, too. Their methods are user code, so their members are
+    read as the encoder reads them.
     """
     level: list[Any] = [value]
     while level:
@@ -71,7 +75,10 @@ def contains_type(value: object, kinds: frozenset[type], *, subclasses: bool = F
 
 
 def from_int(value: int) -> Any:
-    """Convert an int to msgpack's own format within 64 bits, else to big-endian two's complement."""
+    """Convert an int to msgpack's own format or to two's complement.
+
+    An int within 64 bits has msgpack's own format. A larger one is converted to big-endian two's complement.
+    """
     if _LEAST <= value < _BEYOND:
         return int(value)
     # One bit more than the magnitude, for the sign; -2**(8k-1) needs no additional byte.
@@ -80,7 +87,10 @@ def from_int(value: int) -> Any:
 
 
 def from_decimal(value: decimal.Decimal) -> Any:
-    """Convert a finite Decimal to its text. BigDecimal has neither NaN nor infinity."""
+    """Convert a finite Decimal to its text.
+
+    BigDecimal has neither NaN nor infinity.
+    """
     if not value.is_finite():
         raise ConversionError(f"a decimal.Decimal of {value} cannot be converted to a java.math.BigDecimal")
     return msgpack.ExtType(types.DECIMAL, str(value).encode())
@@ -92,7 +102,10 @@ def from_date(value: dt.date) -> Any:
 
 
 def from_time(value: dt.time) -> Any:
-    """Convert a time of day to nanoseconds since midnight, with its UTC offset if it has one."""
+    """Convert a time of day to nanoseconds since midnight.
+
+    The result also has the UTC offset if the time has one.
+    """
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     nanos = (seconds * 1_000_000 + value.microsecond) * 1000
     if value.tzinfo is None:
@@ -131,7 +144,10 @@ def from_timedelta(value: dt.timedelta) -> Any:
 
 
 def from_uuid(value: uuid.UUID) -> Any:
-    """Convert a UUID to its 16 bytes. A subclass may override ``bytes``, and Java refuses another length."""
+    """Convert a UUID to its 16 bytes.
+
+    The bytes are taken from ``int``, because a subclass may override ``bytes``, and Java refuses another length.
+    """
     return msgpack.ExtType(types.UUID, int.to_bytes(value.int, 16, "big"))
 
 
