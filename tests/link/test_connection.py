@@ -155,6 +155,19 @@ def test_a_malformed_frame_ends_every_stream_although_a_log_handler_raises(
     assert connection.close(DEADLINE)
 
 
+def test_close_after_the_reader_has_closed_the_socket_logs_no_failure(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = peer.connect()
+
+    def closed(*ignored: object) -> None:
+        raise OSError("Bad file descriptor")
+
+    monkeypatch.setattr(socket.socket, "settimeout", closed)
+    assert connection.close(DEADLINE)
+    assert "writer failed" not in caplog.text
+
+
 def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
     connection = peer.connect()
     cancelled = threading.Event()

@@ -260,7 +260,8 @@ class LinkConnection:
         session = self.session
         if session.open:
             # From now on writes have a deadline, because a peer that does not read must not block the close.
-            self._socket.settimeout(_GOAWAY_SECONDS)
+            with suppress(OSError):  # the reader has closed the socket, because the peer has ended
+                self._socket.settimeout(_GOAWAY_SECONDS)
             session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOAWAY_SECONDS)
             self._lose(LinkClosed("the bridge was closed"))
         self._shut()
