@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from threading import Event
 from typing import Any
 
-from pyrs.api import Publisher, Subscription
+from pyrs.api import Publisher
 from pyrs.tck.environment import (
     LONG_MAX,
     Skipped,
@@ -20,7 +21,7 @@ from pyrs.tck.environment import (
     quoted,
     remaining,
 )
-from pyrs.tck.manual import ManualSubscriber, Watching
+from pyrs.tck.manual import Acting, Failing, ManualSubscriber, Watching
 from pyrs.tck.publisher_hooks import (
     OPTIONAL_NOT_IMPLEMENTED,
     PublisherHooks,
@@ -29,6 +30,7 @@ from pyrs.tck.publisher_hooks import (
 )
 from pyrs.tck.subscription_tests import Recursing, RequestsInOnSubscribe
 from pyrs.tck.trace import original
+from pyrs.tck.verification import ILLEGAL_ARGUMENT
 from pyrs.tck.waiting import Latch, linger, started
 
 _LONG_RUN = 1_000_000
@@ -43,13 +45,26 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(1, completes=True)
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self, publisher: Publisher[T]) -> None:
-        """After on_complete, calls on the Subscription must have no effect (§1.6)."""
-        self._assert_no_effect(self._completed(publisher), "on_complete")
+        """After on_complete, calls on the Subscription must have no effect (§1.6).
+
+        The next Subscriber must receive on_subscribe (§1.9).
+        """
+        self._assert_no_effect("on_complete", self._completed(publisher))
+        self.subscribe(publisher, Watching[T](self.env)).cancel()
 
     @publisher_test(10)
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError(self, publisher: Publisher[T]) -> None:
-        """After on_error, calls on the Subscription must have no effect (§1.6)."""
-        self._assert_no_effect(self._failed(publisher), "on_error")
+        """After on_error, calls on the Subscription must have no effect (§1.6).
+
+        A non-positive request causes on_error in every state (§3.9).
+        """
+        self._assert_no_effect(
+            "on_error",
+            self._failed(publisher),
+            self._failed_after_an_element(),
+            self._failed_inside("on_subscribe", 0, at=0),
+            self._failed_inside("on_next with further demand", -1, at=1),
+        )
 
     @publisher_test(1, completes=True)
     def beyond_spec106_mustDropTheSubscriberAfterOnComplete(self, publisher: Publisher[T]) -> None:
@@ -57,7 +72,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
         def used() -> ManualSubscriber[T]:
             subscriber = self.new_manual_subscriber(publisher)
-            subscriber.request(2)
+            subscriber.request(LONG_MAX)
             subscriber.next_element()
             subscriber.expect_completion()
             return subscriber
@@ -66,13 +81,23 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(2 * _MAX_AFTER_CANCEL)
     def beyond_spec108_mustStopWhenCancelledInsideOnNext(self, publisher: Publisher[T]) -> None:
-        """``cancel`` inside on_next must stop the signals despite remaining demand (§1.8)."""
-        self._stops_inside(publisher, after=3)
-        self._stops_inside(self.new_publisher(2 * _MAX_AFTER_CANCEL), after=100)
+        """``cancel`` inside on_next must stop the signals despite remaining demand (§1.8).
 
-    def _stops_inside(self, publisher: Publisher[T], after: int) -> None:
-        subscriber = self.subscribe(publisher, _CancelsInside[T](self.env, after))
-        subscriber.request(2 * _MAX_AFTER_CANCEL)
+        Another thread may cancel. The next Subscriber has no demand (§1.1).
+        """
+        self._stops_inside(publisher, after=3, demand=2 * _MAX_AFTER_CANCEL)
+        self._stops_inside(self.new_publisher(2 * _MAX_AFTER_CANCEL), after=100, demand=LONG_MAX)
+        self._stops_inside(self.new_publisher(2 * _MAX_AFTER_CANCEL), after=3, demand=LONG_MAX, on_a_thread=True)
+        following = self.subscribe(publisher, Watching[T](self.env))
+        self.env.verify_no_async_errors()
+        if following.elements:
+            self.env.flop("a Subscriber without a request received an element after another had cancelled (rule 1.1)")
+        following.cancel()
+
+    def _stops_inside(self, publisher: Publisher[T], after: int, demand: int, *, on_a_thread: bool = False) -> None:
+        self.env.progress()  # a slow Publisher has the deadline for each Subscriber
+        subscriber = self.subscribe(publisher, _CancelsInside[T](self.env, after, on_a_thread=on_a_thread))
+        subscriber.request(demand)
         if not subscriber.cancelled.closes_while(lambda: subscriber.elements):
             self.env.flop_and_fail(f"the Publisher did not publish {after} elements after a large request (rule 1.2)")
         if not stops(self.env, lambda: subscriber.signals):
@@ -101,18 +126,39 @@ class BeyondPublisherTests(PublisherHooks[T]):
         self.env.verify_no_async_errors()
         for subscriber in subscribers:
             subscriber.cancel()
+        self._accepts_a_subscriber_inside_on_next(self.new_publisher(1))
+
+    def _accepts_a_subscriber_inside_on_next(self, publisher: Publisher[T]) -> None:
+        inner: Watching[T] = Watching(self.env)
+        outer: Watching[T] = Acting(self.env, lambda _: self.call_subscribe(publisher, inner), at=1)
+        self.subscribe(publisher, outer).request(1)
+        outer.expect(1)
+        if outer.all_received.closes_while(lambda: outer.signals):
+            inner.subscription.expect_completion(
+                self.env.timeout,
+                f"{self.name_of(publisher)} did not call on_subscribe on a Subscriber that subscribed inside on_next "
+                "of another one (rule 1.9)",
+            )
+        self.env.verify_no_async_errors_no_delay()
 
     @publisher_test(_LONG_RUN)
     def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self, publisher: Publisher[T]) -> None:
         """``request(1)`` inside on_next, a million times, must not recurse (§3.3).
 
-        The test of a slow Publisher ends after three seconds.
+        The test of a slow Publisher ends after three seconds. The first request may be inside on_subscribe.
         """
+        self._stays_flat(publisher, _LONG_RUN, in_on_subscribe=False)
+        self._stays_flat(self.new_publisher(_LONG_RUN), min(_LONG_RUN, 1_000), in_on_subscribe=True)
+
+    def _stays_flat(self, publisher: Publisher[T], elements: int, *, in_on_subscribe: bool) -> None:
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
-        subscriber = Recursing[T](self.env, bound, _LONG_RUN, _SECONDS_OF_A_LONG_RUN)
+        subscriber = Recursing[T](
+            self.env, bound, elements, _SECONDS_OF_A_LONG_RUN * self.env.scale, in_on_subscribe=in_on_subscribe
+        )
         with subscriber:
             self.subscribe(publisher, subscriber)
-            subscriber.request(1)
+            if not in_on_subscribe:
+                subscriber.request(1)
             if not subscriber.finished.closes_while(lambda: subscriber.signals) or subscriber.completed:
                 self.env.flop_and_fail(
                     f"the Publisher stopped after {subscriber.signals} elements, "
@@ -135,7 +181,10 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(5)
     def beyond_spec306_requestAfterCancelMustHaveNoEffectBetweenElements(self, publisher: Publisher[T]) -> None:
-        """``request`` after a cancel between elements must have no effect (§3.6)."""
+        """``request`` after a cancel between elements must have no effect (§3.6).
+
+        The same applies after a cancel inside on_subscribe.
+        """
         for received in (1, 2):
             subscriber = self.new_manual_subscriber(publisher)
             for _ in range(received):
@@ -145,6 +194,11 @@ class BeyondPublisherTests(PublisherHooks[T]):
                 subscriber.request(n)
             subscriber.expect_none()
             publisher = self.new_publisher(5)
+        cancelled = self.subscribe(publisher, Acting[T](self.env, ManualSubscriber.cancel))
+        cancelled.request(1)
+        self.env.verify_no_async_errors()
+        if cancelled.signals:
+            self.env.flop(f"{cancelled.last} arrived after a cancel inside on_subscribe and request(1) (rule 3.6)")
 
     def beyond_spec315_cancelMustReturnNormally(self) -> None:
         """``cancel`` must return normally in every state (§3.15)."""
@@ -164,18 +218,41 @@ class BeyondPublisherTests(PublisherHooks[T]):
     def _failed(self, publisher: Publisher[T]) -> Watching[T]:
         subscriber = self.subscribe(publisher, Watching[T](self.env))
         subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
-        subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
+        return self._await_value_error(subscriber, "request(0)")
+
+    def _failed_after_an_element(self) -> Watching[T]:
+        subscriber = self.subscribe(self.new_publisher(10), Watching[T](self.env, 1))
+        subscriber.request(1)
+        subscriber.all_received.closes_while(lambda: subscriber.signals)
+        subscriber.request(0)
+        return self._await_value_error(subscriber, "request(0) after an element")
+
+    def _failed_inside(self, signal: str, n: int, at: int) -> Watching[T]:
+        subscriber = Acting[T](self.env, lambda own: own.subscription.value.request(n), at)
+        self.subscribe(self.new_publisher(10), subscriber)
+        if at:
+            subscriber.request(3)
+        return self._await_value_error(subscriber, f"request({n}) inside {signal}")
+
+    def _await_value_error(self, subscriber: Watching[T], call: str) -> Watching[T]:
+        if not subscriber.ended.closes_while(lambda: subscriber.signals):
+            within = milliseconds(self.env.timeout)
+            self.env.flop(f"the Publisher did not signal on_error after {call} {within} (rule 3.9)")
+        elif not isinstance(subscriber.error, ILLEGAL_ARGUMENT):
+            self.env.flop(f"expected on_error(ValueError) after {call} but received {subscriber.last} (rule 3.9)")
         return subscriber
 
-    def _assert_no_effect(self, subscriber: Watching[T], signal: str) -> None:
-        before = subscriber.signals
-        for n in (1, 0, -1):
-            subscriber.request(n)
-        subscriber.cancel()
-        subscriber.request(1)
+    def _assert_no_effect(self, signal: str, *subscribers: Watching[T]) -> None:
+        before = [subscriber.signals for subscriber in subscribers]
+        for subscriber in subscribers:
+            for n in (1, 0, -1):
+                subscriber.request(n)
+            subscriber.cancel()
+            subscriber.request(1)
         self.env.verify_no_async_errors()
-        if subscriber.signals != before:
-            self.env.flop(f"{subscriber.last} arrived after {signal}, which cancels the Subscription (rule 1.6)")
+        for subscriber, signals in zip(subscribers, before, strict=True):
+            if subscriber.signals != signals:
+                self.env.flop(f"{subscriber.last} arrived after {signal}, which cancels the Subscription (rule 1.6)")
 
     def _returns_normally(self, rule: str, method: str, *arguments: int) -> None:
         def attempt(state: str, subscriber: ManualSubscriber[T]) -> None:
@@ -199,15 +276,20 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(_LARGE_DEMAND + 1)
     def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
-        """``request(1500)``, or ``request(1)`` 1,500 times, must lead to 1,500 elements (§1.1)."""
+        """``request(1500)``, or ``request(1)`` 1,500 times, must lead to 1,500 elements (§1.1).
+
+        The test does not wait for all elements of a slow Publisher.
+        """
         self._publishes_a_large_demand(publisher, by=_LARGE_DEMAND)
         self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), by=1)
 
     def _publishes_a_large_demand(self, publisher: Publisher[T], by: int) -> None:
+        self.env.progress()  # a slow Publisher has the deadline for each Subscriber
         subscriber = self.subscribe(publisher, Watching[T](self.env, _LARGE_DEMAND))
+        until = time.monotonic() + _SECONDS_OF_A_LONG_RUN * self.env.scale
         for _ in range(0, _LARGE_DEMAND, by):
             subscriber.request(by)
-        if not subscriber.all_received.closes_while(lambda: subscriber.elements):
+        if not subscriber.all_received.closes_while(lambda: subscriber.elements, until):
             arrived = subscriber.elements
             self.env.flop(f"{_LARGE_DEMAND} elements were requested, but {arrived} arrived (rule 1.2)")
         self.env.verify_no_async_errors()
@@ -221,7 +303,9 @@ class BeyondPublisherTests(PublisherHooks[T]):
         """on_complete must not overlap on_next of the last element (§1.3)."""
         subscriber = self.subscribe(publisher, _Lingering[T](self.env, last=3))
         subscriber.request(LONG_MAX)
-        subscriber.ended.expect_close("the Publisher did not signal on_complete after its 3 elements (rule 1.5)")
+        if not subscriber.ended.closes_while(lambda: subscriber.signals):
+            within = milliseconds(self.env.timeout)
+            self.env.flop(f"the Publisher did not signal on_complete after its 3 elements {within} (rule 1.5)")
         self.env.verify_no_async_errors()
 
     @publisher_test(3)
@@ -235,12 +319,21 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @failed_publisher_test
     def beyond_spec104_mustSignalAnException(self, publisher: Publisher[T]) -> None:
-        """The argument of on_error must be an exception (§1.4)."""
-        subscriber = self.subscribe_failed(publisher)
-        if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
-            self.env.flop(
-                f"on_error({quoted(subscriber.argument)}): the argument is not an exception (rules 1.4, 2.13)"
-            )
+        """The argument of on_error must be an exception (§1.4), for each Subscriber.
+
+        Calls on the Subscription must return normally then (§3.15, §3.16), and ``subscribe(None)`` must raise (§1.9).
+        """
+        for _ in range(2):
+            subscriber = self.subscribe_failed(publisher)
+            if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
+                given = quoted(subscriber.argument)
+                self.env.flop(f"on_error({given}): the argument is not an exception (rules 1.4, 2.13)")
+            if subscriber.subscribed.is_closed and not subscriber.subscription.is_completed:
+                self.env.flop("the Publisher called on_subscribe(None) (rule 2.13)")
+            self.env.verify_no_async_errors_no_delay()
+            subscriber.act("a call after on_error", lambda own: own.subscription.value.request(1))
+            subscriber.act("a call after on_error", Failing.cancel)
+        self.must_refuse_none_subscriber(publisher)
 
     @publisher_test(3)
     def beyond_spec111_mustSeparateItsSubscribers(self, publisher: Publisher[T]) -> None:
@@ -251,12 +344,13 @@ class BeyondPublisherTests(PublisherHooks[T]):
         """
         self._separates(publisher, first_leaves=True)
         self._separates(self.new_publisher(3), first_leaves=False)
+        self._separates(self.new_publisher(3), first_leaves=True, by_request=True)
         self.must_keep_elements_of_a_slow_subscriber()
 
     def must_keep_elements_of_a_slow_subscriber(self) -> None:
         """Check nothing: a Publisher decides which elements a slow Subscriber receives; a Processor overrides it."""
 
-    def _separates(self, publisher: Publisher[T], *, first_leaves: bool) -> None:
+    def _separates(self, publisher: Publisher[T], *, first_leaves: bool, by_request: bool = False) -> None:
         first = self.subscribe(publisher, Watching[T](self.env, 1))
         try:
             second = self.subscribe(publisher, Watching[T](self.env, 1))
@@ -275,14 +369,18 @@ class BeyondPublisherTests(PublisherHooks[T]):
         if second.error is not None or not all(served):
             raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {second.error or 'one of two Subscribers received no element'}")
         leaving, staying = (first, second) if first_leaves else (second, first)
-        leaving.cancel()
+        if by_request:
+            leaving.request(0)
+        else:
+            leaving.cancel()
         staying.expect(2)
         staying.request(1)
         if not staying.all_received.closes_while(lambda: staying.signals):
             signalled = f", but {staying.last}" if staying.ended.is_closed else ""
+            left = "called request(0)" if by_request else "cancelled"
             self.env.flop(
                 f"a Subscriber did not receive the requested element {milliseconds(self.env.timeout)} after another "
-                f"Subscriber had cancelled{signalled} (rule 3.12)"
+                f"Subscriber had {left}{signalled} (rule 3.12)"
             )
         self.env.verify_no_async_errors()
         self._assert_demanded(leaving, 1)
@@ -341,32 +439,58 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(3)
     def beyond_spec313_mustDropASubscriberThatCancelsFirst(self, publisher: Publisher[T]) -> None:
-        """A Subscriber that cancels before any request must be released (§3.13)."""
+        """A Subscriber that cancels before any request must be released (§3.13).
 
-        def used() -> ManualSubscriber[T]:
-            subscriber = self.new_manual_subscriber(publisher)
-            subscriber.cancel()
+        The same applies to a cancel inside on_subscribe or on_next, and while another Subscriber stays.
+        """
+        self._must_drop_after_a_cancel(publisher, "before any request", at=-1)
+        self._must_drop_after_a_cancel(self.new_publisher(3), "inside on_subscribe", at=0)
+        self._must_drop_after_a_cancel(self.new_publisher(3), "inside on_next", at=1)
+        publisher = self.new_publisher(3)
+        with self.subscribe(publisher, Watching[T](self.env)):
+            self._must_drop_after_a_cancel(publisher, "while another Subscriber stays", at=-1)
+
+    def _must_drop_after_a_cancel(self, publisher: Publisher[T], when: str, at: int) -> None:
+        def cancelled() -> ManualSubscriber[T]:
+            subscriber = self.subscribe(publisher, Acting[T](self.env, ManualSubscriber.cancel, at))
+            if at > 0:
+                subscriber.request(3)
+                subscriber.acted.closes_while(lambda: subscriber.signals)
+            if not subscriber.acted.is_closed:  # or no element has arrived, which other tests report
+                subscriber.cancel()
             return subscriber
 
-        self.must_drop(publisher, used, "a cancel before any request (rule 3.13)")
+        self.must_drop(publisher, cancelled, f"a cancel {when} (rule 3.13)")
 
     @publisher_test(3, completes=True)
     def beyond_spec317_demandAboveTheMaximumMustNotStall(self, publisher: Publisher[T]) -> None:
         """A demand above 2**63 - 1 must lead to all elements and on_complete (§3.17)."""
-        self._exceeds(publisher, "on_next")
-        self._exceeds(self.new_publisher(3), "on_subscribe")
+        self._exceeds(publisher, "on_next", at=1)
+        self._exceeds(self.new_publisher(3), "on_next of the last element", at=3)
+        self._exceeds(self.new_publisher(3), "on_subscribe", at=0)
+        unbounded = self.subscribe(self.new_publisher(3), Acting[T](self.env, partial(_request, LONG_MAX)))
+        self._assert_all_three(unbounded, "request(2**63 - 1) inside on_subscribe")
 
-    def _exceeds(self, publisher: Publisher[T], signal: str) -> None:
-        subscriber = self.subscribe(publisher, _ExceedsDemand[T](self.env, signal))
-        subscriber.request(2)
-        subscriber.ended.expect_close(
-            f"the Publisher did not complete its 3 elements after a demand above 2**63 - 1 inside {signal} (rule 3.17)"
-        )
-        if subscriber.ended.is_closed and (subscriber.elements != 3 or subscriber.error is not None):
+    def _exceeds(self, publisher: Publisher[T], signal: str, at: int) -> None:
+        amounts = (LONG_MAX,) if at else (LONG_MAX, LONG_MAX)
+        subscriber = self.subscribe(publisher, Acting[T](self.env, partial(_request, *amounts), at))
+        subscriber.request(3)
+        self._assert_all_three(subscriber, f"a demand above 2**63 - 1 inside {signal}")
+
+    def _assert_all_three(self, subscriber: Watching[T], demand: str) -> None:
+        if not subscriber.ended.closes_while(lambda: subscriber.signals):
+            within = milliseconds(self.env.timeout)
+            self.env.flop(f"the Publisher did not complete its 3 elements after {demand} {within} (rule 3.17)")
+        elif subscriber.elements != 3 or subscriber.error is not None:
             self.env.flop(
-                f"{subscriber.last} arrived after {subscriber.elements} of 3 elements, after a demand above 2**63 - 1 "
-                f"inside {signal} (rule 3.17)"
+                f"{subscriber.last} arrived after {subscriber.elements} of 3 elements, after {demand} (rule 3.17)"
             )
+
+
+def _request(*amounts_and_subscriber: Any) -> None:
+    *amounts, subscriber = amounts_and_subscriber
+    for n in amounts:
+        subscriber.subscription.value.request(n)
 
 
 def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
@@ -389,21 +513,31 @@ def _cancel(subscriber: ManualSubscriber[Any]) -> None:
 class _CancelsInside(Watching[T]):
     """Cancels inside on_next, and stops a Publisher that continues nevertheless."""
 
-    def __init__(self, env: TestEnvironment, after: int) -> None:
+    def __init__(self, env: TestEnvironment, after: int, *, on_a_thread: bool) -> None:
         super().__init__(env)
         self._after = after
+        self._on_a_thread = on_a_thread
         self.cancelled = Latch(env)
 
     def on_next(self, element: T, /) -> None:
         super().on_next(element)
         if self.elements == self._after:
-            self.cancel()
+            self._cancel()
             self.cancelled.close()
         elif self.elements == _MAX_AFTER_CANCEL:
             message = f"{_MAX_AFTER_CANCEL} elements arrived after cancel inside on_next (rule 1.8)"
             self.env.flop(message)
         if self.elements >= _MAX_AFTER_CANCEL:
             raise RuntimeError("the Subscription was cancelled")
+
+    def _cancel(self) -> None:
+        if self._on_a_thread:
+            started("cancel", self.act, "cancel inside on_next", ManualSubscriber.cancel).join(self.env.timeout)
+            return
+        began = time.monotonic()
+        self.act("cancel inside on_next", ManualSubscriber.cancel)
+        if (took := time.monotonic() - began) > self.env.timeout:
+            self.env.flop(f"cancel inside on_next took {took:.2f} s (rule 3.5)")
 
 
 class _Lingering(Watching[T]):
@@ -444,25 +578,3 @@ class _BlocksInOnNext(Watching[T]):
             super().on_next(element)
             self.inside.close()
             self.released.wait(10 * self.env.timeout)
-
-
-class _ExceedsDemand(Watching[T]):
-    """Requests 2**63 - 1 elements twice, inside on_subscribe or on_next."""
-
-    def __init__(self, env: TestEnvironment, signal: str) -> None:
-        super().__init__(env)
-        self._inside = signal
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        super().on_subscribe(subscription)
-        self._exceed("on_subscribe")
-
-    def on_next(self, element: T, /) -> None:
-        super().on_next(element)
-        if self.elements == 1:
-            self._exceed("on_next")
-
-    def _exceed(self, signal: str) -> None:
-        if signal == self._inside:
-            self.subscription.value.request(LONG_MAX)
-            self.subscription.value.request(LONG_MAX)

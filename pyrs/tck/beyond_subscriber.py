@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -12,13 +13,15 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.environment import Flop, T, TestEnvironment, described, milliseconds, remaining
 from pyrs.tck.serial import SerialGuard
-from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
+from pyrs.tck.subscriber_hooks import PassiveSubscription, SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, Promise, started
 from pyrs.tck.whitebox_tests import WhiteboxTests
 
 _ELEMENTS = 10
+_MANY_ELEMENTS = 100
+_SECONDS_OF_MANY_ELEMENTS = 2.0  # a slow Subscriber receives fewer elements
 _LATE_ELEMENTS = 3  # the number of elements after a cancel, if the Subscriber has requested them
 _CALL_DURATION = 0.001  # seconds that a call on the Subscription takes, so that an overlapping call is detected
 
@@ -47,11 +50,12 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
     def beyond_spec207_mustCallTheSubscriptionSerially(self) -> None:
         """Calls of request and cancel must not overlap on changing threads (§2.7).
 
-        After an element, None must still raise TypeError (§2.13).
+        After an element, None must still raise TypeError (§2.13), and a second Subscription must be cancelled (§2.5).
         """
         driven = self.drive()
-        driven.trigger(_ELEMENTS)
-        sent = driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
+        driven.trigger(_MANY_ELEMENTS)
+        seconds = _SECONDS_OF_MANY_ELEMENTS * self.env.scale
+        sent = driven.deliver(self.new_element, _MANY_ELEMENTS, all_of_them=False, seconds=seconds)
         driven.subscription.settle()
         self.env.verify_no_async_errors_no_delay()
         if sent:
@@ -59,6 +63,8 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
                 # A Subscriber that forwards its signals without a check declares it by a skip of the official test.
                 if not any("_spec213_" in name and official in name for name in self.skip_tests):
                     self._refuses_none_after_an_element(signal)
+            if not any("_spec205_" in name for name in self.skip_tests):
+                self._cancels_a_second_after_an_element()
 
     def beyond_spec301_mustUseItsOwnSubscriptionOnly(self) -> None:
         """A Subscriber must not call the Subscription of another Subscriber (§3.1)."""
@@ -79,6 +85,21 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
         driven.deliver(self.new_element, 1, all_of_them=False)
         if not driven.subscription.cancelled.is_closed:  # a Subscriber may ignore all signals after its cancel
             self.must_refuse_none(driven.subscriber, signal, " after an element")
+
+    def _cancels_a_second_after_an_element(self) -> None:
+        driven = self.drive()
+        driven.trigger(2)
+        driven.deliver(self.new_element, 1, all_of_them=False)
+        if driven.subscription.cancelled.is_closed:
+            return
+        second = PassiveSubscription(self.env, refuses_requests=True)
+        driven.subscriber.on_subscribe(second)
+        second.cancelled.expect_close(
+            "after an element, the Subscriber did not cancel a second Subscription (rule 2.5)"
+        )
+        driven.deliver(self.new_element, 1, first=1, all_of_them=False)
+        driven.subscription.settle()
+        self.env.verify_no_async_errors_no_delay()
 
     def _leaves_alone(self, signal: str, send: Callable[[Subscriber[T]], None]) -> None:
         before: list[tuple[Driven[T], int, int]] = []
@@ -150,16 +171,28 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
         self.env.verify_no_async_errors()
 
     def beyond_spec211_mustProcessSignalsInTheirOrder(self) -> None:
-        """Signals on changing threads must be processed in their order (§2.11)."""
+        """Signals on changing threads must be processed in their order (§2.11).
+
+        on_error must be processed after elements, too (§2.10).
+        """
+        driven, probe = self._processed()
+        driven.subscriber.on_complete()
+        probe.expect_completion()
+        driven, probe = self._processed()
+        error = tck_error()
+        driven.subscriber.on_error(error)
+        probe.expect_error(error)
+        self.env.verify_no_async_errors()
+
+    def _processed(self) -> tuple[Driven[T], WhiteboxProbe[T]]:
+        """Return a Subscriber that has processed several elements, and its probe."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
         sent = driven.deliver(self.new_element, _ELEMENTS)
-        driven.subscriber.on_complete()
         assert driven.probe is not None
         for element in sent:
             driven.probe.expect_next(element)
-        driven.probe.expect_completion()
-        self.env.verify_no_async_errors()
+        return driven, driven.probe
 
 
 class _OneEndProbe(WhiteboxProbe[T]):
@@ -202,13 +235,29 @@ class Driven(Generic[T]):
         if probe is not None:
             probe.expect_puppet()
 
-    def deliver(self, create: Callable[[int], T], count: int, *, all_of_them: bool = True) -> list[T]:
-        """Send up to ``count`` elements on demand, each on a separate thread.
+    def deliver(
+        self,
+        create: Callable[[int], T],
+        count: int,
+        *,
+        first: int = 0,
+        all_of_them: bool = True,
+        seconds: float = math.inf,
+    ) -> list[T]:
+        """Send up to ``count`` elements on demand, each on a separate thread, and return them.
 
-        With ``all_of_them``, it is an error if fewer are requested.
+        Args:
+            create: returns an element, given its number.
+            count: the largest number of elements.
+            first: the number of elements that the Subscriber has received before.
+            all_of_them: whether it is an error if fewer are requested.
+            seconds: the time after which no further element is sent.
         """
         sent: list[T] = []
-        for at in range(count):
+        until = time.monotonic() + seconds
+        for at in range(first, first + count):
+            if time.monotonic() > until:
+                break
             if not self.subscription.await_demand(at + 1, self._env.timeout):
                 if all_of_them:
                     self._env.flop_and_fail(

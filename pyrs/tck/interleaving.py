@@ -1,4 +1,4 @@
-"""An additional test of §1.3, which calls ``request`` again at every line of a call of ``request``."""
+"""Interleave a call of ``request`` with another call at every line (§1.3, §1.8)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Event, Thread, current_thread
 from types import FrameType
 from typing import Any
 
-from pyrs.tck.environment import T, TestEnvironment, described, is_machinery, named
+from pyrs.tck.environment import LONG_MAX, T, TestEnvironment, described, is_machinery, named, quoted
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks
 from pyrs.tck.waiting import linger, started
@@ -28,33 +28,62 @@ class InterleavingTests(PublisherHooks[T]):
         The test traces the requesting thread. It covers the code that runs inside ``request``.
         """
         self.needs(4, completion=False)
-        for with_third in (False, True):
-            for line in self.env.rounds(_MAX_LINES, _SECONDS):
-                if not self._interleaves(line, with_third):
-                    break
+        self._interleave_requests(elements=4, with_third=False)
+        self._interleave_requests(elements=4, with_third=True)
+        if self.asked(self.max_elements_from_publisher) < LONG_MAX:
+            self._interleave_requests(elements=1, with_third=False)  # both threads reach the end of the stream
 
-    def _interleaves(self, line: int, with_third: bool) -> bool:
-        """Test one interleaving; return whether the first request reached the line."""
+    def _interleave_requests(self, elements: int, *, with_third: bool) -> None:
+        requested = 2 + with_third
+        total = min(requested, elements)
+        for line in self.env.rounds(_MAX_LINES, _SECONDS):
+            subscriber, reached = self._interleaved(line, elements, total, with_third=with_third)
+            if not reached:
+                subscriber.request(1)
+            if not subscriber.all_received.closes_while(lambda: subscriber.elements):  # noqa: B023
+                arrived = subscriber.elements
+                self.env.flop(
+                    f"{requested} threads requested {requested} elements, but {arrived} arrived (rules 1.2, 1.3)"
+                )
+            self.env.verify_no_async_errors_no_delay()
+            subscriber.cancel()
+            if not reached:
+                return
+
+    def cancel_at_every_line(self, elements: int, demand: int) -> None:
+        """Cancel on another thread at every line of a request (§1.8).
+
+        Neither call may raise (§3.15, §3.16).
+        """
+        for line in self.env.rounds(_MAX_LINES, _SECONDS):
+            subscriber, reached = self._interleaved(line, elements, demand, cancels=True)
+            self.env.verify_no_async_errors_no_delay()
+            if subscriber.error is not None:
+                self.env.flop(f"unexpected on_error({quoted(subscriber.error)})", subscriber.error)
+            if not reached:
+                subscriber.cancel()
+                return
+
+    def _interleaved(
+        self, line: int, elements: int, total: int, *, with_third: bool = False, cancels: bool = False
+    ) -> tuple[_Interleaved[T], bool]:
+        """Test one interleaving; return the Subscriber and whether its first request reached the line."""
         for _ in range(_ATTEMPTS):
-            subscriber = self.subscribe(self.new_publisher(4), _Interleaved[T](self.env, with_third))
+            own = _Interleaved[T](self.env, total, with_third=with_third, cancels=cancels)
+            subscriber = self.subscribe(self.new_publisher(elements), own)
             reached = subscriber.interleave(line)
             if not subscriber.tracing_failed:
                 break
             subscriber.cancel()
-        if not reached:
-            subscriber.request(1)
-        if not subscriber.all_received.closes_while(lambda: subscriber.elements):
-            requested, arrived = 2 + with_third, subscriber.elements
-            self.env.flop(f"{requested} threads requested {requested} elements, but {arrived} arrived (rules 1.2, 1.3)")
-        self.env.verify_no_async_errors_no_delay()
-        subscriber.cancel()
-        return reached
+        return subscriber, reached
 
 
 class _Interleaved(Watching[T]):
-    """Requests on a second thread when its first request reaches a line.
+    """Requests or cancels on a second thread when its first request reaches a line.
 
     Args:
+        total: the number of expected elements. The first request is for all of them if the second thread cancels.
+        cancels: whether the second thread cancels.
         with_third: whether a third thread, which has requested before, is inside on_next during both requests.
 
     Attributes:
@@ -62,8 +91,9 @@ class _Interleaved(Watching[T]):
             machine, CPython 3.11 sometimes calls another object instead.
     """
 
-    def __init__(self, env: TestEnvironment, with_third: bool) -> None:
-        super().__init__(env, 2 + with_third)
+    def __init__(self, env: TestEnvironment, total: int, *, with_third: bool, cancels: bool) -> None:
+        super().__init__(env, total)
+        self._cancels = cancels
         self._with_third = with_third
         self._inside = Event()
         self._released = Event()
@@ -98,27 +128,33 @@ class _Interleaved(Watching[T]):
                 linger(self._first_returned, 5 * _BLOCKED)
 
     def _request_first(self, line: int) -> None:
-        enter = _AtLine(line, self._start_second_request).enter
+        enter = _AtLine(line, self._start_second_call).enter
         sys.settrace(enter)
         try:
-            self._request()  # _request catches every exception of the code under test
+            self._request(self._total if self._cancels else 1)  # catches every exception of the code under test
         except Exception:
             self.tracing_failed = True
         finally:
             sys.settrace(None)
             self._first_returned.set()
 
-    def _start_second_request(self) -> None:
-        self._second = started("second", self._request_second)
+    def _start_second_call(self) -> None:
+        self._second = started("second", self._call_second)
         linger(self._second_waits, _BLOCKED)
 
-    def _request_second(self) -> None:
-        self._request()
+    def _call_second(self) -> None:
+        if self._cancels:
+            self._call(self.cancel)
+        else:
+            self._request()
         self._second_waits.set()
 
-    def _request(self) -> None:
+    def _request(self, n: int = 1) -> None:
+        self._call(lambda: self.request(n))
+
+    def _call(self, function: Callable[[], object]) -> None:
         try:
-            self.request(1)
+            function()
         except BaseException as error:  # also SystemExit, which ends a thread silently
             self.env.flop(f"a concurrent call raised {described(error)}", error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pyrs.api import Publisher, Subscriber, Subscription
@@ -49,6 +50,13 @@ class UnexpectedSubscriber(Subscriber[T]):
         else:
             self.env.flop("cannot cancel before on_subscribe")
 
+    def act(self, text: str, action: Callable[[Any], object]) -> None:
+        """Call ``action`` with this Subscriber, and record its exception, which a Publisher might suppress."""
+        try:
+            action(self)
+        except Exception as error:
+            self.env.flop(f"{text} raised {described(error)} (rules 3.15, 3.16)")
+
     def __enter__(self) -> None:
         """Cancel at the end of the block."""
 
@@ -68,6 +76,9 @@ class Failing(UnexpectedSubscriber[T]):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.subscribed.assert_open("on_subscribe was called twice on one Subscriber (rule 2.12)")
+        given: object = subscription
+        if given is not None and not self.subscribed.is_closed:
+            self.subscription.complete(subscription)
         self.subscribed.close()
 
     def on_error(self, error: BaseException, /) -> None:
@@ -221,6 +232,38 @@ class Watching(ManualSubscriber[T]):
         if not self.subscription.is_completed:
             self.env.flop(f"{signal} was called before on_subscribe (rule 1.9)")
         self.ended.assert_open(f"{signal} was called after the terminal signal (rule 1.7)")
+
+
+class Acting(Watching[T]):
+    """Runs an action inside one of its signals.
+
+    Args:
+        action: the action; its argument is the Subscriber.
+        at: the number of the element inside whose on_next it runs; 0 for on_subscribe, a negative number for never.
+
+    Attributes:
+        acted: closed after the action.
+    """
+
+    def __init__(self, env: TestEnvironment, action: Callable[[Any], object], at: int = 0) -> None:
+        super().__init__(env)
+        self._action = action
+        self._at = at
+        self.acted = Latch(env)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        super().on_subscribe(subscription)
+        if self._at == 0:
+            self._run("on_subscribe")
+
+    def on_next(self, element: T, /) -> None:
+        super().on_next(element)
+        if self.elements == self._at:
+            self._run("on_next")
+
+    def _run(self, signal: str) -> None:
+        self.act(f"a call inside {signal}", self._action)
+        self.acted.close()
 
 
 class ManualPublisher(Publisher[T]):

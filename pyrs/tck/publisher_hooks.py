@@ -13,7 +13,7 @@ from pyrs.api import Publisher
 from pyrs.tck.environment import LONG_MAX, Skipped, T, named, remaining
 from pyrs.tck.manual import Failing, ManualSubscriber, UnexpectedSubscriber
 from pyrs.tck.trace import RecordedSubscriber
-from pyrs.tck.verification import Verification
+from pyrs.tck.verification import NULL_ERRORS, Verification
 
 U = TypeVar("U", bound=UnexpectedSubscriber[Any])
 S = TypeVar("S", bound="PublisherHooks[Any]")
@@ -93,6 +93,14 @@ class PublisherHooks(Verification, Generic[T]):
         subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
         subscriber.failed.expect_close(f"failed {name} did not call on_error")
         return subscriber
+
+    def must_refuse_none_subscriber(self, publisher: Publisher[T]) -> None:
+        """Call ``subscribe(None)``, which must raise TypeError or AttributeError (§1.9)."""
+        try:
+            self.call_subscribe(publisher, None)
+        except NULL_ERRORS:
+            return
+        self.env.flop(f"{self.name_of(publisher)} did not raise TypeError for subscribe(None) (rule 1.9)")
 
     def name_of(self, publisher: Publisher[T]) -> str:
         """Return the Publisher's name for messages."""

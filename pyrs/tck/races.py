@@ -11,8 +11,9 @@ from threading import Barrier, BrokenBarrierError
 from pyrs.api import Publisher
 from pyrs.tck.beyond_publisher import stops
 from pyrs.tck.environment import T, TestEnvironment, described, milliseconds, quoted, remaining
+from pyrs.tck.interleaving import InterleavingTests
 from pyrs.tck.manual import Watching
-from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
+from pyrs.tck.publisher_hooks import publisher_test
 from pyrs.tck.waiting import started
 
 _ROUNDS = 50
@@ -23,7 +24,7 @@ _SIGNAL_DURATION = 0.0002  # seconds that a signal takes, so that an overlapping
 _SWITCH_INTERVAL = 1e-5  # seconds: a short switch interval makes interleavings more likely
 
 
-class RaceTests(PublisherHooks[T]):
+class RaceTests(InterleavingTests[T]):
     """Concurrent calls on one Subscription."""
 
     @publisher_test(_TOTAL + 1)
@@ -57,10 +58,12 @@ class RaceTests(PublisherHooks[T]):
     def beyond_race_requestAgainstCancel(self) -> None:
         """A request that races with a cancel must not raise; signals stop (§1.8)."""
         self._rounds(20, False, request=10, most=10)
+        self.cancel_at_every_line(20, demand=2)
 
     def beyond_race_cancelAgainstComplete(self) -> None:
         """A cancel may race with on_complete, but only one terminal signal may arrive (§1.7)."""
         self._rounds(1, True, request=2, most=1)
+        self.cancel_at_every_line(1, demand=2)
 
     def _rounds(self, elements: int, completion: bool, request: int, most: int) -> None:
         self.needs(elements, completion=completion)

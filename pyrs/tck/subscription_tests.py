@@ -189,10 +189,20 @@ class Recursing(ManualSubscriber[T]):
         bound: the allowed depth of nested calls.
         most: the number of elements after which it stops.
         seconds: the time after which it stops.
+        in_on_subscribe: whether the first request is inside on_subscribe.
     """
 
-    def __init__(self, env: TestEnvironment, bound: int, most: int, seconds: float = math.inf) -> None:
+    def __init__(
+        self,
+        env: TestEnvironment,
+        bound: int,
+        most: int,
+        seconds: float = math.inf,
+        *,
+        in_on_subscribe: bool = False,
+    ) -> None:
         super().__init__(env)
+        self._in_on_subscribe = in_on_subscribe
         self._bound = bound
         self._most = most
         self._until = time.monotonic() + seconds
@@ -200,6 +210,11 @@ class Recursing(ManualSubscriber[T]):
         self.signals = 0
         self.completed = False
         self.finished = Latch(env)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        super().on_subscribe(subscription)
+        if self._in_on_subscribe:
+            subscription.request(1)
 
     def on_next(self, element: T, /) -> None:
         depth = self._depth

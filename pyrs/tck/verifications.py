@@ -7,7 +7,6 @@ from pyrs.tck.beyond_subscriber import BeyondBlackboxTests, BeyondWhiteboxTests
 from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.environment import T
 from pyrs.tck.expected import BLACKBOX, PUBLISHER, WHITEBOX
-from pyrs.tck.interleaving import InterleavingTests
 from pyrs.tck.publisher_tests import PublisherTests
 from pyrs.tck.races import RaceTests
 from pyrs.tck.subscription_tests import SubscriptionTests
@@ -16,7 +15,6 @@ from pyrs.tck.whitebox_tests import WhiteboxTests
 
 class PublisherVerification(
     RaceTests[T],
-    InterleavingTests[T],
     BeyondPublisherTests[T],
     SubscriptionTests[T],
     PublisherTests[T],

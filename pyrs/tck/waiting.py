@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections.abc import Callable
@@ -39,12 +40,17 @@ class Latch:
     def close(self) -> None:
         self._event.set()
 
-    def closes_while(self, count: Callable[[], int]) -> bool:
-        """Wait for the event while a counter changes; return whether it happened."""
+    def closes_while(self, count: Callable[[], int], until: float = math.inf) -> bool:
+        """Wait for the event while a counter changes; return False if the counter stops before the event.
+
+        The wait ends after ``until``, a ``time.monotonic`` time, if the counter still changes.
+        """
         seen = count()
         while not self._event.wait(self._env.timeout):
             if seen == (seen := count()):
                 return False
+            if time.monotonic() > until:
+                break
         return True
 
     def assert_closed(self, message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyrs.tck import TestEnvironment, Verdict, judge, races
+from pyrs.tck import TestEnvironment, Verdict, beyond_publisher, judge, races
 from tests.tck import judging
 from tests.tck.judging import (
     Case,
@@ -20,17 +20,18 @@ from tests.tck.judging import (
 )
 from tests.tck.test_processors import judged
 from tests.tck.wrong_counting import COUNTING
+from tests.tck.wrong_later import LATER, LATER_BLACKBOX, LATER_FAILED, LATER_WHITEBOX
 from tests.tck.wrong_processors import PROCESSORS
 from tests.tck.wrong_states import STATES
 from tests.tck.wrong_subscriber_families import BLACKBOX, WHITEBOX
 from tests.tck.wrong_subscribing import FAILED, SUBSCRIBING
 
-CASES = [*COUNTING, *STATES, *SUBSCRIBING]
+CASES = [*COUNTING, *STATES, *SUBSCRIBING, *LATER]
 KINDS = (
     (CASES, judge_publisher),
-    (FAILED, judge_failed_publisher),
-    (WHITEBOX, judge_whitebox),
-    (BLACKBOX, judge_blackbox),
+    ([*FAILED, *LATER_FAILED], judge_failed_publisher),
+    ([*WHITEBOX, *LATER_WHITEBOX], judge_whitebox),
+    ([*BLACKBOX, *LATER_BLACKBOX], judge_blackbox),
     (PROCESSORS, judged),
 )
 ALL = [case for cases, _ in KINDS for case in cases]
@@ -62,6 +63,7 @@ def verdicts() -> dict[str, Future[Verdict]]:
         patch.setattr(
             races, "_SWITCH_INTERVAL", sys.getswitchinterval()
         )  # the short interval would slow down the other tests
+        patch.setattr(beyond_publisher, "_SECONDS_OF_A_LONG_RUN", 60.0)
         with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
             return {str(case): pool.submit(judge_with, kind, case) for cases, kind in KINDS for case in cases}
 

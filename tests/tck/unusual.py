@@ -246,6 +246,16 @@ class Pausing(RightPublisher):
                 super().emit(subscriber)
 
 
+class EveryFiveMilliseconds(RightPublisher):
+    """Emits at most 200 elements per second."""
+
+    class subscription(ThreadedSubscription):  # noqa: N801
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            Event().wait(0.005)
+            if not self.stopped:
+                super().emit(subscriber)
+
+
 class UnboundedAsInfinity(RightPublisher):
     """Counts a demand of 2**63 - 1 or more as infinite."""
 
