@@ -1,4 +1,4 @@
-"""DataFrames and streaming queries as Publishers, and Publishers as sources of DataFrames.
+"""DataFrames and streaming queries as Publishers, and Publishers as DataFrames.
 
 Out of Spark: ``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` streams the batches
 of a streaming query, which the program acknowledges, and ``events`` streams the events of streaming queries.

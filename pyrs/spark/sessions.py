@@ -55,19 +55,26 @@ _cancels = DaemonExecutor("spark-cancel")  # runs no user code
 
 
 def drain_executor() -> Callable[[Callable[[], object]], None]:
-    """Return the executor of a drain loop, so that no asyncio loop or listener's thread signals Subscribers."""
+    """Return the executor of a drain loop.
+
+    With it, no asyncio loop or listener's thread signals Subscribers.
+    """
     return bound_executor(_signals, capture())
 
 
 def in_background(task: Callable[[], object]) -> None:
-    """Run a task that may last as long as a subscription, on a thread that no other task needs."""
+    """Run a task on a thread that no other task needs.
+
+    The task may last as long as a subscription.
+    """
     _queries.execute(task)
 
 
 def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
-    """Wrap the task to run with the local properties, or tags of Spark Connect, that the calling thread has now.
+    """Wrap the task to run with the present local properties of this thread.
 
-    All runs share one properties object: a property that one of them sets, such as a tag, applies to all.
+    With Spark Connect, the task runs with the tags that the calling thread has now. All runs share one properties
+    object: a property that one of them sets, such as a tag, applies to all.
     """
     if is_connect(spark):
         tags = set(spark.getTags())
@@ -167,12 +174,18 @@ def is_connect(value: Any) -> bool:
 
 
 def loopback() -> str:
-    """Return the address of this machine's loopback, of the IP version that Spark uses."""
+    """Return the address of this machine's loopback.
+
+    It is of the IP version that Spark uses.
+    """
     return "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"
 
 
 def why_stopped(spark: Any) -> str | None:
-    """Return why a session runs no more jobs: it was stopped, or its JVM has ended. None if it runs jobs."""
+    """Return why a session runs no more jobs, or None if it runs jobs.
+
+    The reason is that the session was stopped, or that its JVM has ended.
+    """
     try:
         if is_connect(spark):
             stopped = spark.is_stopped
@@ -185,7 +198,10 @@ def why_stopped(spark: Any) -> str | None:
 
 
 def unless_stopped(spark: Any, error: BaseException) -> BaseException:
-    """Return the error, or ``JvmUnavailable`` with the error as its cause if the session was stopped."""
+    """Return the error, or ``JvmUnavailable`` if the session was stopped.
+
+    The error is the cause of the ``JvmUnavailable``.
+    """
     reason = why_not(spark)
     if reason is None:
         return error
@@ -195,9 +211,10 @@ def unless_stopped(spark: Any, error: BaseException) -> BaseException:
 
 
 class Jobs:
-    """The jobs of one subscription. All carry one tag, by which a cancel finds them.
+    """The jobs of one subscription.
 
-    Create it on the thread that subscribes: the jobs inherit that thread's local properties, such as a scheduler pool.
+    All carry one tag, by which a cancel finds them. Create it on the thread that subscribes: the jobs inherit that
+    thread's local properties, such as a scheduler pool.
     """
 
     def __init__(self, spark: Any) -> None:
@@ -211,7 +228,10 @@ class Jobs:
         self.cancelled = False
 
     def submit(self, task: Callable[[], object], executor: DaemonExecutor = _fetches) -> None:
-        """Run a task on a thread whose jobs carry the tag. Do nothing after a cancel."""
+        """Run a task on a thread whose jobs carry the tag.
+
+        Does nothing after a cancel.
+        """
         with self._idle:
             if self.cancelled:
                 return
@@ -223,15 +243,23 @@ class Jobs:
             raise
 
     def submit_query(self, task: Callable[[], object]) -> None:
-        """Like ``submit``, but for a task that calls ``wait_until_finished``, on threads that no other task needs."""
+        """Run a task that calls ``wait_until_finished``.
+
+        This is like ``submit``, but uses threads that no other task needs.
+        """
         self.submit(task, _queries)
 
     def inherit(self) -> None:
-        """Run later tasks with the local properties that the calling thread, which carries the tag, has now."""
+        """Run later tasks with the present local properties of this thread.
+
+        The calling thread must carry the tag.
+        """
         self._tag_thread = inherited(self._spark, lambda: None)
 
     def wait_until_finished(self) -> None:
-        """Wait for ``finish``. A waiting thread does not count as one that runs a job.
+        """Wait for ``finish``.
+
+        A waiting thread does not count as one that runs a job.
 
         Raises:
             ExecutionFailed: the jobs were cancelled.
@@ -245,7 +273,10 @@ class Jobs:
                 raise ExecutionFailed("the Subscriber cancelled, or a partition failed")
 
     def explained(self, error: BaseException) -> BaseException:
-        """Return the error of a job, or ``JvmUnavailable`` with the error as its cause if the session was stopped."""
+        """Return the error of a job, or ``JvmUnavailable`` if the session was stopped.
+
+        The error is the cause of the ``JvmUnavailable``.
+        """
         return unless_stopped(self._spark, error)
 
     def finish(self) -> None:
@@ -279,7 +310,10 @@ class Jobs:
             self._idle.notify_all()
 
     def cancel(self) -> None:
-        """Start no more jobs, and cancel the running ones. Does not block. May be called from any thread."""
+        """Start no more jobs, and cancel the running ones, without blocking.
+
+        Any thread may call this.
+        """
         with self._idle:
             before, self.cancelled = self.cancelled, True
             self._idle.notify_all()
@@ -326,19 +360,28 @@ class SparkOperator(Operator[R]):
 
 
 class JobRun(Coordinator[R]):
-    """Runs jobs for one Subscriber, from its first request to its terminal signal or cancel."""
+    """Runs jobs for one Subscriber.
+
+    It runs them from the first request to the terminal signal or cancel.
+    """
 
     def __init__(self, subscriber: Subscriber[R], operator: SparkOperator[R], spark: Any) -> None:
         super().__init__(subscriber, operator, drain_executor())
         self._jobs = Jobs(spark)
 
     def _job_raised(self, error: BaseException) -> None:
-        """Report the error of a job, or ``JvmUnavailable`` if the session was stopped. Called on any thread."""
+        """Report the error of a job, or ``JvmUnavailable`` if the session was stopped.
+
+        Called on any thread.
+        """
         if self._live:  # otherwise the cancel itself is the likely cause
             self.post(self._job_failed, self._jobs.explained(error))
 
     def _job_failed(self, error: BaseException) -> None:
-        """Fail the stream. Called in the drain loop."""
+        """Fail the stream.
+
+        Called in the drain loop.
+        """
         self._fail(error)
 
     def _release(self) -> None:

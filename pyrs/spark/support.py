@@ -33,10 +33,11 @@ _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 
 
 def supports(spark: Any) -> dict[str, str]:
-    """Return which functions work on a session: ``"ok"``, or ``"no: "`` and the reason.
+    """Return for each function whether it works on a session.
 
-    A restriction follows ``"ok, "``: a driver without the JVM's Arrow methods is read with Spark's public interface,
-    which is slower. If a function runs tasks that use pyrs, one task checks the imports on an executor.
+    The answer is ``"ok"``, or ``"no: "`` and the reason. A restriction follows ``"ok, "``: a driver without the JVM's
+    Arrow methods is read with Spark's public interface, which is slower. If a function runs tasks that use pyrs, one
+    task checks the imports on an executor.
 
     Args:
         spark: a SparkSession of any kind.

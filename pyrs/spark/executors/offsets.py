@@ -1,4 +1,7 @@
-"""The offsets of ``stream_from_publishers``, and the ranges of its micro-batches, in Spark's planner."""
+"""The offsets of ``stream_from_publishers`` in Spark's planner.
+
+They include the ranges of its micro-batches.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ its start, and a partition that is added later has no start in the previous offs
 
 
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions by name. The name of a string is the string, the name of another value is its JSON."""
+    """Return the partitions by name.
+
+    The name of a string is the string, the name of another value is its JSON.
+    """
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
         name = partition if isinstance(partition, str) else _json(partition)
@@ -64,7 +70,10 @@ class Offsets:
         return {"first": {}, "next": {}}
 
     def latest(self) -> Position | None:
-        """Return the ends of the partitions at the last call of ``after``; None before the first call."""
+        """Return the ends of the partitions at the last call of ``after``.
+
+        Returns None before the first call.
+        """
         return self._latest
 
     def finish(self) -> None:
@@ -72,7 +81,9 @@ class Offsets:
         self._targets = {}
 
     def after(self, position: Position | None, limited: bool) -> Position:
-        """Return the end of the next micro-batch, which is the position itself if there is nothing to read.
+        """Return the end of the next micro-batch.
+
+        It is the position itself if there is nothing to read.
 
         Args:
             position: the end of the last micro-batch; None after a restart if Spark is older than 4.2, which does not
@@ -170,7 +181,10 @@ def _checked(position: Any) -> Position:
 
 
 def _in_order(name: str, begin: Any, end: Any) -> None:
-    """Raise if a range ends before its start. Only numbers are compared: the order of other offsets is unknown."""
+    """Raise a ValueError if a range ends before its start.
+
+    Only numbers are compared: the order of other offsets is unknown.
+    """
     if _is_number(begin) and _is_number(end) and end < begin:
         raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
 

@@ -1,4 +1,7 @@
-"""Run a stage, a Subscriber or a Publisher on the executors for each partition of a DataFrame."""
+"""Run reactive code on the executors for each partition of a DataFrame.
+
+The code is a stage, a Subscriber or a Publisher.
+"""
 
 from __future__ import annotations
 
@@ -223,7 +226,10 @@ def from_publishers(
 
 
 def checked_partitions(partitions: Any) -> Iterable[Any]:
-    """Return the argument ``partitions``; reject a str and a value that is not iterable."""
+    """Return the argument ``partitions`` if it is valid.
+
+    A str and a value that is not iterable are rejected.
+    """
     if isinstance(partitions, str) or not isinstance(partitions, Iterable):
         kind = type(partitions).__name__
         raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")
@@ -231,7 +237,10 @@ def checked_partitions(partitions: Any) -> Iterable[Any]:
 
 
 def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
-    """Return how tasks of a session encode rows, in which time zone, and how many in a batch."""
+    """Return how the tasks of a session encode and send rows.
+
+    The result has the encoder, the time zone and the number of rows in a batch.
+    """
     encoder = RowEncoder(checked_schema(spark, schema), may_be_large and prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)

@@ -1,4 +1,7 @@
-"""Pickle values for tasks. A ``Metrics`` within a value returns its counts to the driver."""
+"""Pickle values for tasks.
+
+A ``Metrics`` within a value returns its counts to the driver.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from pyrs.spark.sessions import is_connect
 
 
 def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
-    """Return a value as bytes for the executors, with an accumulator for each ``Metrics`` in it.
+    """Return a value as bytes for the executors.
+
+    The bytes contain an accumulator for each ``Metrics`` in the value.
 
     Args:
         value: the value to pickle.
@@ -85,7 +90,10 @@ class _Unpickler(Unpickler):
 
 
 class _Counts(AccumulatorParam[Any]):  # type: ignore[misc]
-    """Adds the counts of tasks. In the driver, the ``Metrics`` that was pickled counts them too."""
+    """Adds the counts of tasks.
+
+    In the driver, the ``Metrics`` that was pickled counts them too.
+    """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._metrics = metrics

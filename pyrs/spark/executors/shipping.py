@@ -58,9 +58,10 @@ def ship(spark: Any) -> None:
 
 
 def why_no_workers(spark: Any, *more: str) -> str:
-    """Return ``"ok"``, or ``"no: "`` and the import that the driver or an executor lacks.
+    """Return whether the driver and the executors have the modules of the tasks.
 
-    Runs one task. A result ``"ok"`` is cached.
+    The result is ``"ok"``, or ``"no: "`` and the import that the driver or an executor lacks. Runs one task. A result
+    ``"ok"`` is cached.
 
     Args:
         spark: a session.
@@ -142,7 +143,10 @@ def _answer(spark: Any, names: Sequence[str], tasks: int) -> str:
 
 @cache
 def _archive() -> tuple[str, Any]:
-    """Return the path of a zip file of this package, and its folder, which is removed at exit."""
+    """Return the path of a zip file of this package, and its folder.
+
+    The folder is removed at exit.
+    """
     folder = TemporaryDirectory(prefix="pyrs-")
     path, root = Path(folder.name) / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:

@@ -1,4 +1,7 @@
-"""A streaming DataFrame whose partitions are Publishers on the executors, resumed at offsets."""
+"""A streaming DataFrame whose partitions are Publishers on the executors.
+
+The Publishers resume at offsets.
+"""
 
 from __future__ import annotations
 
@@ -125,9 +128,10 @@ def _checked_limit(limit: Any) -> Any:
 
 
 def _planner(partitions: Mapping[str, Any], functions: Mapping[str, bytes]) -> Callable[[], Any]:
-    """Return a function that opens the ``Offsets`` in Spark's planner, after a check that pyrs can be imported.
+    """Return a function that opens the ``Offsets`` in Spark's planner.
 
-    ``functions`` has the pickled functions, keyed by parameter name.
+    The function first checks that pyrs can be imported. ``functions`` has the pickled functions, keyed by parameter
+    name.
     """
     check = requirement("pyrs")
 

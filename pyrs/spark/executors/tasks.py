@@ -36,7 +36,9 @@ AHEAD = 32  # elements to request ahead; an element of the stage may be a whole 
 
 
 class Output(NamedTuple):
-    """Sends the elements of a stream to Spark. It is pickled in the driver.
+    """Sends the elements of a stream to Spark.
+
+    It is pickled in the driver.
 
     Attributes:
         encoder: encodes the elements.
@@ -91,7 +93,9 @@ class Output(NamedTuple):
 
 
 class StageTask(NamedTuple):
-    """Runs a stage on an executor. It is pickled in the driver.
+    """Runs a stage on an executor.
+
+    It is pickled in the driver.
 
     Attributes:
         stage: a function from Stream to Publisher, or a factory of Processors.
@@ -130,7 +134,9 @@ class StageTask(NamedTuple):
 
 
 class RangeTask(NamedTuple):
-    """Runs a Publisher of ``stream_from_publishers``. It is pickled in the driver.
+    """Runs a Publisher of ``stream_from_publishers``.
+
+    It is pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a range.
@@ -163,7 +169,9 @@ class RangeTask(NamedTuple):
 
 
 class PublisherTask(NamedTuple):
-    """Runs Publishers of ``from_publishers`` on an executor. It is pickled in the driver.
+    """Runs Publishers of ``from_publishers`` on an executor.
+
+    It is pickled in the driver.
 
     Attributes:
         source: calls the factory with a value, and sends the elements of the Publisher.
@@ -235,10 +243,11 @@ def _cancel_with_task(stream: Stream[Any], output: Any) -> Iterator[Stream[Any]]
 
 
 class _Failing:
-    """Raises ``PartitionFailed`` in place of an error of its block, with the error's traceback.
+    """Raises ``PartitionFailed`` in place of an error of its block.
 
-    By default (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an
-    error, and so the line of user code that raised it.
+    The new error has the traceback of the original error. By default
+    (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an error, and so
+    the line of user code that raised it.
 
     This is no ``contextmanager``, which would raise a ``StopIteration`` of user code again instead of its replacement.
     """
@@ -278,7 +287,9 @@ def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBat
 
 
 class SubscriberTask(NamedTuple):
-    """Sends partitions to Subscribers on an executor. It is pickled in the driver.
+    """Sends partitions to Subscribers on an executor.
+
+    It is pickled in the driver.
 
     Attributes:
         factory: returns a Subscriber for each partition.

@@ -12,15 +12,19 @@ from pyrs._core.observation import set_instrumentation
 
 
 def current_trace() -> dict[str, str]:
-    """Return the W3C entries of the current span, or an empty dict if ``pyrs.telemetry`` is not used."""
+    """Return the W3C entries of the current span.
+
+    Returns an empty dict if ``pyrs.telemetry`` is not used.
+    """
     propagation = sys.modules.get("pyrs.telemetry.propagation")
     return {} if propagation is None else propagation.inject()
 
 
 def in_trace(entries: dict[str, str], iterator: Generator[Any, None, None]) -> Iterator[Any]:
-    """Yield the batches of a task's iterator, with the span of the entries as the current span.
+    """Yield the batches of a task's iterator in the trace of the entries.
 
-    The subscriptions of the task are recorded. An executor without ``opentelemetry-api`` runs the task untraced.
+    The span of the entries is the current span. The subscriptions of the task are recorded. An executor without
+    ``opentelemetry-api`` runs the task untraced.
     """
     with closing(iterator):
         try:

@@ -1,1 +1,4 @@
-"""Stages whose state Spark keeps for each key, between the micro-batches of a streaming query."""
+"""Stages whose state Spark keeps for each key of a streaming query.
+
+The state lasts from one micro-batch to the next.
+"""

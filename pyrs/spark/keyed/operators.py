@@ -1,4 +1,7 @@
-"""apply_by_key: a stage for each key of a streaming DataFrame, with state in Spark's state store."""
+"""Apply a stage to each key of a streaming DataFrame: ``apply_by_key``.
+
+Spark's state store has the state of the stage.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ def apply_by_key(
     schema: Any,
     as_: str = "rows",
 ) -> Any:
-    """Apply a stage to the rows of each key of a streaming DataFrame, with state across micro-batches.
+    """Apply a stage with state to the rows of each key of a streaming DataFrame.
+
+    The state lasts across micro-batches.
 
         batch 0      (a,1) (b,5) (a,2)          batch 1      (a,3) (b,6)
         stage of a   --1-----------2-----------------------------3------
@@ -117,7 +122,10 @@ def apply_by_key(
 
 
 def why_no_state(spark: Any) -> Exception | None:
-    """Return the error of a session that cannot keep state for ``apply_by_key``, None if it can."""
+    """Return the error of a session that cannot keep state for ``apply_by_key``.
+
+    Returns None if the session can keep state.
+    """
     try:
         import_module("pyspark.sql.streaming.proto.StateMessage_pb2")
     except Exception as error:  # also protobuf's VersionError, if it is too old

@@ -1,4 +1,7 @@
-"""Run a stage for one key: restore its state, emit the rows of a micro-batch, and save its state."""
+"""Run a stage for one key in one micro-batch.
+
+This restores the state of the stage, emits the rows of the micro-batch, and saves the state.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,10 @@ class KeyedStage:
         return Step(collector.emitted, json.dumps(state, separators=(",", ":")), due)
 
     def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
-        """Return the time, and the states of the operators or None if the stream has completed."""
+        """Return the saved time and the saved states of the operators.
+
+        The states are None if the stream has completed.
+        """
         state = json.loads(text)
         if state["version"] != _VERSION:
             raise RuntimeError(
@@ -179,7 +185,10 @@ def _why_not(operator: Any) -> str | None:
 
 
 def _without_window(publisher: Any) -> Any:
-    """Return a buffer in place of a window: an open window has a subscription, whose state cannot be saved."""
+    """Return a buffer in place of a window.
+
+    An open window has a subscription, whose state cannot be saved.
+    """
     if isinstance(publisher, WindowCount):
         stages = BufferCount(publisher.count, publisher.skip), Map(from_iterable)
         return PushedChainPublisher(publisher.source, stages)
@@ -190,7 +199,10 @@ def _without_window(publisher: Any) -> Any:
 
 
 def _with_own_initial(publisher: Any) -> Any:
-    """Copy the initial values of ``scan`` for a new key, because a function may change its first argument."""
+    """Copy the initial values of ``scan`` for a new key.
+
+    A function may change its first argument, which is the initial value at first.
+    """
     if not any(isinstance(operator, Scan) for operator in _operators(publisher)):
         return publisher
     return PushedChainPublisher(publisher.source, tuple(map(_copied, publisher.stages)))
@@ -236,7 +248,10 @@ class _Rows(Publisher[Any], Subscription):
         self._subscriber = None
 
     def emit(self, row: Any) -> bool:
-        """Emit a row. Return False if it was not requested, or the stage has cancelled."""
+        """Emit a row, and return whether the stage accepted it.
+
+        A row is not emitted if it was not requested, or if the stage has cancelled.
+        """
         if self._subscriber is None or not self._demand:
             self.starved = self._subscriber is not None
             return False

@@ -1,4 +1,7 @@
-"""Run a stage for the keys of a Spark task, with the rows and the state of each key."""
+"""Run a stage for the keys of a Spark task.
+
+Each key has its own rows and its own state.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ _ROWS = 1_000
 
 
 class KeyedWork(NamedTuple):
-    """A stage with its input and output formats. It is pickled and sent to the executors.
+    """A stage with its input and output formats.
+
+    It is pickled and sent to the executors.
 
     Attributes:
         stage: a function from Stream to Publisher.

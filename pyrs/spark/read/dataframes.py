@@ -157,7 +157,7 @@ class FrameStream(Stream[Any]):
         return FrameStream(self.source.arguments._replace(progress=Progress(None, description, file)).operator())
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows. It runs no job."""
+        """Return the table that a notebook shows, without running a job."""
         arguments = self.source.arguments
         order = "in order" if arguments.ordered else "in any order"
         most = "one job per core" if arguments.window is None else f"{arguments.window} partitions"
@@ -271,7 +271,10 @@ class _DataFrameRun(JobRun[Any]):
             self._jobs.submit(partial(self._read, reader, job))
 
     def _free_memory(self) -> float:
-        """Return ``memory`` minus the buffered bytes and those that running jobs are still expected to deliver."""
+        """Return the part of ``memory`` that is neither used nor reserved.
+
+        The buffered bytes are used. The bytes that running jobs are still expected to deliver are reserved.
+        """
         reserved: float = self._buffered_bytes
         for job in self._slots:
             if not job.done:
@@ -304,7 +307,10 @@ class _DataFrameRun(JobRun[Any]):
         return max(1, int(min(demanded, small, _MAX_JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
-        """Take a batch, release a finished job, or complete the stream. Return False to wait."""
+        """Take a batch, release a finished job, or complete the stream.
+
+        Returns False to wait.
+        """
         slots = self._slots
         if self._arguments.ordered:
             job = slots[0] if slots else None

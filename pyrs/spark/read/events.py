@@ -64,7 +64,10 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 
 
 def _watch(spark: Any, listener: Any, emitter: Emitter[Any], ended: Event) -> None:
-    """Fail the stream when the session stops, which Spark does not report. Remove the listener after a cancel."""
+    """Fail the stream when the session stops, or remove the listener.
+
+    Spark does not report the stop of a session. The listener is removed after a cancel.
+    """
     while not ended.wait(_CHECK_SECONDS):
         reason = why_stopped(spark)
         if reason is not None:

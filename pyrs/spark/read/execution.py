@@ -1,4 +1,7 @@
-"""SQL executions, which give Spark's jobs the session's settings, observed metrics and an entry in the UI."""
+"""SQL executions for the jobs that Spark runs.
+
+They give the jobs the session's settings, observed metrics and an entry in the UI.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _executors: WeakKeyDictionary[Any, Callable[[Any, str, Callable[[], object]], ob
 
 
 class ExecutionFailed(Exception):
-    """Ends a SQL execution as failed. The Spark UI shows its text."""
+    """Ends a SQL execution as failed.
+
+    The Spark UI shows its text.
+    """
 
 
 def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) -> None:
@@ -56,7 +62,10 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
 
 
 def _set_session(spark: Any) -> None:
-    """Apply a session's settings to this thread, and to the tasks of the jobs that it starts."""
+    """Apply a session's settings to this thread and to its jobs.
+
+    They also apply to the tasks of the jobs that this thread starts.
+    """
     java_session = spark._jsparkSession
     getattr(spark._jvm, java_session.getClass().getName()).setActiveSession(java_session)
     for key, value in spark.sql("SET").collect():
@@ -137,7 +146,10 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
 
 
 def exclude_from_log(kind: type[BaseException]) -> None:
-    """Exclude an expected exception of a proxy from Py4J's log, which reports it as an error."""
+    """Exclude an expected exception of a proxy from Py4J's log.
+
+    Py4J would report it as an error.
+    """
     logging.getLogger("py4j.clientserver").addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], kind))
     )

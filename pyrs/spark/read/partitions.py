@@ -81,7 +81,10 @@ def text_of(error: BaseException) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason of an error in one line. For a Java error, it is the root cause."""
+    """Return the reason of an error in one line.
+
+    For a Java error, it is the root cause.
+    """
     text = text_of(error)
     java = getattr(error, "java_exception", None)
     try:
@@ -102,12 +105,18 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the error is that of a job that the user cancelled, in code or in the Spark UI."""
+    """Return whether the error is that of a job that the user cancelled.
+
+    The user cancels a job in code or in the Spark UI.
+    """
     return _JOB_CANCELLED.search(reason_of(error)) is not None
 
 
 class PartitionReader(ABC):
-    """Reads the partitions of ``df`` for one subscription. The jobs run the plan of ``df``."""
+    """Reads the partitions of ``df`` for one subscription.
+
+    The jobs run the plan of ``df``.
+    """
 
     streams = False
     """Whether one read delivers the batches of all partitions, and waits while ``deliver`` blocks."""
@@ -123,7 +132,10 @@ class PartitionReader(ABC):
         """Plan the query, and return the number of partitions."""
 
     def expected_bytes(self) -> float | None:
-        """Return Spark's estimate of the size of a partition, or None. Call it after ``open``."""
+        """Return Spark's estimate of the size of a partition, or None.
+
+        Call this after ``open``.
+        """
         return None
 
     def cores(self) -> int:
@@ -132,9 +144,9 @@ class PartitionReader(ABC):
 
     @abstractmethod
     def read(self, partitions: range, deliver: Callable[[Any], object], ended: Callable[[], bool]) -> None:
-        """Run the job of some partitions, and deliver their batches until ``ended`` returns True.
+        """Run the job of some partitions, and deliver their batches.
 
-        Several threads may call this at the same time.
+        The delivery ends when ``ended`` returns True. Several threads may call this at the same time.
         """
 
 
@@ -146,7 +158,10 @@ def reader_for(df: Any, encoding: Encoding) -> PartitionReader:
 
 
 def has_fast_path(df: Any) -> bool:
-    """Return whether the driver's JVM has the methods that ``JvmReader`` calls, with the same signatures."""
+    """Return whether the driver's JVM has the methods that ``JvmReader`` calls.
+
+    The methods must have the same signatures.
+    """
     try:
         gateway = df.sparkSession.sparkContext._gateway
         if gateway not in _probed:
@@ -180,10 +195,10 @@ class _RddReader(PartitionReader):
 
 
 class JvmReader(_RddReader):
-    """Reads each partition as Arrow that the JVM encodes, in jobs of one partition or of several small ones.
+    """Reads each partition as Arrow that the JVM encodes.
 
-    It calls ``toArrowBatchRdd`` and ``PythonRDD.runJob``, which are not public, but have had the same names and
-    signatures since Spark 3.5.
+    A job reads one partition or several small ones. The reader calls ``toArrowBatchRdd`` and ``PythonRDD.runJob``, which
+    are not public, but have had the same names and signatures since Spark 3.5.
     """
 
     def __init__(self, df: Any, encoding: Encoding) -> None:
@@ -256,9 +271,9 @@ class JvmReader(_RddReader):
 
 
 class PublicReader(_RddReader):
-    """Reads each partition as Arrow that Python workers encode, with the public interface only.
+    """Reads each partition as Arrow that Python workers encode.
 
-    It calls ``mapInArrow``, ``rdd`` and ``runJob``.
+    It uses the public interface of Spark only. It calls ``mapInArrow``, ``rdd`` and ``runJob``.
     """
 
     def __init__(self, df: Any) -> None:
@@ -292,10 +307,10 @@ class PublicReader(_RddReader):
 
 
 class ConnectReader(PartitionReader):
-    """Reads all partitions from the Arrow stream of Spark Connect, in order, as one partition.
+    """Reads all partitions, in order, from the Arrow stream of Spark Connect.
 
-    It calls the client's ``to_table_as_iterator``, which is not public. ``toLocalIterator`` has called this method
-    since Spark 3.5.
+    The reader presents them as one partition. It calls the client's ``to_table_as_iterator``, which is not public.
+    ``toLocalIterator`` has called this method since Spark 3.5.
     """
 
     streams = True
@@ -323,7 +338,10 @@ class ConnectReader(PartitionReader):
 
 
 class _MappedOnce:
-    """Gives all jobs the same RDD: ``runJob`` calls ``mapPartitions`` of its RDD for each job, and this returns one."""
+    """Gives all jobs the same RDD.
+
+    ``runJob`` calls ``mapPartitions`` of its RDD for each job, and this object always returns the same result.
+    """
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped
@@ -375,7 +393,10 @@ def _payloads() -> Callable[[Iterator[Any]], Iterator[bytes]]:
 
 
 def _connected(address: int | str, secret: str | None) -> socket.socket:
-    """Return a connection to the JVM's server: at a loopback port, or at the path of a Unix socket."""
+    """Return a connection to the JVM's server.
+
+    The server is at a loopback port, or at the path of a Unix socket.
+    """
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(_CONNECT_SECONDS)

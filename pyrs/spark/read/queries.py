@@ -197,9 +197,11 @@ def batches(
     output_mode: str = "append",
     explicit: bool = False,
 ) -> Stream[Batch]:
-    """Return a stream of the batches of a streaming DataFrame; the arguments are those of ``from_stream``.
+    """Return a stream of the batches of a streaming DataFrame.
 
-    ``data`` is called with the DataFrame of each batch, on the query's thread, and returns the data of its ``Batch``.
+    ``call`` is the text that names the stream. ``sdf``, ``checkpoint``, ``trigger`` and ``output_mode`` are those of
+    ``from_stream``. ``data`` is called with the DataFrame of each batch, on the query's thread, and returns the data of
+    its ``Batch``. With ``explicit``, a batch is committed when the Subscriber acknowledges it.
     """
     if not isinstance(checkpoint, (str, PathLike, type(None))):
         raise TypeError(f"checkpoint must be the path of a folder, not {type(checkpoint).__name__}")
@@ -227,10 +229,11 @@ class _Query(NamedTuple):
 
 
 class _QueryRun(Coordinator[Batch]):
-    """The query of one Subscriber. Spark calls ``_take`` with each batch; ``_take`` waits for the acknowledgement.
+    """The query of one Subscriber.
 
-    Spark cannot interrupt a thread that waits in Python. So the wait checks ten times a second whether the query is
-    active. If it is not, the function raises, and Spark ends the query without a commit.
+    Spark calls ``_take`` with each batch; ``_take`` waits for the acknowledgement. Spark cannot interrupt a thread that
+    waits in Python. So the wait checks ten times a second whether the query is active. If it is not, the function
+    raises, and Spark ends the query without a commit.
     """
 
     def __init__(self, subscriber: Subscriber[Batch], operator: SparkOperator[Batch]) -> None:
@@ -262,7 +265,10 @@ class _QueryRun(Coordinator[Batch]):
             self._notify()
 
     def _run_query(self) -> None:
-        """Start the query, and wait until it terminates. Called on a background thread."""
+        """Start the query, and wait until it terminates.
+
+        Called on a background thread.
+        """
         try:
             self._inherit()
             query = self._arguments.writer().foreachBatch(self._take).start()
@@ -288,7 +294,9 @@ class _QueryRun(Coordinator[Batch]):
             self.post(self._end_with)
 
     def _take(self, df: Any, batch_id: int) -> None:
-        """Offer a batch, and return when it was acknowledged. Called on the query's thread.
+        """Offer a batch, and return when it was acknowledged.
+
+        Called on the query's thread.
 
         Raises:
             _Stopped: the query was stopped. A return would commit the batch, also on an interrupted thread.
@@ -345,7 +353,10 @@ class _QueryRun(Coordinator[Batch]):
         self.wake()
 
     def acknowledge(self, batch_id: int) -> None:
-        """Let Spark commit the batch. Called on any thread."""
+        """Let Spark commit the batch.
+
+        Called on any thread.
+        """
         self._acknowledged = batch_id
         self._notify()
 

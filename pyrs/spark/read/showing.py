@@ -15,9 +15,9 @@ _SECONDS = 0.5
 
 
 class Bar:
-    """Shows the rows and partitions of one subscription. An error of the display does not end the stream.
+    """Shows the rows and partitions of one subscription.
 
-    One thread calls it at a time.
+    An error of the display does not end the stream. One thread calls it at a time.
     """
 
     def __init__(self, progress: Progress) -> None:

@@ -1,1 +1,4 @@
-"""Spark's schemas in Arrow: ``arrow`` decodes batches into rows, ``rows`` encodes rows into batches."""
+"""Convert between Spark's rows and Arrow batches by Spark's schemas.
+
+``arrow`` decodes batches into rows, ``rows`` encodes rows into batches.
+"""

@@ -1,4 +1,7 @@
-"""Arrow as Spark uses it: schemas, encoded batches, and their decoding into elements."""
+"""Arrow as Spark uses it.
+
+This module has the schemas, the encoded batches, and their decoding into elements.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ class Encoding(NamedTuple):
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
-    """Return the shape named ``as_`` for batches of a Spark schema. ``zone`` is the session's time zone."""
+    """Return the shape named ``as_`` for batches of a Spark schema.
+
+    ``zone`` is the session's time zone.
+    """
     if not isinstance(as_, str):
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
     names = tuple(schema.names)
@@ -76,7 +82,10 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
 
 
 def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
-    """Return the Arrow schema that Spark uses for rows of this Spark schema. Times are in UTC, as with ``toArrow``."""
+    """Return the Arrow schema that Spark uses for rows of this Spark schema.
+
+    Times are in UTC, as with ``toArrow``.
+    """
     # Up to Spark 4.1 there is no timezone parameter, and 3.5 has no large types.
     wanted = {"timezone": "UTC", "prefers_large_types": large}
     options = {name: wish for name, wish in wanted.items() if name in _SCHEMA_OPTIONS}
@@ -96,7 +105,10 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
 
 
 def _distinct(kind: Any) -> Any:
-    """Return the type with other names in each struct that has two fields with the same name."""
+    """Return the type with distinct field names in each struct.
+
+    Only a struct that has two fields with the same name gets other names.
+    """
     if isinstance(kind, spark_types.StructType):
         numbered = len(set(kind.names)) < len(kind.names)
         result = spark_types.StructType()
@@ -111,9 +123,9 @@ def _distinct(kind: Any) -> Any:
 
 
 def distinct_fields(df: Any) -> Any:
-    """Return the DataFrame, with other names if a struct has two fields with the same name.
+    """Return the DataFrame with distinct field names in each struct.
 
-    Spark does not encode such a struct.
+    The names change only if a struct has two fields with the same name. Spark does not encode such a struct.
     """
     kinds = [_distinct(field.dataType) for field in df.schema]
     if all(kind == field.dataType for kind, field in zip(kinds, df.schema, strict=True)):
@@ -151,7 +163,9 @@ def _of_renamed(batch: Any, of_batch: Callable[[Any], tuple[Iterator[Any], int]]
 
 
 def opened(df: Any, as_: str) -> tuple[Shape, Encoding]:
-    """Return the shape and the encoding of a DataFrame of a live session, under its present settings.
+    """Return the shape and the encoding of a DataFrame of a live session.
+
+    Both follow the present settings of the session.
 
     Raises:
         TypeError, ValueError, ImportError: see ``checked_shape`` and ``arrow_schema``.
@@ -189,7 +203,10 @@ def _elements(batch: Any, schema: Any, as_: str) -> tuple[Iterator[Any], int]:
 
 
 def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
-    """Return structs as dicts or as Rows. A struct in a tuple is a Row, as in Spark's own rows."""
+    """Return structs as dicts or as Rows.
+
+    A struct in a tuple is a Row, as in Spark's own rows.
+    """
     if as_ == "dicts":
         return map(dict, map(zip, repeat(names), plain))
     return map(tuple.__new__, repeat(row_class(names)), plain)
@@ -205,7 +222,10 @@ def row_class(names: tuple[str, ...]) -> Any:
 
 
 def _values(column: Any, kind: Any, as_: str) -> list[Any]:
-    """Return the Python values of a column, equal to those of ``collect`` in classic Spark."""
+    """Return the Python values of a column.
+
+    They are equal to those of ``collect`` in classic Spark.
+    """
     if _is_plain(kind):
         return column.to_pylist()  # type: ignore[no-any-return]
     if isinstance(kind, spark_types.TimestampType):
@@ -269,7 +289,10 @@ def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
 
 
 def _changes_integers(column: Any) -> bool:
-    """Return whether pandas would change an integer: it has doubles for integers with nulls, also within lists."""
+    """Return whether pandas would change an integer of the column.
+
+    pandas has doubles for integers with nulls, also within lists.
+    """
     if not _has_int64(column.type):
         return False
     if pyarrow.types.is_int64(column.type):

@@ -14,7 +14,9 @@ from pyrs.spark.schema.lists import offsets, pairs
 
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
-    """Return the column in another type. A struct must have the same fields, which are matched by name.
+    """Return the column in another type.
+
+    A struct must have the same fields, which are matched by name.
 
     Args:
         column: any Arrow array.
@@ -76,7 +78,10 @@ def _maps(column: pyarrow.MapArray, kind: Any, into: pyarrow.MapType) -> pyarrow
 
 
 def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
-    """Return the column in another type. A cast back checks the values, because Arrow does not report every loss."""
+    """Return the column in another type, if no value changes.
+
+    A cast back checks the values, because Arrow does not report every loss.
+    """
     kinds = pyarrow.types
     if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
         raise ValueError("one has a time zone and the other has none: set the zone in the batch")

@@ -1,4 +1,7 @@
-"""Encoding of Python values as Arrow columns of Spark's types, the reverse of the decoding in ``arrow``."""
+"""Encode Python values as Arrow columns of Spark's types.
+
+This is the reverse of the decoding in ``arrow``.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ _MIXED_SRID = -1
 
 
 class Misfit(Exception):
-    """The value at an index does not fit. Each enclosing level sets the index, and prepends its name to the path."""
+    """The value at an index does not fit.
+
+    Each enclosing level sets the index, and prepends its name to the path.
+    """
 
     def __init__(self, index: int, message: str) -> None:
         self.index = index
@@ -66,7 +72,9 @@ def in_line(value: object) -> str:
 
 
 def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
-    """Return the rows, none of which is None, as one Arrow array for each field of the schema.
+    """Return the rows as one Arrow array for each field of the schema.
+
+    None of the rows may be None.
 
     Raises:
         Misfit: a row, or a value within one, does not fit.
@@ -169,7 +177,10 @@ def _without_zone(time: datetime.datetime) -> int:
 
 
 def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
-    """Raise for the first value of a wrong type. Arrow would round or truncate numbers, and misread lists."""
+    """Raise a Misfit for the first value of a wrong type.
+
+    Arrow would round or truncate numbers, and misread lists.
+    """
     wrong = [each for each in set(map(type, values)) if not _is_accepted(each, kind, nullable)]
     if wrong:
         index, value = next((i, value) for i, value in enumerate(values) if type(value) in wrong)

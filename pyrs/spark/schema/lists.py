@@ -15,7 +15,10 @@ def pairs(maps: pyarrow.MapArray) -> pyarrow.ListArray:
 
 
 def offsets(lists: pyarrow.Array) -> pyarrow.Array:
-    """Return the start of each list in the flattened values, null for a null list, and the end of the last one."""
+    """Return the offsets of the lists in their flattened values.
+
+    They are the start of each list, null for a null list, and the end of the last one.
+    """
     valid = lists.is_valid()
     lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
     ends = pyarrow.concat_arrays([pyarrow.array([0], pyarrow.int64()), compute.cumulative_sum(lengths.cast("int64"))])

@@ -98,9 +98,9 @@ class RowEncoder:
         self.arrow = arrow_schema(schema, large)
 
     def batch(self, elements: Iterable[Any], first: int = 0) -> pyarrow.RecordBatch:
-        """Encode rows as one batch. Without rows the batch is empty.
+        """Encode rows as one batch.
 
-        ``first`` is the number of the first row, for error messages.
+        Without rows the batch is empty. ``first`` is the number of the first row, for error messages.
 
         Raises:
             SchemaMisfit: a row does not fit. The message names the element, the field and both types.

@@ -74,7 +74,10 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
 
 
 def _mapped(column: pyarrow.Array, change: Callable[[Any], Any]) -> pyarrow.Array:
-    """Return the column with a function applied to each array of times in it, on any level."""
+    """Return the column with a function applied to each array of times in it.
+
+    The arrays may be on any level. Only times with a zone count.
+    """
     kind = column.type
     if not has_zone(kind):
         return column

@@ -37,7 +37,10 @@ class Elements:
         self._most_bytes = most_bytes
 
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
-        """Restore the batches of a journal from the row ``first`` on; return the element count."""
+        """Restore the batches of a journal, and return the element count.
+
+        The batches begin at the row ``first``.
+        """
         return sum(batch.num_rows for batch in batches)
 
     def encode(self, elements: list[Any], first: int) -> Encoded:
@@ -55,7 +58,10 @@ class Elements:
             return batch, 0, error
 
     def _too_large(self, batch: pyarrow.RecordBatch, first: int) -> tuple[int, ValueError | None]:
-        """Return the index of the first row that Spark cannot send, and an error; or the number of rows and None."""
+        """Return the index of the first row that Spark cannot send, and an error.
+
+        If Spark can send every row, returns the number of rows and None.
+        """
         # The size of whole buffers is a fast upper bound. nbytes would crash for an empty list of Spark 4.0, which has
         # no offsets.
         if batch.get_total_buffer_size() > self._most_bytes and _size_of(batch) > self._most_bytes:
@@ -67,11 +73,17 @@ class Elements:
         return batch.num_rows, None
 
     def committed(self, start: int, end: int) -> int:
-        """Release the elements of the committed rows, from ``start`` to ``end``; return their number."""
+        """Release the elements of the committed rows, and return their number.
+
+        The rows are those from ``start`` to ``end``.
+        """
         return end - start
 
     def rows_in(self, waiting: int) -> int:
-        """Return how many rows ``waiting`` elements, which are not encoded yet, are known to have."""
+        """Return how many rows the waiting elements are known to have.
+
+        Waiting elements are not encoded yet. ``waiting`` is their number.
+        """
         return waiting
 
     def needed_for(self, rows: int) -> int:
@@ -79,12 +91,18 @@ class Elements:
         return rows
 
     def last_row(self, position: int, capacity: int) -> float:
-        """Return the row at which a batch from ``position`` must end, so that capacity is left for another element."""
+        """Return the row at which a batch from ``position`` must end.
+
+        Capacity is then left for another element.
+        """
         return inf
 
 
 class BatchElements(Elements):
-    """Elements that are Arrow batches. The parts of a divided batch in a journal count as one element each."""
+    """Elements that are Arrow batches.
+
+    The parts of a divided batch in a journal count as one element each.
+    """
 
     chunk = 1
 

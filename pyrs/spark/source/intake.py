@@ -1,4 +1,7 @@
-"""The Subscriber of ``read_stream`` in the driver: it buffers elements, and requests up to the capacity."""
+"""The Subscriber of ``read_stream`` in the driver.
+
+It buffers elements, and requests up to the capacity.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from pyrs.errors import DemandExceeded, NullSignal
 
 
 class Intake(Subscriber[Any]):
-    """Buffers elements until they are taken. Requests only what ``allow`` permits.
+    """Buffers elements until they are taken.
+
+    Requests only what ``allow`` permits.
 
     Args:
         publisher: the source. A thread of this object subscribes and requests, because the source may emit within these
@@ -41,7 +46,10 @@ class Intake(Subscriber[Any]):
                 self._changed.notify_all()
 
     def take(self, most: int) -> list[Any]:
-        """Remove and return at most ``most`` elements. Only one thread may call it at a time."""
+        """Remove and return at most ``most`` elements.
+
+        Only one thread may call this at a time.
+        """
         elements = self._elements
         return [elements.popleft() for _ in range(min(most, len(elements)))]
 
@@ -99,7 +107,10 @@ class Intake(Subscriber[Any]):
         self.end(None)
 
     def end(self, error: BaseException | None) -> None:
-        """End, with the error if it is not None. The thread of this object cancels a live subscription."""
+        """End, with the error if it is not None.
+
+        The thread of this object cancels a live subscription.
+        """
         with self._changed:
             if self.ended:
                 return
@@ -108,7 +119,10 @@ class Intake(Subscriber[Any]):
             self._changed.notify_all()
 
     def _run(self) -> None:
-        """Subscribe and request, sequentially (2.7) and on a separate thread: either call may emit or block."""
+        """Subscribe and request, sequentially (2.7) and on a separate thread.
+
+        The thread is separate because either call may emit or block.
+        """
         publisher, self._publisher = self._publisher, None
         try:
             assert publisher is not None

@@ -1,4 +1,7 @@
-"""The elements of a Publisher as a sequence of small DataFrames: low latency, and no checkpoint."""
+"""The elements of a Publisher as a sequence of small DataFrames.
+
+This gives low latency, but no checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,10 @@ class _MicroFrames(NamedTuple):
 
 
 class _MicroFramesRun(JobRun[int]):
-    """Builds the frames of one subscription. The drain loop takes rows from the buffer; a job thread runs ``fn``."""
+    """Builds the frames of one subscription.
+
+    The drain loop takes rows from the buffer; a job thread runs ``fn``.
+    """
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
         frames: _MicroFrames = operator.arguments

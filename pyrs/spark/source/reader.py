@@ -1,8 +1,8 @@
-"""The Data Sources of ``read_stream`` and ``stream_from_publishers``, as Spark's planner and the executors run them.
+"""The Data Sources of ``read_stream`` and ``stream_from_publishers``.
 
-Their classes are pickled by value, so neither the planner nor the executors need this package. Therefore the nested
-classes use only variables of the enclosing function, and each method imports the modules that it needs: those of the
-standard library, pyspark and pyarrow.
+Spark's planner and the executors run them. Their classes are pickled by value, so neither the planner nor the executors
+need this package. Therefore the nested classes use only variables of the enclosing function, and each method imports
+the modules that it needs: those of the standard library, pyspark and pyarrow.
 """
 
 from __future__ import annotations
@@ -104,9 +104,10 @@ def streaming_source(
 
 
 def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) -> type[Any]:
-    """Return the Data Source class of ``read_stream``, whose planner sends requests to the server of the driver.
+    """Return the Data Source class of ``read_stream``.
 
-    An executor receives its rows within its partition, and opens no connection.
+    Its planner sends requests to the server of the driver. An executor receives its rows within its partition, and
+    opens no connection.
     """
 
     class Client:

@@ -67,7 +67,10 @@ class Server:
         self._thread.start()
 
     def wait_for_planner(self, seconds: float) -> bool:
-        """Wait until no planner is connected. Return False if one still is after this time."""
+        """Wait until no planner is connected.
+
+        Returns False if one still is after this time.
+        """
         idle = self._turn.acquire(timeout=seconds)
         if idle:
             self._turn.release()
@@ -131,7 +134,10 @@ class Server:
         return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + reader_nonce + nonce, "sha256"))
 
     def _exchange(self, connection: socket.socket) -> bool:
-        """Answer one request. Return False if the request is invalid."""
+        """Answer one request.
+
+        Returns False if the request is invalid.
+        """
         (length,) = _REQUEST.unpack(self._request_header(connection))
         if length > _MAX_REQUEST:
             return False
@@ -148,7 +154,10 @@ class Server:
         return True
 
     def _request_header(self, connection: socket.socket) -> bytes:
-        """Return the length prefix of the next request. Prepare answers until it arrives."""
+        """Return the length prefix of the next request.
+
+        Prepares answers until it arrives.
+        """
         more = True
         while True:
             connection.settimeout(0 if more else _PAUSE_SECONDS)
@@ -164,7 +173,10 @@ class Server:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the planner has closed the connection; it sends nothing while it waits for an answer."""
+    """Return whether the planner has closed the connection.
+
+    The planner sends nothing while it waits for an answer.
+    """
     connection.setblocking(False)
     try:
         return not connection.recv(1, socket.MSG_PEEK)

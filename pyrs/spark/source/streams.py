@@ -1,4 +1,7 @@
-"""Publishers as sources of streaming queries: the commit of a batch requests more elements."""
+"""Publishers as sources of streaming queries.
+
+The commit of a batch requests more elements.
+"""
 
 from __future__ import annotations
 
@@ -152,14 +155,19 @@ def read_stream(
 
 
 def _most_bytes(context: Any) -> float:
-    """Return the size of the largest row that a task can carry. In local mode tasks are not sent."""
+    """Return the size of the largest row that a task can carry.
+
+    In local mode tasks are not sent, so the size is infinite.
+    """
     if re.fullmatch(r"local(\[[^]]*\])?", context.master):
         return inf
     return (int(context.getConf().get("spark.rpc.message.maxSize", "128")) - 1) << 20  # 1 MiB for the rest of the task
 
 
 def _opened(folder: str) -> Journal:
-    """Open a journal. Close the server of an earlier call with this journal if it has no query.
+    """Open a journal, and close an earlier server of it that has no query.
+
+    The server is that of an earlier call with this journal.
 
     This happens when a notebook cell is run again, or a query starts again with other arguments. The planner of a query
     ends shortly after ``query.stop()`` returns.
