@@ -63,7 +63,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
                 self._next(element)
             except BaseException as error:
                 self.cancel()
-                self._report(error, "on_next")
+                hooks.report(error, "raised by the on_next callback")
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         action = self._next or (lambda element: None)
@@ -76,7 +76,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
                 action(element)
             except BaseException as error:
                 self.cancel()
-                self._report(error, "on_next")
+                hooks.report(error, "raised by the on_next callback")
             if taken == limit or self._stops:
                 break
         return taken
@@ -91,7 +91,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         try:
             self._error(error)
         except BaseException as raised:
-            self._report(raised, "on_error")
+            hooks.report(raised, "raised by the on_error callback")
 
     def on_complete(self) -> None:
         self._end()
@@ -99,7 +99,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
             try:
                 self._complete()
             except BaseException as error:
-                self._report(error, "on_complete")
+                hooks.report(error, "raised by the on_complete callback")
 
     def request(self, n: int, /) -> None:
         subscription = self._subscription
@@ -131,8 +131,3 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def _end(self) -> None:
         self._over = self._stops = True
         self._subscription = None
-
-    def _report(self, error: BaseException, name: str) -> None:
-        if hooks.is_exit(error):
-            raise error
-        hooks.on_error_dropped(error, f"raised by the {name} callback")

@@ -139,9 +139,7 @@ def discard(discards: Discards, element: Any) -> None:
         try:
             function(element)
         except BaseException as error:
-            if is_exit(error):
-                raise
-            on_error_dropped(error, "raised by a function for discarded elements")
+            report(error, "raised by a function for discarded elements")
 
 
 def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any]) -> None:
@@ -159,6 +157,13 @@ def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any])
         except (IndexError, KeyError):
             return
         discard(discards, element)
+
+
+def report(error: BaseException, where: str) -> None:
+    """Report an exception of user code that must not change the stream; raise an interrupt or exit again."""
+    if is_exit(error):
+        raise error
+    on_error_dropped(error, where)
 
 
 def on_error_dropped(error: BaseException, where: str = "") -> None:
@@ -209,6 +214,4 @@ def cancel_safely(subscription: Subscription | None) -> None:
         try:
             subscription.cancel()
         except BaseException as error:
-            if is_exit(error):
-                raise
-            on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
+            report(error, f"raised by cancel() of {type(subscription).__name__}")

@@ -59,20 +59,24 @@ class ObservingRun(StageRun):
         self.complete()
 
     def on_error(self, error: BaseException) -> None:
-        if self._handled.acquire(blocking=False):
-            self.ended("on_error", error)
+        self._observe("on_error", error)
         self.fail(error)
 
     def on_cancel(self) -> None:
+        self._observe("cancel", None)
+
+    def _observe(self, how: str, error: BaseException | None) -> None:
         if self._handled.acquire(blocking=False):
-            self.ended("cancel", None)
+            try:
+                self.ended(how, error)
+            except BaseException as raised:
+                hooks.report(raised, f"raised while {how} was observed")
 
     @abstractmethod
     def ended(self, how: str, error: BaseException | None) -> None:
         """Handle the first ``on_complete``, ``on_error`` or ``cancel`` before it is forwarded.
 
-        An exception at ``on_complete`` fails the stream. An implementation must not raise an Exception at ``on_error``
-        and ``cancel``.
+        An exception at ``on_complete`` fails the stream; one at ``on_error`` or ``cancel`` is reported as dropped.
         """
 
 
@@ -215,11 +219,9 @@ class Action(PushedStage):
             self.action(*arguments)
         except BaseException as error:
             self.blame(error)
-            if hooks.is_exit(error):
-                raise
-            if failure is not None:
+            if failure is not None and not hooks.is_exit(error):
                 add_note(failure, f"{self!r} raised {type(error).__name__}: {error}")
-            hooks.on_error_dropped(error, f"raised by the action of {self!r}")
+            hooks.report(error, f"raised by the action of {self!r}")
 
 
 class _CheckpointRun(StageRun):

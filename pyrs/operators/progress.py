@@ -32,7 +32,7 @@ class _ProgressRun(ObservingRun):
     def on_subscribe(self) -> None:
         try:
             self._bar = self._stage.bar()
-        except Exception as error:
+        except BaseException as error:
             self._give_up(error)
 
     def on_next(self, element: Any) -> None:
@@ -40,7 +40,7 @@ class _ProgressRun(ObservingRun):
         if bar is not None:
             try:
                 bar.update(1)
-            except Exception as error:
+            except BaseException as error:
                 self._give_up(error)
         self.emit(element)
 
@@ -49,13 +49,13 @@ class _ProgressRun(ObservingRun):
         if bar is not None:
             try:
                 bar.close()
-            except Exception as error:
+            except BaseException as error:
                 self._give_up(error)
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, error: BaseException) -> None:
         """Report an error of the output and stop showing; it must not fail the stream."""
         self._bar = None
-        hooks.on_error_dropped(error, f"showing {self._stage!r}")
+        hooks.report(error, f"showing {self._stage!r}")
 
 
 class Progress(PushedStage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
@@ -88,12 +89,23 @@ def test_observer_receives_every_increment() -> None:
     ]
 
 
-def test_exception_of_the_observer_does_not_change_the_stream(dropped: Any) -> None:
+@pytest.mark.parametrize("raised", [KeyError, CancelledError])
+def test_exception_of_the_observer_does_not_change_the_stream(raised: type[BaseException], dropped: Any) -> None:
     def observer(counter: str, by: float) -> None:
-        raise KeyError(counter)
+        raise raised(counter)
 
     assert pyrs.range(2).metrics(pyrs.Metrics("numbers", observer=observer)).collect() == [0, 1]
-    assert {type(error) for error in dropped.take()} == {KeyError}
+    assert {type(error) for error in dropped.take()} == {raised}
+
+
+def test_exception_of_the_clock_at_a_cancel_is_reported(dropped: Any) -> None:
+    """Rule 3.15: cancel() returns normally."""
+    times = iter([0.0])
+    source, subscriber = TestPublisher[int](), TestSubscriber[int](1)
+    source.stream().metrics(pyrs.Metrics("numbers", clock=lambda: next(times))).subscribe(subscriber)
+    subscriber.cancel()
+    source.assert_cancelled(1)
+    assert [type(error) for error in dropped.take()] == [StopIteration]
 
 
 def test_concurrent_streams_lose_no_count() -> None:

@@ -6,6 +6,7 @@ import io
 import logging
 import sys
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
@@ -433,18 +434,32 @@ class TestProgress:
         {"complete": source.complete, "fail": lambda: source.error(OSError()), "cancel": subscriber.cancel}[way]()
         assert file.getvalue().startswith("2 elements, ")
 
+    @pytest.mark.parametrize("raised", [BrokenPipeError, CancelledError])
     def test_exception_of_the_progress_file_does_not_fail_the_stream(
-        self, dropped: Any, monkeypatch: pytest.MonkeyPatch
+        self, raised: type[BaseException], dropped: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class BrokenFile(io.StringIO):
             def write(self, text: str, /) -> int:
-                raise BrokenPipeError("gone")
+                raise raised("gone")
 
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
         ticks = iter(range(100))
         monkeypatch.setattr(progress, "monotonic", lambda: float(next(ticks)))
         assert pyrs.range(9).progress(file=BrokenFile()).collect() == list(range(9))
-        assert [type(error) for error in dropped.take()] == [BrokenPipeError]
+        assert [type(error) for error in dropped.take()] == [raised]
+
+
+def test_exception_of_a_logger_does_not_replace_the_error_of_the_stream(dropped: Any) -> None:
+    def refuse(record: logging.LogRecord) -> bool:
+        if "on_error" in record.getMessage():
+            raise OSError("disk full")
+        return True
+
+    logger = logging.Logger("refusing")
+    logger.addFilter(refuse)
+    failing = pyrs.error(KeyError("name")).log("numbers", logger=logger)
+    assert isinstance(error_of(failing), KeyError)
+    assert [type(error) for error in dropped.take()] == [OSError]
 
 
 @pytest.mark.parametrize(
