@@ -240,15 +240,15 @@ class Chain(Generic[T]):
         return wrong or [n for n, _ in named]
 
     def release(self) -> None:
-        """Release the source, and close an iterator that the chain created; never raise an Exception."""
+        """Release the source, and close an iterator that the chain created; report an error of its ``close``."""
         close, self._close = self._close, None
         self._gauges = []
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
         if close is not None:
             try:
                 close()
-            except Exception as error:
-                hooks.on_error_dropped(error, "closing the iterator of a stream")
+            except BaseException as error:
+                hooks.report(error, "closing the iterator of a stream")
 
 
 def pull(

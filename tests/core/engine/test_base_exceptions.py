@@ -1,4 +1,4 @@
-"""A BaseException that is raised during ``subscribe`` becomes the error of the stream (rule 1.9)."""
+"""Errors that are not an Exception, raised during ``subscribe`` (rule 1.9) or by the end of an iterator."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import pyrs
 from pyrs.schedulers import inline
+from pyrs.testing import TestSubscriber
 from tests.core.support import subscribe
 
 
@@ -59,3 +60,22 @@ def test_exit_raised_during_subscribe_propagates(error: type[BaseException]) -> 
 
     with pytest.raises(error):
         subscribe(pyrs.defer(leave))
+
+
+@pytest.mark.parametrize("error", [ValueError, Planned])
+def test_error_of_closing_an_iterator_is_reported_and_the_terminal_signal_follows(
+    error: type[BaseException], dropped: Any
+) -> None:
+    class Closing:
+        def __iter__(self) -> Iterator[int]:
+            try:
+                yield from range(9)
+            finally:
+                raise error("planned")
+
+    cancelled, completed = TestSubscriber[int](1), TestSubscriber[int](2)
+    pyrs.from_iterable(Closing()).subscribe(cancelled)
+    cancelled.cancel()  # rule 3.15: returns normally
+    pyrs.from_iterable(Closing()).take(2).subscribe(completed)
+    assert completed.await_complete() == [0, 1]
+    assert [type(each) for each in dropped.take()] == [error, error]
