@@ -147,6 +147,8 @@ def test_a_checkpoint_of_another_source_is_refused() -> None:
     positions = offsets(lambda p: 9)
     with pytest.raises(ValueError, match=r"the checkpoint belongs to another source: its offset is {\"sequence\": 3}"):
         positions.after({"sequence": 3}, True)  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="the checkpoint belongs to another source: its offset is 3"):
+        positions.after(3, True)  # type: ignore[arg-type]
 
 
 def source_of(functions: dict[str, Any]) -> Any:

@@ -252,6 +252,15 @@ def test_another_process_refuses_the_checkpoint(driver: Callable[..., Driver]) -
         after.rows({**before.position, "sequence": 0}, before.position)
 
 
+@pytest.mark.parametrize("offset", [{"logOffset": 3}, {"epoch": "0", "sequence": 1}, [1], 5, "text"])
+def test_the_checkpoint_of_another_source_is_refused(driver: Callable[..., Driver], offset: Any) -> None:
+    planner = driver(rows_of(range(9))).planner()
+    with pytest.raises(RuntimeError, match="OffsetRefused: the checkpoint has an offset of another source"):
+        planner.reader.latestOffset(offset, None)
+    with pytest.raises(RuntimeError, match="OffsetRefused: the checkpoint has an offset of another source"):
+        planner.reader.partitions(offset, offset)
+
+
 def test_a_new_epoch_logs_the_lost_elements(driver: Callable[..., Driver], caplog: pytest.LogCaptureFixture) -> None:
     before = driver(rows_of(range(9))).planner()
     assert read(before, 3) == [0, 1, 2]

@@ -175,9 +175,9 @@ class Offsets:
 
 
 def _checked(position: Any) -> Position:
-    if position.keys() != {"first", "next"}:
+    if not isinstance(position, dict) or position.keys() != {"first", "next"}:
         raise ValueError(f"the checkpoint belongs to another source: its offset is {json.dumps(position)}")
-    return position  # type: ignore[no-any-return]
+    return position
 
 
 def _in_order(name: str, begin: Any, end: Any) -> None:

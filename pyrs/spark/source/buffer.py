@@ -368,10 +368,10 @@ def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.Recor
 def _offset(value: Any) -> Offset | None:
     if value is None:
         return None
-    epoch, sequence = value["epoch"], value["sequence"]
-    if not isinstance(epoch, str) or len(epoch.encode()) != 32 or not isinstance(sequence, int) or sequence < 0:
-        raise OffsetRefused(f"the checkpoint has an offset of another source: {value!r}")
-    return Offset(epoch, sequence)
+    match value:
+        case {"epoch": str(epoch), "sequence": int(sequence)} if len(epoch.encode()) == 32 and sequence >= 0:
+            return Offset(epoch, sequence)
+    raise OffsetRefused(f"the checkpoint has an offset of another source: {value!r}")
 
 
 def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
