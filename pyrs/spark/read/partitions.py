@@ -197,8 +197,8 @@ class _RddReader(PartitionReader):
 class JvmReader(_RddReader):
     """Reads each partition as Arrow that the JVM encodes.
 
-    A job reads one partition or several small ones. The reader calls ``toArrowBatchRdd`` and ``PythonRDD.runJob``, which
-    are not public, but have had the same names and signatures since Spark 3.5.
+    A job reads one partition or several small ones. The reader calls ``toArrowBatchRdd`` and ``PythonRDD.runJob``,
+    which are not public, but have had the same names and signatures since Spark 3.5.
     """
 
     def __init__(self, df: Any, encoding: Encoding) -> None:
