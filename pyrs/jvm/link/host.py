@@ -26,8 +26,8 @@ class StreamHost:
 
     Args:
         execute: Runs a task on a worker thread (inline in tests that replay vectors).
-        post: Runs a task on the writer thread of the link. Python's main thread uses it: an interrupt there could leave
-            a frame or a thread pool in an inconsistent state.
+        post: Runs a task on the writer thread of the link. Python's main thread uses it to schedule drain loops and to
+            cancel, because an interrupt there could leave a frame or a thread pool in an inconsistent state.
         send: Writes bytes to the socket.
         wake: Wakes the writer thread, which flushes the outbox.
     """

@@ -55,12 +55,7 @@ class Session(StreamHost):
     """The state of one link.
 
     Args:
-        execute: Runs a task on a worker thread (inline in tests that replay vectors).
-        post: Runs a task on the writer thread of the link. Python's main thread uses it to schedule drain loops and to
-            cancel, because an interrupt on the main thread could leave a frame or a thread pool in an inconsistent
-            state.
-        send: Writes bytes to the socket.
-        wake: Wakes the writer thread, which flushes the outbox.
+        execute, post, send, wake: The arguments of ``StreamHost``.
         max_prefetch: The largest window of a stream.
         confirm_seconds: The time that ``subscribe`` waits until the peer's Publisher is subscribed to; 0 does not wait.
         first_stream: The id of the first stream that this side opens: 1 on Python's side, 2 on the JVM's.

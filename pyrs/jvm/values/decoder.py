@@ -15,8 +15,8 @@ import msgpack
 from pyrs.errors import ConversionError, LinkBroken, LinkClosed, NullSignal, ProtocolError
 from pyrs.jvm.deferred import DeferredEntries, Home
 from pyrs.jvm.limits import LIMITS
-from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
+from pyrs.jvm.values import table
 from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import References
 
@@ -34,10 +34,6 @@ _TIMESTAMP = frozenset({msgpack.Timestamp})
 _find_timestamp = re.compile(rb"\xff(?:(?<=[\xd6\xd7].)|(?<=[\xc7\x00][\x04\x08\x0c].))", re.DOTALL).search
 _iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
-_EXTENSIONS: dict[int, tuple[str, Callable[[Any], Any]]] = {
-    **table.EXTENSIONS,
-    types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc),
-}
 
 
 class _Unreadable:
@@ -254,7 +250,7 @@ class ValueDecoder:
             return self._fail(f"a java.util.Set cannot be converted to a set: {describe(error)}", error)
 
     def _value(self, code: int, payload: bytes | memoryview) -> Any:
-        row = _EXTENSIONS.get(code)
+        row = table.EXTENSIONS.get(code)
         if row is None:
             raise ProtocolError(f"unknown extension type {code}")
         name, read = row
@@ -308,7 +304,7 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
             found.append((code, *_reference(payload)))
         elif code == types.SET:
             bodies.append(payload)
-        elif code not in _EXTENSIONS:
+        elif code not in table.EXTENSIONS:
             raise ProtocolError(f"unknown extension type {code}")
 
     while bodies:

@@ -20,6 +20,7 @@ from typing import Any
 import msgpack
 
 from pyrs.errors import ConversionError
+from pyrs.jvm.values import arrow
 from pyrs.jvm.values import references as types
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -218,7 +219,7 @@ def to_timedelta(payload: bytes) -> dt.timedelta:
     return dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
 
 
-EXTENSIONS: dict[int, tuple[str, Callable[[bytes], Any]]] = {
+EXTENSIONS: dict[int, tuple[str, Callable[[Any], Any]]] = {
     types.BIG_INTEGER: ("java.math.BigInteger", lambda payload: int.from_bytes(payload, "big", signed=True)),
     types.DECIMAL: ("java.math.BigDecimal", lambda payload: decimal.Decimal(payload.decode())),
     types.DATE: ("java.time.LocalDate", to_date),
@@ -227,5 +228,6 @@ EXTENSIONS: dict[int, tuple[str, Callable[[bytes], Any]]] = {
     types.DATETIME: ("java.time.ZonedDateTime", to_datetime),
     types.DURATION: ("java.time.Duration", to_timedelta),
     types.UUID: ("java.util.UUID", lambda payload: uuid.UUID(bytes=struct.unpack("16s", payload)[0])),
+    types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc),
 }
 """The Java class of each extension type, and the function that reads it."""
