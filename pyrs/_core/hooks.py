@@ -167,16 +167,18 @@ def report(error: BaseException, where: str) -> None:
 
 
 def on_error_dropped(error: BaseException, where: str = "") -> None:
-    """Report an error that no Subscriber can receive; never raise an Exception."""
+    """Report an error that no Subscriber can receive; raise only KeyboardInterrupt and SystemExit."""
     try:
         _error_hook(error, where)
-    except Exception as broken:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as broken:
         _log_error(broken, "raised by the hook for dropped errors")
         _log_error(error, where)
 
 
 def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False) -> None:
-    """Report elements that no Subscriber receives; never raise an Exception.
+    """Report elements that no Subscriber receives; raise only KeyboardInterrupt and SystemExit.
 
     After a cancel, the default hook writes its record at level DEBUG.
     """
@@ -191,7 +193,9 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
         return
     try:
         _element_hook(count, where)
-    except Exception as broken:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as broken:
         _log_error(broken, "raised by the hook for dropped elements")
         _log_elements(count, where)
 
