@@ -7,9 +7,19 @@ from typing import Any
 
 import pytest
 
-from pyrs.tck import Kind, PublisherVerification, Status, beyond_publisher, judge, races, verdicts, verify
+from pyrs.tck import (
+    Kind,
+    PublisherVerification,
+    Status,
+    TestEnvironment,
+    beyond_publisher,
+    judge,
+    races,
+    verdicts,
+    verify,
+)
 from pyrs.tck.expected import PUBLISHER
-from tests.tck import test_false_passes, wrong_counting, wrong_demand
+from tests.tck import test_false_passes, unusual, wrong_counting, wrong_demand
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import PATIENT, Case, assert_verdict, judge_failed_publisher, judge_publisher
 from tests.tck.right import Inert, RightFailedPublisher, RightPublisher, RightSubscription
@@ -556,3 +566,17 @@ def test_judge_accepts_an_object_of_a_verification() -> None:
             return RightPublisher(elements)
 
     assert judge(Right(), LESS).status is Status.PASSED
+
+
+def test_a_slow_publisher_need_not_emit_a_large_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,500 elements at 5 ms each exceed the deadline."""
+    monkeypatch.setattr(beyond_publisher, "_SECONDS_OF_A_LONG_RUN", 0.1)
+
+    class Slow(PublisherVerification[Any]):
+        environment = TestEnvironment(timeout=1, no_signals_timeout=0.02, deadline=5)
+
+        def create_publisher(self, elements: int) -> Any:
+            return unusual.EveryFiveMilliseconds(elements)
+
+    verdict = judge(Slow, "beyond_spec101_mustNotExceedALargeDemand")
+    assert (verdict.status, verdict.reason) == (Status.PASSED, "")
