@@ -149,24 +149,24 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
 
     def request_next_element_or_end_of_stream(self, message: str = _NO_COMPLETION) -> Any:
         self.request(1)
-        return self.received.next_or_end_of_stream(self.env.timeout, message)
+        return self.received.next_or_end_of_stream(message)
 
     def request_end_of_stream(self, message: str = _NO_COMPLETION) -> None:
         self.request(1)
         self.expect_completion(message)
 
     def next_element(self, message: str = _NO_ELEMENT) -> T:
-        return self.received.next(self.env.timeout, message)
+        return self.received.next(message)
 
     def next_elements(self, count: int, message: str = _NO_ELEMENT) -> list[T]:
-        return self.received.next_n(count, self.env.timeout, message)
+        return self.received.next_n(count, message)
 
     def expect_completion(self, message: str = _NO_COMPLETION) -> None:
-        self.received.expect_completion(self.env.timeout, message)
+        self.received.expect_completion(message)
 
     def expect_none(self, message: str = "expected no element but received") -> None:
         """Wait for ``no_signals_timeout``; record an error if anything arrives."""
-        self.received.expect_none(self.env.no_signals_timeout, message)
+        self.received.expect_none(message)
 
     def expect_error(self, kind: type[BaseException]) -> BaseException:
         """Wait for an error of a type."""
@@ -293,7 +293,7 @@ class ManualPublisher(Publisher[T]):
     def expect_request(self, addendum: str = "") -> int:
         """Wait for a request, and return its number of elements."""
         message = "the Subscriber did not call request()"
-        requested: object = self.requests.next(self.env.timeout, f"{message}. {addendum}" if addendum else message)
+        requested: object = self.requests.next(f"{message}. {addendum}" if addendum else message)
         if not isinstance(requested, int) or isinstance(requested, bool):
             self.env.flop_and_fail(f"request({requested!r}): the argument must be an int")
         if requested <= 0:
@@ -302,7 +302,7 @@ class ManualPublisher(Publisher[T]):
 
     def await_request(self) -> int:
         """Wait for a request, and return its number of elements; return 0 if there is none."""
-        return self.requests.next_or(0, self.env.timeout)
+        return self.requests.next_or(0)
 
     def expect_cancelling(self) -> None:
         self.cancelled.expect_close("the Subscriber did not cancel its Subscription")

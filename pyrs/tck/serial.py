@@ -1,10 +1,10 @@
-"""Detect concurrent signals, and count nested ones."""
+"""Detect concurrent signals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, current_thread, local
+from threading import Lock, current_thread
 
 from pyrs.tck.environment import TestEnvironment
 
@@ -47,9 +47,3 @@ class SerialGuard:
                     self._depth -= 1
                     if self._depth == 0:
                         self._owner = None
-
-
-class Depth(local):
-    """The number of nested on_next calls on this thread."""
-
-    now = 0

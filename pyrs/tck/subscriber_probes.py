@@ -59,15 +59,13 @@ class Probe(Generic[T]):
 
     def expect_next(self, expected: T) -> None:
         """Wait for an element; record an error if it is not equal to ``expected``."""
-        received = self._elements.next(
-            self.env.timeout, f"{self._name} did not call register_on_next({named(expected)})"
-        )
+        received = self._elements.next(f"{self._name} did not call register_on_next({named(expected)})")
         if not same(received, expected):
             self.env.flop(f"{self._name} reported on_next({named(received)}) instead of on_next({named(expected)})")
 
     def expect_completion(self) -> None:
         """Wait for ``on_complete``; record an error if it does not arrive."""
-        self._elements.expect_completion(self.env.timeout, f"{self._name} did not call register_on_complete()")
+        self._elements.expect_completion(f"{self._name} did not call register_on_complete()")
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for ``on_error``; record an error if it does not carry the same object."""
@@ -79,7 +77,7 @@ class Probe(Generic[T]):
 
     def expect_none(self) -> None:
         """Record an error if an element or ``on_complete`` arrives in ``no_signals_timeout``."""
-        self._elements.expect_none(self.env.no_signals_timeout, "expected no element but received")
+        self._elements.expect_none()
 
 
 class WhiteboxProbe(Probe[T]):

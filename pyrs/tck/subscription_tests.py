@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import random
 import time
-from threading import Lock, get_ident
+from threading import Lock, get_ident, local
 
 from pyrs.api import Publisher, Subscription
 from pyrs.tck.environment import INT_MAX, LONG_MAX, T, TestEnvironment, named
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
-from pyrs.tck.serial import Depth
 from pyrs.tck.verification import ILLEGAL_ARGUMENT
 from pyrs.tck.waiting import Latch
 
@@ -181,6 +180,12 @@ class _RequestsInside(RequestsInOnSubscribe[T]):
             raise RuntimeError("more elements than were requested")  # stops an endless Publisher
 
 
+class _Depth(local):
+    """The number of nested on_next calls on this thread."""
+
+    now = 0
+
+
 class Recursing(ManualSubscriber[T]):
     """Requests inside on_next, and counts the nested calls.
 
@@ -206,7 +211,7 @@ class Recursing(ManualSubscriber[T]):
         self._bound = bound
         self._most = most
         self._until = time.monotonic() + seconds
-        self._depth = Depth()
+        self._depth = _Depth()
         self.signals = 0
         self.completed = False
         self.finished = Latch(env)

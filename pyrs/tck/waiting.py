@@ -139,47 +139,52 @@ class Receptacle(Generic[T]):
         except queue.Full:
             raise ProbeOverflow(f"more than {self.capacity} elements are buffered") from None
 
-    def next(self, timeout: float, message: str) -> T:
+    def next(self, message: str) -> T:
         """Wait for an element; fail if none arrives."""
-        value = self._poll(timeout)
+        return self._element(self._poll(self._env.timeout), message)
+
+    def next_or(self, otherwise: T) -> T:
+        """Wait for an element; return ``otherwise`` if none arrives."""
+        value = self._poll(self._env.timeout)
+        either: T = otherwise if value is _NOTHING else value
+        return either
+
+    def next_or_end_of_stream(self, message: str) -> T | _EndOfStream:
+        """Wait for an element or the end; if neither arrives, record an error."""
+        value = self._poll(self._env.timeout)
         if value is _NOTHING:
-            self._env.flop_and_fail(overdue(message, timeout))
+            self._env.flop(overdue(message, self._env.timeout))
+            return END_OF_STREAM
+        either: T | _EndOfStream = value
+        return either
+
+    def next_n(self, count: int, message: str) -> list[T]:
+        """Wait for a number of elements; fail if not all arrive within the timeout."""
+        deadline = time.monotonic() + self._env.timeout
+        return [
+            self._element(self._poll(remaining(deadline)), f"{message} (element {at + 1} of {count})")
+            for at in range(count)
+        ]
+
+    def _element(self, value: Any, message: str) -> T:
+        if value is _NOTHING:
+            self._env.flop_and_fail(overdue(message, self._env.timeout))
         if value is END_OF_STREAM:
             self._env.flop_and_fail(f"{message}: expected an element but received the end of the stream")
         element: T = value
         return element
 
-    def next_or(self, otherwise: T, timeout: float) -> T:
-        """Wait for an element; return ``otherwise`` if none arrives."""
-        value = self._poll(timeout)
-        either: T = otherwise if value is _NOTHING else value
-        return either
-
-    def next_or_end_of_stream(self, timeout: float, message: str) -> T | _EndOfStream:
-        """Wait for an element or the end; if neither arrives, record an error."""
-        value = self._poll(timeout)
-        if value is _NOTHING:
-            self._env.flop(overdue(message, timeout))
-            return END_OF_STREAM
-        either: T | _EndOfStream = value
-        return either
-
-    def next_n(self, count: int, timeout: float, message: str) -> list[T]:
-        """Wait for a number of elements; fail if not all arrive within the timeout."""
-        deadline = time.monotonic() + timeout
-        return [self.next(remaining(deadline), f"{message} (element {at + 1} of {count})") for at in range(count)]
-
-    def expect_completion(self, timeout: float, message: str) -> None:
+    def expect_completion(self, message: str) -> None:
         """Wait for the end of the stream; record an error if it does not arrive."""
-        value = self._poll(timeout)
+        value = self._poll(self._env.timeout)
         if value is _NOTHING:
-            self._env.flop(overdue(message, timeout))
+            self._env.flop(overdue(message, self._env.timeout))
         elif value is not END_OF_STREAM:
             self._env.flop(f"expected the end of the stream but received element [{named(value)}]")
 
-    def expect_none(self, within: float, message: str) -> None:
-        """Wait; record an error if anything arrives."""
-        value = self._poll(within)
+    def expect_none(self, message: str = "expected no element but received") -> None:
+        """Wait for ``no_signals_timeout``; record an error if anything arrives."""
+        value = self._poll(self._env.no_signals_timeout)
         if value is END_OF_STREAM:
             self._env.flop("expected no element but received the end of the stream")
         elif value is not _NOTHING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyrs.tck import PublisherVerification, Status, TestEnvironment, as_test_case, judge
+from pyrs.tck import PublisherVerification, Status, TestEnvironment, as_test_case, judge, waiting
 from pyrs.tck.beyond_publisher import stops
 from pyrs.tck.environment import named
 from pyrs.tck.waiting import Latch, Promise, Receptacle
@@ -137,11 +137,19 @@ def test_a_receptacle_distinguishes_elements_and_completion() -> None:
     received: Receptacle[int] = Receptacle(env)
     received.add(1)
     received.complete()
-    assert received.next(1, "nothing") == 1
-    received.expect_completion(1, "no end")
+    assert received.next("nothing") == 1
+    received.expect_completion("no end")
     env.verify_no_async_errors_no_delay()
     received.complete()
     assert "unexpected additional on_complete" in str(env.drop_async_error())
+
+
+def test_a_missing_element_of_several_names_the_timeout_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "remaining", lambda deadline: 0.0)  # the first element arrived late
+    received: Receptacle[int] = Receptacle(TestEnvironment(timeout=0.5).fresh())
+    received.add(1)
+    with pytest.raises(AssertionError, match=r"too few \(element 2 of 2\) within 500 ms"):
+        received.next_n(2, "too few")
 
 
 def test_a_latch_waits_for_its_event() -> None:
