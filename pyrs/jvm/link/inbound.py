@@ -195,8 +195,9 @@ class InboundStream(DrainLoop, CountingSubscription):
     # Called by the reader, which only records.
 
     def confirmed(self) -> None:
-        """Process SUBSCRIBED."""
-        self._confirmed.put(None)
+        """Process SUBSCRIBED. A repeated one occupies no memory."""
+        if self._confirmed.empty():
+            self._confirmed.put(None)
 
     def arrived(self, body: Body, *, home: bool = False) -> None:
         """Process NEXT, or NEXT_HOME, which returns objects of this side."""
