@@ -7,6 +7,7 @@ import logging
 import pickle
 import threading
 import weakref
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
@@ -389,16 +390,24 @@ class TestHooks:
             "dropped 3 element(s) (here, too)",
         ]
 
-    def test_exception_of_a_hook_is_logged_with_the_dropped_error(self, caplog: pytest.LogCaptureFixture) -> None:
+    @pytest.mark.parametrize("error", [RuntimeError, CancelledError])
+    def test_exception_of_a_hook_is_logged_with_the_dropped_error(
+        self, error: type[BaseException], caplog: pytest.LogCaptureFixture
+    ) -> None:
         def broken(*_: object) -> None:
-            raise RuntimeError("broken hook")
+            raise error("broken hook")
 
-        before = pyrs.set_error_hook(broken)
-        with caplog.at_level(logging.ERROR, logger="pyrs"):
-            hooks.on_error_dropped(ValueError("lost"))
-        pyrs.set_error_hook(before)
+        before = pyrs.set_error_hook(broken), pyrs.set_element_hook(broken)
+        try:
+            with caplog.at_level(logging.WARNING, logger="pyrs"):
+                hooks.on_error_dropped(ValueError("lost"))
+                hooks.on_next_dropped(3)
+        finally:
+            pyrs.set_error_hook(before[0])
+            pyrs.set_element_hook(before[1])
         assert "broken hook" in caplog.text
         assert "lost" in caplog.text
+        assert "dropped 3 element(s)" in caplog.text
 
 
 def test_errors_survive_copy_and_pickle() -> None:
