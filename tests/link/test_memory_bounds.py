@@ -76,9 +76,6 @@ def test_python_stream_above_the_stream_limit_fails_and_others_continue(monkeypa
     first.await_complete()
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "argument"), [("MAX_CALLS", 2, 1), ("MAX_CALL_BYTES", 250, bytes(100))], ids=["count", "bytes"]
-)
 def test_repeated_confirmation_of_a_stream_occupies_no_memory() -> None:
     session = PlainSession()
     session.subscribe(7, recording())
@@ -88,6 +85,9 @@ def test_repeated_confirmation_of_a_stream_occupies_no_memory() -> None:
     assert stream._confirmed.qsize() == 1
 
 
+@pytest.mark.parametrize(
+    ("limit", "value", "argument"), [("MAX_CALLS", 2, 1), ("MAX_CALL_BYTES", 250, bytes(100))], ids=["count", "bytes"]
+)
 def test_call_above_the_call_limits_fails_and_others_return(
     monkeypatch: pytest.MonkeyPatch, limit: str, value: int, argument: object
 ) -> None:
