@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import gc
 import logging
 import os
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,6 +71,19 @@ def test_a_call_sends_one_command() -> None:
     client: Any = FakeClient("yL1099511627776")
     assert Py4JJava(client).call(JavaObject("o7", client), "export", 1, None, True, 2**40, "a\nb") == 2**40
     assert client.commands == ["c\no7\nexport\ni1\nn\nbTrue\nL1099511627776\nsa\\nb\ne\n"]
+
+
+def test_an_object_that_was_an_argument_is_released_without_a_garbage_collection() -> None:
+    client: Any = FakeClient("yv")
+    java, argument = Py4JJava(client), JavaObject("o8", client)
+    released = weakref.ref(argument)
+    gc.disable()
+    try:
+        java.call(JavaObject("o7", client), "take", argument)
+        del argument
+        assert released() is None
+    finally:
+        gc.enable()
 
 
 class Numbered(enum.IntEnum):

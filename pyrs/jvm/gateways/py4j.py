@@ -192,8 +192,10 @@ class Py4JJava(Java):
         if isinstance(argument, JavaObject):
             if not _is_of(self._client, argument):
                 raise ConversionError("this Java object belongs to another JVM")
-        else:
-            check_argument(argument)
+            # get_command_part reads an attribute, which creates a reference cycle: the object would live until a
+            # garbage collection, which then makes a call for each of these objects on any thread.
+            return f"{protocol.REFERENCE_TYPE}{argument._target_id}\n"
+        check_argument(argument)
         part: str = protocol.get_command_part(_builtin(argument))
         return part
 
@@ -204,7 +206,7 @@ def _builtin(argument: Any) -> Any:
     Py4J writes the ``str`` of an int and the ``repr`` of a float, which a subclass may override: the ``str`` of an
     IntEnum is the member's name in Python 3.10, and the ``repr`` of a numpy.float64 is ``np.float64(1.5)`` in numpy 2.
     """
-    if argument is None or isinstance(argument, (bool, JavaObject)):
+    if argument is None or isinstance(argument, bool):
         return argument
     if isinstance(argument, int):
         return int.__int__(argument)
