@@ -113,11 +113,11 @@ def test_a_subclass_of_a_builtin_is_sent_as_the_builtins_value() -> None:
     assert client.commands == ["c\no7\ntake\ni1\nsyes\nd0.5\njeA==\ne\n"]
 
 
-def test_the_kind_of_a_mirror_is_sent_as_a_number() -> None:
-    client: Any = FakeClient("yro8", "yro9")
+def test_a_mirror_without_options_takes_one_command_with_numbers() -> None:
+    client: Any = FakeClient("yro8")
     bridge = JavaObject("o7", client)
-    Control(Py4JJava(client), bridge, Shield(lambda: None)).mirror(Numbered.PUBLISHER, 5, {})
-    assert client.commands[1] == "c\no7\nmirror\ni1\ni1\ni5\nro8\ne\n"
+    Control(Py4JJava(client), bridge, Shield(lambda: None)).mirror(Numbered.PUBLISHER, 5, {"convert": None})
+    assert client.commands == ["c\no7\nmirror\ni1\ni1\ni5\nn\ne\n"]
 
 
 @pytest.mark.parametrize("logger", ["py4j", "py4j.java_gateway", "py4j.clientserver"])

@@ -116,9 +116,7 @@ class Control:
 
     def _call(self, method: str, *args: object) -> object:
         def called() -> object:
-            # Not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings.
-            in_java = [java_map(self._java, each) if isinstance(each, dict) else each for each in args]
-            return self._java.call(self._bridge, method, *in_java)
+            return self._java.call(self._bridge, method, *map(self._in_java, args))
 
         try:
             return self._shield.run(called)
@@ -126,6 +124,12 @@ class Control:
             if error.java_class in _ENDED:
                 raise LinkBroken(f"the link to the JVM is broken: {error.java_message}") from error
             raise
+
+    def _in_java(self, argument: object) -> object:
+        """Convert options to a map, or to null if none is set, which saves a call for the map."""
+        if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings
+            return argument
+        return java_map(self._java, argument) if any(value is not None for value in argument.values()) else None
 
 
 def java_map(java: Java, options: Mapping[str, object]) -> object:

@@ -184,7 +184,9 @@ public final class Bridge {
         return calls.once(
                 request,
                 () -> ValueFunction.create(
-                        load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
+                        load(interfaceName, Function.class),
+                        Conversion.of(options == null ? null : options.get("convert")),
+                        loader));
     }
 
     /** Executes a command; see {@link Commands}. */
