@@ -67,7 +67,10 @@ class Workers:
 
 @cache
 def _workers_of(process: int) -> Workers:
-    """Return the workers of a process, for all its gateways. A child made by ``fork`` lacks its parent's threads."""
+    """Return the workers of a process, for all its gateways.
+
+    A child made by ``fork`` lacks its parent's threads.
+    """
     return Workers()
 
 
