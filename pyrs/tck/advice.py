@@ -59,9 +59,10 @@ _CAUSES = {
 
 
 def rule_of(name: str, reason: str = "") -> str:
-    """Return the number of the rule in a failure, or else in the name of a test; empty if there is none.
+    """Return the number of the rule that a failure or the name of a test names.
 
-    If a failure names several rules, the first MUST is the most specific.
+    A rule in the failure has precedence over one in the name. The number is empty if there is none. If a failure names
+    several rules, the first MUST is the most specific.
     """
     named = re.search(r"rules? (\d\.\d+(?:, \d\.\d+)*)", reason)
     if named is not None:

@@ -41,7 +41,10 @@ _LARGE_DEMAND = 1_500
 
 
 class BeyondPublisherTests(PublisherHooks[T]):
-    """The additional tests of a Publisher, except ``RaceTests`` and ``InterleavingTests``."""
+    """Most of the additional tests of a Publisher.
+
+    ``RaceTests`` and ``InterleavingTests`` have the others.
+    """
 
     @publisher_test(1, completes=True)
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self, publisher: Publisher[T]) -> None:
@@ -276,7 +279,9 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
     @publisher_test(_LARGE_DEMAND + 1)
     def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
-        """``request(1500)``, or ``request(1)`` 1,500 times, must lead to 1,500 elements (§1.1).
+        """A demand for 1,500 elements must lead to 1,500 elements (§1.1).
+
+        The demand is ``request(1500)``, or ``request(1)`` 1,500 times.
 
         The test does not wait for all elements of a slow Publisher.
         """
@@ -348,7 +353,10 @@ class BeyondPublisherTests(PublisherHooks[T]):
         self.must_keep_elements_of_a_slow_subscriber()
 
     def must_keep_elements_of_a_slow_subscriber(self) -> None:
-        """Check nothing: a Publisher decides which elements a slow Subscriber receives; a Processor overrides it."""
+        """Check nothing by default.
+
+        A Publisher decides which elements a slow Subscriber receives. A Processor overrides this method.
+        """
 
     def _separates(self, publisher: Publisher[T], *, first_leaves: bool, by_request: bool = False) -> None:
         first = self.subscribe(publisher, Watching[T](self.env, 1))

@@ -244,7 +244,9 @@ class Driven(Generic[T]):
         all_of_them: bool = True,
         seconds: float = math.inf,
     ) -> list[T]:
-        """Send up to ``count`` elements on demand, each on a separate thread, and return them.
+        """Send up to ``count`` elements on demand, and return them.
+
+        Each element is sent on a separate thread.
 
         Args:
             create: returns an element, given its number.
@@ -271,7 +273,10 @@ class Driven(Generic[T]):
         return sent
 
     def deliver_late(self, create: Callable[[int], T], at: int, end: str) -> None:
-        """Send requested elements, from number ``at``, and a terminal signal after the Subscriber's cancel."""
+        """Send requested elements and a terminal signal after the Subscriber's cancel.
+
+        The first of these elements has the number ``at``.
+        """
         for late in range(min(_LATE_ELEMENTS, int(self.subscription.demand) - at)):
             which = f", for requested element {late + 1} after its cancel (rule 2.8)"
             self._send_on_a_thread("on_next", create(at + late), context=which)
@@ -327,12 +332,18 @@ class RecordingSubscription(Subscription):
             self._changed.notify_all()
 
     def await_demand(self, total: int, timeout: float) -> bool:
-        """Wait until the total demand reaches a number; return whether it does within ``timeout``."""
+        """Wait until the total demand reaches a number.
+
+        Returns whether it does within ``timeout``.
+        """
         with self._changed:
             return self._changed.wait_for(lambda: self.demand >= total, timeout)
 
     def settle(self) -> None:
-        """Wait until there has been no call for ``no_signals_timeout``, longer on a loaded machine, as ``linger``."""
+        """Wait until there has been no call for ``no_signals_timeout``.
+
+        The wait is longer on a loaded machine, as in ``linger``.
+        """
         deadline = time.monotonic() + 10 * self._env.timeout
         quiet = 0
         while quiet < _QUIET_STEPS and remaining(deadline):

@@ -30,7 +30,10 @@ class UsageError(Exception):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verifications; return 0 if all passed, 1 if not, 2 if none could run or a file was not written."""
+    """Run the verifications and return the exit status.
+
+    The status is 0 if all passed, 1 if not, and 2 if none could run or a file was not written.
+    """
     try:
         for path in (arguments.junit, arguments.json):
             if path is not None:
@@ -157,7 +160,10 @@ def as_json(reports: Sequence[Report]) -> str:
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:
-    """Return the verdicts as JUnit XML; problems become one more test case, with an error."""
+    """Return the verdicts as JUnit XML.
+
+    The problems become one more test case, with an error.
+    """
     root = ElementTree.Element("testsuites")
     for report in reports:
         failed = report.count(Status.FAILED) + report.count(Status.FAILED, beyond=True)

@@ -51,7 +51,10 @@ class Flop(AssertionError):
 
 
 class HookFailed(AssertionError):
-    """A hook of the verification raised or returned something invalid, so nothing was verified."""
+    """A hook of the verification raised or returned something invalid.
+
+    Nothing was verified.
+    """
 
 
 class Skipped(Exception):
@@ -161,9 +164,9 @@ class TestEnvironment:
         self.alive_at = time.monotonic()
 
     def rounds(self, count: int, seconds: float = _SECONDS_OF_ROUNDS) -> Iterator[int]:
-        """Yield the numbers of a test's iterations; fewer if they take longer than ``seconds``.
+        """Yield the numbers of a test's iterations.
 
-        Each iteration has its own deadline.
+        There are fewer than ``count`` if they take longer than ``seconds``. Each iteration has its own deadline.
         """
         until = time.monotonic() + seconds * self.scale
         for at in range(count):
@@ -232,7 +235,10 @@ class TestEnvironment:
             return self._errors[0] if self._errors else None
 
     def verify_no_async_errors(self, delay: float | None = None) -> None:
-        """Fail if an error is recorded within the delay, by default ``no_signals_timeout``."""
+        """Fail if an error is recorded within the delay.
+
+        The default delay is ``no_signals_timeout``.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._errors, self.no_signals_timeout if delay is None else delay)
         self.verify_no_async_errors_no_delay()

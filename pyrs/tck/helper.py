@@ -70,7 +70,10 @@ class HelperPublisher(Publisher[T]):
 
 
 class _HelperSubscription(Subscription):
-    """Passes the requests to the thread that emits, which alone refers to the Subscriber (§3.13)."""
+    """Passes the requests to the thread that emits.
+
+    Only that thread refers to the Subscriber (§3.13).
+    """
 
     def __init__(self) -> None:
         self.requests: SimpleQueue[int] = SimpleQueue()

@@ -67,7 +67,10 @@ class InterleavingTests(PublisherHooks[T]):
     def _interleaved(
         self, line: int, elements: int, total: int, *, with_third: bool = False, cancels: bool = False
     ) -> tuple[_Interleaved[T], bool]:
-        """Test one interleaving; return the Subscriber and whether its first request reached the line."""
+        """Test one interleaving of a call of ``request`` with another call.
+
+        Returns the Subscriber, and whether its first request reached the line.
+        """
         for _ in range(_ATTEMPTS):
             own = _Interleaved[T](self.env, total, with_third=with_third, cancels=cancels)
             subscriber = self.subscribe(self.new_publisher(elements), own)

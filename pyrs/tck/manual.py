@@ -17,7 +17,10 @@ _NO_COMPLETION = "did not receive the expected on_complete"
 
 
 class UnexpectedSubscriber(Subscriber[T]):
-    """Records each signal as an error; subclasses override the methods of expected signals."""
+    """Records each signal as an error.
+
+    Subclasses override the methods of expected signals.
+    """
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
@@ -51,7 +54,10 @@ class UnexpectedSubscriber(Subscriber[T]):
             self.env.flop("cannot cancel before on_subscribe")
 
     def act(self, text: str, action: Callable[[Any], object]) -> None:
-        """Call ``action`` with this Subscriber, and record its exception, which a Publisher might suppress."""
+        """Call ``action`` with this Subscriber, and record its exception.
+
+        A Publisher might suppress the exception.
+        """
         try:
             action(self)
         except Exception as error:
@@ -89,7 +95,10 @@ class Failing(UnexpectedSubscriber[T]):
 
 
 class ManualSubscriber(UnexpectedSubscriber[T]):
-    """Requests when the test calls ``request``, and buffers the received elements for the test."""
+    """Requests when the test calls ``request``.
+
+    The received elements are buffered for the test.
+    """
 
     def __init__(self, env: TestEnvironment) -> None:
         super().__init__(env)
@@ -301,7 +310,10 @@ class ManualPublisher(Publisher[T]):
         return requested
 
     def await_request(self) -> int:
-        """Wait for a request, and return its number of elements; return 0 if there is none."""
+        """Wait for a request, and return its number of elements.
+
+        Returns 0 if there is none.
+        """
         return self.requests.next_or(0)
 
     def expect_cancelling(self) -> None:

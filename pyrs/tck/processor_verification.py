@@ -126,7 +126,10 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         second.expect_completion()
 
     def must_keep_elements_of_a_slow_subscriber(self) -> None:
-        """Complete the input while a Subscriber has not requested yet; then it must receive all elements."""
+        """Complete the input while a Subscriber has not requested yet.
+
+        It must then receive all elements.
+        """
         if self.asked(self.max_supported_subscribers) < 2 or self.asked(self.does_coordinated_emission):
             return
         count = min(_WAITING, self.processor_buffer_size)

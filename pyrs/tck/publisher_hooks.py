@@ -47,7 +47,10 @@ class PublisherHooks(Verification, Generic[T]):
         return LONG_MAX - 1
 
     def publisher_unable_to_signal_on_complete(self) -> int:
-        """Return the value of ``max_elements_from_publisher`` for a stream that never completes."""
+        """Return ``LONG_MAX``, which marks a stream that never completes.
+
+        It is the value of ``max_elements_from_publisher`` for such a stream.
+        """
         return LONG_MAX
 
     def bounded_depth_of_on_next_and_request_recursion(self) -> int:
@@ -86,7 +89,10 @@ class PublisherHooks(Verification, Generic[T]):
         return self.subscribe(publisher, ManualSubscriber[T](self.env))
 
     def subscribe_failed(self, publisher: Publisher[T]) -> Failing[T]:
-        """Subscribe to a failed Publisher, wait for on_subscribe and on_error, and return the Subscriber."""
+        """Subscribe to a failed Publisher, and return the Subscriber.
+
+        This waits for on_subscribe and on_error.
+        """
         name = self.name_of(publisher)
         subscriber: Failing[T] = Failing(self.env, name)
         self.call_subscribe(publisher, subscriber)

@@ -87,7 +87,10 @@ class PublisherTests(PublisherHooks[T]):
 
     @failed_publisher_test
     def optional_spec104_mustSignalOnErrorWhenFails(self, publisher: Publisher[T]) -> None:
-        """A failed Publisher must signal on_error (§1.4); otherwise the test fails instead of being skipped."""
+        """A failed Publisher must signal on_error (§1.4).
+
+        Otherwise the test fails instead of being skipped.
+        """
         try:
             self.subscribe_failed(publisher)
             self.env.verify_no_async_errors()

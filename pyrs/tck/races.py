@@ -61,7 +61,7 @@ class RaceTests(InterleavingTests[T]):
         self.cancel_at_every_line(20, demand=2)
 
     def beyond_race_cancelAgainstComplete(self) -> None:
-        """A cancel may race with on_complete, but only one terminal signal may arrive (§1.7)."""
+        """Only one terminal signal may arrive if a cancel races with on_complete (§1.7)."""
         self._rounds(1, True, request=2, most=1)
         self.cancel_at_every_line(1, demand=2)
 

@@ -76,7 +76,10 @@ class Probe(Generic[T]):
             )
 
     def expect_none(self) -> None:
-        """Record an error if an element or ``on_complete`` arrives in ``no_signals_timeout``."""
+        """Record an error if an element or ``on_complete`` arrives.
+
+        The wait lasts ``no_signals_timeout``.
+        """
         self._elements.expect_none()
 
 
@@ -119,7 +122,10 @@ class _TimedPuppet(SubscriberPuppet):
 
 
 class BlackboxProxy(Probe[T], Subscriber[T]):
-    """Forwards the signals to a Subscriber under test; records all but ``on_subscribe``."""
+    """Forwards the signals to a Subscriber under test.
+
+    It records all signals but ``on_subscribe``.
+    """
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:
         promise: Promise[Subscriber[T]] = Promise(env)

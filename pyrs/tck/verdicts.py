@@ -150,7 +150,10 @@ def judge_all(
     only: Callable[[str], bool] | None,
     on_verdict: Callable[[Verdict], object] | None,
 ) -> Report:
-    """Run the selected tests; the other arguments are those of ``verify`` and ``Report``."""
+    """Run the selected tests and return their report.
+
+    The other arguments are those of ``verify`` and ``Report``.
+    """
     verdicts = []
     for name in names:
         if only is None or only(name):
@@ -268,7 +271,10 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
 
 
 def _await(ended: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
-    """Wait for a test. Return why to abandon it, empty if it ended, and the thread that blocks, 0 if unknown."""
+    """Wait for a test.
+
+    Returns the reason to abandon it, which is empty if it ended, and the thread that blocks, which is 0 if unknown.
+    """
     threads = active_count()
     while not ended.wait(_POLL_INTERVAL):
         if active_count() - threads > _MAX_THREADS:

@@ -51,7 +51,10 @@ class Verification:
 
     @property
     def is_debugged(self) -> bool:
-        """True if the environment of the last test has no deadline, which is for debugging."""
+        """Return whether the last test ran without a deadline, for debugging.
+
+        Its environment has no deadline then.
+        """
         env = vars(self).get("env")  # missing if ``environment`` is not valid
         return env is not None and env.deadline is None
 
@@ -59,7 +62,10 @@ class Verification:
         """Prepare a test; called before each one."""
 
     def tear_down(self) -> None:
-        """Clean up after a test; called after each one, also after a failure, but not if ``set_up`` failed."""
+        """Clean up after a test.
+
+        Called after each one, also after a failure, but not if ``set_up`` failed.
+        """
 
     @classmethod
     def test_names(cls) -> list[str]:

@@ -1,4 +1,7 @@
-"""The verifications of Publishers and Subscribers: their tests, and the table of the official TCK."""
+"""The verifications of Publishers and Subscribers.
+
+They consist of their tests and the table of the official TCK.
+"""
 
 from __future__ import annotations
 

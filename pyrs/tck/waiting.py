@@ -27,7 +27,10 @@ _STEPS = 10  # the number of steps of ``linger``
 
 
 class Latch:
-    """An event that can happen once. The latch is open before it and closed after it."""
+    """An event that can happen once.
+
+    The latch is open before it and closed after it.
+    """
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env
@@ -41,9 +44,10 @@ class Latch:
         self._event.set()
 
     def closes_while(self, count: Callable[[], int], until: float = math.inf) -> bool:
-        """Wait for the event while a counter changes; return False if the counter stops before the event.
+        """Wait for the event while a counter changes.
 
-        The wait ends after ``until``, a ``time.monotonic`` time, if the counter still changes.
+        Returns False if the counter stops before the event. The wait ends after ``until``, a ``time.monotonic`` time,
+        if the counter still changes.
         """
         seen = count()
         while not self._event.wait(self._env.timeout):

@@ -143,7 +143,10 @@ class WhiteboxTests(SubscriberHooks[T]):
 
 
 class WhiteboxStage(ElementSource[T]):
-    """A Subscriber under test with its probe and, from its registration on, its puppet."""
+    """A Subscriber under test with its probe and its puppet.
+
+    The puppet exists from its registration on.
+    """
 
     puppet: SubscriberPuppet
 

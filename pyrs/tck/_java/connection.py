@@ -52,7 +52,10 @@ class Exchange(Protocol):
 
 
 class TckConnection:
-    """Sends calls to one thread of the JVM, or executes the calls of such a thread, over the connected socket."""
+    """Sends calls to one thread of the JVM, or executes the calls of such a thread.
+
+    The calls travel over the connected socket.
+    """
 
     def __init__(self, scope: Exchange, connected: socket.socket) -> None:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -107,7 +107,10 @@ class JavaReferee:
         return Hooks(subject)
 
     def _parent_loader(self, java: Java) -> object:
-        """Return the parent class loader, without the class path, which may have other versions of the TCK."""
+        """Return the parent class loader for the official TCK.
+
+        It does not have the class path, which may have other versions of the TCK.
+        """
         return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
