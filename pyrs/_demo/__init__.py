@@ -1,4 +1,7 @@
-"""Stream MovieLens ratings through a Spark driver's JVM and Python: ``python -m pyrs demo``."""
+"""Stream MovieLens ratings through Spark's JVM and Python.
+
+Run it with ``python -m pyrs demo``. The JVM is that of a Spark driver.
+"""
 
 from __future__ import annotations
 

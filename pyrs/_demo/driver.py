@@ -82,7 +82,10 @@ def naive_jvm(spark: SparkSession) -> Iterator[Any]:
 
 @contextmanager
 def _started(settings: dict[str, str], create: Callable[[SparkConf, Any], T]) -> Iterator[T]:
-    """Start a JVM as PySpark does, yield what ``create`` returns, and stop the JVM at the end."""
+    """Start a JVM as PySpark does, and yield what ``create`` returns.
+
+    The JVM is stopped at the end.
+    """
     # Otherwise Spark resolves the machine's host name, which fails on some machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*_QUIET.items(), *settings.items()])
@@ -119,7 +122,10 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Delay a first Ctrl-C until the block ends: an interrupted PySpark leaks the JVM that it starts."""
+    """Delay a first Ctrl-C until the block ends.
+
+    An interrupted PySpark leaks the JVM that it starts.
+    """
     pressed = False
 
     def delay(number: int, frame: FrameType | None) -> None:

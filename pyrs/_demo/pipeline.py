@@ -1,4 +1,7 @@
-"""Connect Reactor, a Python Processor, SubmissionPublisher and a Python Subscriber."""
+"""Connect Reactor, a Processor, SubmissionPublisher and a Subscriber.
+
+The Processor and the Subscriber are in Python.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class Pipeline:
         self._jvm = jvm
 
     def start(self, lines: Java, laps: int) -> None:
-        """Connect the stages from last to first, so that nothing flows before all are connected."""
+        """Connect the stages from last to first.
+
+        Nothing flows before all are connected.
+        """
         jvm, bridge = self._jvm, self._bridge
         concurrent, java = jvm.java.util.concurrent, jvm.java.lang
         consumer, anything = "java.util.function.Consumer", java.Class.forName("java.lang.Object")
@@ -63,9 +69,10 @@ class Pipeline:
         ).subscribe(processor)
 
     def progress(self) -> tuple[int, ...]:
-        """Return the number of elements published, seen, kept, submitted, taken and requested.
+        """Return the counts of the elements at each stage of the pipeline.
 
-        The counters are read from the last stage to the first, so no stage appears to be ahead of its upstream.
+        The counts are those of elements published, seen, kept, submitted, taken and requested. The counters are read
+        from the last stage to the first, so no stage appears to be ahead of its upstream.
         """
         requested, taken = self.subscriber.demand, self.subscriber.taken.count
         submitted = self.submitted.size()
@@ -73,7 +80,10 @@ class Pipeline:
         return self.published.size(), seen, kept, submitted, taken, requested
 
     def _method(self, interface: str, target: Java, name: str, result: Java, *arguments: Java) -> Java:
-        """Return Java's ``target::name`` as an object of a functional interface. The calls stay inside the JVM."""
+        """Return Java's ``target::name`` as an object of a functional interface.
+
+        The calls stay inside the JVM.
+        """
         invoke = self._jvm.java.lang.invoke
         shape = invoke.MethodType.methodType(result, list(arguments))
         method = invoke.MethodHandles.publicLookup().findVirtual(target.getClass(), name, shape).bindTo(target)

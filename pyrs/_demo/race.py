@@ -1,4 +1,7 @@
-"""Measure the throughput from a Flux to a Subscriber: the bridge against a Py4J proxy."""
+"""Measure the throughput from a Flux to a Subscriber.
+
+The bridge is compared with a Py4J proxy.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ class NaiveSubscriber:
 
 
 def race(subscribe: Callable[[PatientSubscriber], Any]) -> tuple[Tally, float]:
-    """Subscribe to a stream of rating lines; return the tally of the elements, and their number per second."""
+    """Subscribe to a stream of rating lines, and measure it.
+
+    Returns the tally of the elements, and their number per second.
+    """
     subscriber = PatientSubscriber(DEMAND, lambda line: int(line[-1]))
     begun = time.perf_counter()
     subscribe(subscriber)

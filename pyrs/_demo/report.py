@@ -39,7 +39,10 @@ class Check(NamedTuple):
 
 
 def expected_of(table: Any) -> ExpectedCounts:
-    """Let Spark count the ratings and sum their stars; the column ``value`` has the lines of the file."""
+    """Let Spark count the ratings and sum their stars.
+
+    The column ``value`` has the lines of the file.
+    """
     stars = "double(split(value, '::')[2])"
     kept = f"{stars} >= {KEEP_FROM}"
     row = table.selectExpr("count(*)", f"sum({stars})", f"count_if({kept})", f"sum(if({kept}, {stars}, 0))").first()

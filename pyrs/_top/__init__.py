@@ -1,4 +1,7 @@
-"""Show the live streams of the processes that serve their status: ``python -m pyrs top``."""
+"""Show the live streams of the processes that serve their status.
+
+The command is ``python -m pyrs top``.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +168,10 @@ def _clean(text: object) -> str:
 
 
 def with_rates(bridges: list[BridgeStatus], rates: Rates) -> list[BridgeStatus]:
-    """Replace the average rate of each stream since its start by the rate since the previous table."""
+    """Replace the average rate of each stream by its present rate.
+
+    The average is that since the start of the stream. The present rate is that since the previous table.
+    """
     counts = [
         ((bridge.pid, bridge.name, stream.id), stream.elements, stream.seconds)
         for bridge in bridges

@@ -79,7 +79,10 @@ class PageServer(ThreadingMixIn, TCPServer):
         self._expires = 0.0
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Return whether the connection is one of this user, as far as the operating system reports the owner."""
+        """Return whether the connection is one of this user.
+
+        Every connection is accepted on a system that does not report its owner.
+        """
         owner = connection_owner(client_address, (_HOST, self.server_address[1]))
         return owner is None or owner == os.getuid()
 
@@ -89,7 +92,10 @@ class PageServer(ThreadingMixIn, TCPServer):
             super().handle_error(request, client_address)
 
     def content(self) -> tuple[int, bytes]:
-        """Return a status and JSON with the live streams. Several pages share a result for half an interval."""
+        """Return a status and JSON with the live streams.
+
+        Several pages share a result for half an interval.
+        """
         with self._lock:
             if monotonic() >= self._expires:
                 self._content = self._read()
@@ -151,9 +157,10 @@ def _as_dict(stream: StreamStatus) -> dict[str, Any]:
 
 
 def connection_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """Return the user at the client's end of a loopback connection; None on a system without a table of sockets.
+    """Return the user at the client's end of a loopback connection.
 
-    -1 means that the user is not known: the connection is in no table, or the table cannot be read.
+    Returns None on a system without a table of sockets. -1 means that the user is not known: the connection is in no
+    table, or the table cannot be read.
     """
     ends = _in_table(client), _in_table(server)
     owners: set[int] = set()
