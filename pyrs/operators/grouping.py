@@ -12,7 +12,6 @@ from pyrs._core.validation import checked_callable, checked_element, checked_nat
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
-from pyrs.stream.stream import GroupedStream
 
 
 class Group(Part):
@@ -21,9 +20,6 @@ class Group(Part):
     def __init__(self, dispatcher: Dispatcher, key: Any) -> None:
         super().__init__(dispatcher, f"group({short(key)})")
         self.key = key
-
-    def stream(self) -> GroupedStream[Any, Any]:
-        return GroupedStream(self.key, PartHandle(self))
 
 
 class _GroupDispatcher(PrefetchingDispatcher):
@@ -93,9 +89,11 @@ class GroupBy(Operator[Any]):
         value: Callable[[Any], Any] | None,
         prefetch: int,
         max_groups: int,
+        wrap: Callable[[PartHandle], Publisher[Any]],
     ) -> None:
         self.key = checked_callable(key, "key")
         self.value = value if value is None else checked_callable(value, "value")
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
         self.max_groups = checked_natural(max_groups, "max_groups", 1)
+        self.wrap = wrap
         super().__init__(source, f"group_by({name_of(key)}{'' if value is None else f', {name_of(value)}'})")

@@ -12,7 +12,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.merging import Merge, MergeRun
-from pyrs.operators.splitting import Dispatcher, Part, PartRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PartRun
 from pyrs.schedulers.threads import default
 
 
@@ -166,8 +166,9 @@ class Rails(Operator[Any]):
 
     run_type = _RailDispatcher
 
-    def __init__(self, source: Publisher[Any], rails: int) -> None:
+    def __init__(self, source: Publisher[Any], rails: int, wrap: Callable[[PartHandle], Publisher[Any]]) -> None:
         self.rails = checked_natural(rails, "rails", 1)
+        self.wrap = wrap
         super().__init__(source, f"parallel({rails})")
 
 

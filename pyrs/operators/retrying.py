@@ -19,7 +19,6 @@ from pyrs.operators.backoff import Backoff
 from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import Timer
-from pyrs.stream.stream import Stream
 
 
 class _RetryRun(SubscriptionArbiter[Any]):
@@ -98,7 +97,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
 
     def _begin(self) -> None:
-        signals = self._operator.function(Stream(self._outcomes))
+        signals = self._operator.function(self._operator.wrap(self._outcomes))
         checked_publisher(signals, "the result of function").subscribe(self._signals)
         super()._begin()
 
@@ -158,8 +157,14 @@ class RetryWhen(Operator[Any]):
     name, outcomes, repeats = "retry_when", "errors", False
     run_type = _RetryWhenRun
 
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]]) -> None:
+    def __init__(
+        self,
+        source: Publisher[Any],
+        function: Callable[[Any], Publisher[Any]],
+        wrap: Callable[[Publisher[Any]], Publisher[Any]],
+    ) -> None:
         self.function = checked_callable(function, "function")
+        self.wrap = wrap
         super().__init__(source, f"{self.name}({name_of(function)})")
 
 

@@ -19,7 +19,6 @@ from pyrs._core.prefetch import Prefetch
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 from pyrs.schedulers.threads import default
-from pyrs.stream.stream import Stream
 
 
 class PartRun(Coordinator[Any]):
@@ -85,10 +84,6 @@ class Part(Operator[Any]):
         else:
             self.run(subscriber).start()
 
-    def stream(self) -> Stream[Any]:
-        """Return the stream that the downstream Subscriber receives."""
-        return Stream(PartHandle(self))
-
     def dispatch(self, element: Any) -> bool:
         """Append an element and return True, unless the part is detached.
 
@@ -140,11 +135,14 @@ class Dispatcher(Input[Any]):
 
     The downstream Subscriber may cancel while parts continue: upstream is cancelled when the last of them has
     terminated or can no longer be subscribed to.
+
+    The ``wrap`` of the operator converts the handle of a part to the element that the Subscriber receives.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Any) -> None:
         super().__init__()
         self.operator = operator
+        self._wrap: Callable[[PartHandle], Publisher[Any]] = operator.wrap
         self.lock = RLock()  # reentrant: a finalizer may cancel while the lock is held
         self.outer_run = SplitRun(subscriber, operator, self)
         self.discards = self.outer_run.discards
@@ -207,7 +205,7 @@ class Dispatcher(Input[Any]):
         Called under the lock; wake ``outer_run`` afterwards.
         """
         self._open_count += 1
-        stream = part.stream()  # before outer_run.ready is read: a finalizer that cancels replaces it
+        stream = self._wrap(PartHandle(part))  # before outer_run.ready is read: a finalizer that cancels replaces it
         self.outer_run.ready.append(stream)
 
     def _close_part(self, part: Part) -> None:

@@ -15,7 +15,6 @@ from pyrs._core.validation import MISSING, checked_callable, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.notification import Notification
-from pyrs.stream.stream import Stream
 
 
 class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
@@ -34,7 +33,7 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
         """Receive the first signal of the source."""
         operator = self._operator
         try:
-            whole = Stream(_Whole(self._input, operator.call))
+            whole = operator.wrap(_Whole(self._input, operator.call))
             result = checked_publisher(operator.function(signal, whole), "the result of function")
         except BaseException as error:
             self._raised(error)
@@ -158,6 +157,12 @@ class SwitchOnFirst(Operator[Any]):
 
     run_type = _SwitchOnFirstRun
 
-    def __init__(self, source: Publisher[Any], function: Callable[[Any, Any], Publisher[Any]]) -> None:
+    def __init__(
+        self,
+        source: Publisher[Any],
+        function: Callable[[Any, Any], Publisher[Any]],
+        wrap: Callable[[Publisher[Any]], Publisher[Any]],
+    ) -> None:
         super().__init__(source, f"switch_on_first({name_of(function)})")
         self.function = checked_callable(function, "function")
+        self.wrap = wrap

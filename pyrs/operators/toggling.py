@@ -13,7 +13,7 @@ from pyrs._core.inputs import CallbackInput, DirectInput, QueuedInput, TriggerIn
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.splitting import Dispatcher, Part
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle
 
 
 class _BufferWhenRun(Coordinator[Any]):
@@ -233,3 +233,14 @@ class WindowWhen(BufferWhen):
 
     name = "window_when"
     run_type = _ToggledDispatcher
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        openings: Publisher[Any],
+        closing: Callable[[Any], Publisher[Any]],
+        prefetch: int,
+        wrap: Callable[[PartHandle], Publisher[Any]],
+    ) -> None:
+        super().__init__(source, openings, closing, prefetch)
+        self.wrap = wrap

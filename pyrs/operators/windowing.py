@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed, uncut
-from pyrs.operators.splitting import Dispatcher, Part, PrefetchingDispatcher
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
 from pyrs.schedulers.timer import Timer
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyrs.schedulers import Scheduler
+
+Wrap = Callable[[PartHandle], Publisher[Any]]
 
 
 class _CountDispatcher(Dispatcher):
@@ -67,9 +74,10 @@ class WindowCount(Operator[Any]):
 
     run_type = _CountDispatcher
 
-    def __init__(self, source: Publisher[Any], count: int, skip: int | None) -> None:
+    def __init__(self, source: Publisher[Any], count: int, skip: int | None, wrap: Wrap) -> None:
         self.count = checked_natural(count, "count", 1)
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
+        self.wrap = wrap
         super().__init__(source, extent("window", count, skip, None))
 
 
@@ -182,6 +190,18 @@ class WindowTime(BufferTime):
     name = "window"
     run_type = _TimeDispatcher
 
+    def __init__(
+        self,
+        source: Publisher[Any],
+        count: int | None,
+        seconds: float | timedelta,
+        prefetch: int,
+        scheduler: Scheduler | None,
+        wrap: Wrap,
+    ) -> None:
+        super().__init__(source, count, seconds, prefetch, scheduler)
+        self.wrap = wrap
+
 
 class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
     """Dispatches each element to the open window; the elements determine where windows begin and end."""
@@ -224,7 +244,8 @@ class WindowBy(Operator[Any]):
 
     run_type = _CutDispatcher
 
-    def __init__(self, source: Publisher[Any], cut: tuple[str, Callable[[], Cut]], prefetch: int) -> None:
+    def __init__(self, source: Publisher[Any], cut: tuple[str, Callable[[], Cut]], prefetch: int, wrap: Wrap) -> None:
         call, self.cut = cut
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.wrap = wrap
         super().__init__(source, f"window_{call}")

@@ -11,7 +11,7 @@ from pyrs.api import Publisher
 if TYPE_CHECKING:
     from pyrs._core.stage import Stage
     from pyrs.operators.sharing import Shared
-    from pyrs.stream.stream import ConnectableStream, Single, Stream
+    from pyrs.stream.stream import ConnectableStream, GroupedStream, Single, Stream
 
 # The type variables of all families.
 T_co = TypeVar("T_co", covariant=True)
@@ -59,6 +59,10 @@ class Family(PublisherWrapper[T_co]):
     @abstractmethod
     def _single(self, publisher: Publisher[R]) -> Single[R]:
         """Return the Single of a Publisher of one element."""
+
+    @abstractmethod
+    def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:
+        """Return the stream of one group."""
 
     @abstractmethod
     def _connectable(self, shared: Shared) -> ConnectableStream[Any]:

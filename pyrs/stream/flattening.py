@@ -277,7 +277,7 @@ class Flattening(Family[T_co]):
             >>> pyrs.just("integers", "1", "2").switch_on_first(decode).collect()
             [1, 2]
         """
-        return self._over(operators.switching.SwitchOnFirst(self.source, function))
+        return self._over(operators.switching.SwitchOnFirst(self.source, function, self._over))
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Map each element to a stream, and switch to it from the previous one.

@@ -12,6 +12,7 @@ from pyrs.stream.family import Family, K, R, T_co, V
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from pyrs.operators.splitting import PartHandle
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import GroupedStream, Stream
 
@@ -258,10 +259,10 @@ class Grouping(Family[T_co]):
         if seconds is None:
             if count is None:
                 raise TypeError("window requires count, seconds, or both")
-            return self._over(operators.windowing.WindowCount(self.source, count, skip))
+            return self._over(operators.windowing.WindowCount(self.source, count, skip, self._over))
         if skip is not None:
             raise TypeError("skip cannot be combined with seconds; use count and skip")
-        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler))
+        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, self._over))
 
     def window_until(
         self, predicate: Callable[[T_co], object], *, cut_before: bool = False, prefetch: int = 256
@@ -296,7 +297,7 @@ class Grouping(Family[T_co]):
             [['a', 'b'], ['c']]
         """
         cut = operators.buffering.until(predicate, cut_before)
-        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch))
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
 
     def window_while(self, predicate: Callable[[T_co], object], *, prefetch: int = 256) -> Stream[Stream[T_co]]:
         """Split consecutive elements for which the predicate is true into inner streams, and drop the others.
@@ -322,7 +323,7 @@ class Grouping(Family[T_co]):
             [[1, 2], [3]]
         """
         cut = operators.buffering.during(predicate)
-        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch))
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
 
     def window_until_changed(
         self, key: Callable[[T_co], Any] | None = None, *, prefetch: int = 256
@@ -351,7 +352,7 @@ class Grouping(Family[T_co]):
             [2, 1]
         """
         cut = operators.buffering.until_changed(key)
-        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch))
+        return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
 
     def window_when(
         self, openings: Publisher[R], closing: Callable[[R], Publisher[Any]], *, prefetch: int = 256
@@ -391,7 +392,7 @@ class Grouping(Family[T_co]):
             >>> windows.flat_map(lambda window: window.to_list()).collect()
             [[0, 1, 2, 3]]
         """
-        return self._over(operators.toggling.WindowWhen(self.source, openings, closing, prefetch))
+        return self._over(operators.toggling.WindowWhen(self.source, openings, closing, prefetch, self._over))
 
     @overload
     def group_by(
@@ -449,4 +450,8 @@ class Grouping(Family[T_co]):
             >>> groups.collect()
             [('to', 1), ('be', 2), ('not', 1)]
         """
-        return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups))
+
+        def wrap(handle: PartHandle) -> GroupedStream[Any, Any]:
+            return self._grouped(handle.part.key, handle)
+
+        return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))

@@ -12,13 +12,13 @@ from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import MISSING, checked_callable, checked_publisher
 from pyrs.api import Publisher
 from pyrs.stream.family import R, T_co
-from pyrs.stream.stream import Stream
 from pyrs.stream.traits import scheduler_name
 
 if TYPE_CHECKING:
     from pyrs.operators.parallel import Rails
     from pyrs.schedulers import Scheduler
     from pyrs.stream.flattening import Inner
+    from pyrs.stream.stream import Stream
 
 Transform = Callable[[Any], Any]
 
@@ -34,11 +34,13 @@ class ParallelStream(Generic[T_co]):
     def __init__(
         self,
         rails: Rails,
+        wrap: Callable[[Publisher[Any]], Stream[Any]],
         transforms: tuple[Transform, ...] = (),
         calls: tuple[str, ...] = (),
         thread: str = "",
     ) -> None:
         self._rails = rails
+        self._wrap = wrap  # wraps a Publisher in a Stream
         self._transforms = transforms
         self._calls = calls
         self._thread = thread
@@ -49,6 +51,8 @@ class ParallelStream(Generic[T_co]):
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
+            from pyrs.stream.stream import Stream  # imported late, because stream.py imports this module
+
             message = f"'ParallelStream' object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(Stream, name):
                 message += f": use sequential().{name}, or transform_rails() for an operator on each rail"
@@ -215,23 +219,25 @@ class ParallelStream(Generic[T_co]):
             >>> pyrs.range(3).parallel(2).sequential().collect()
             [0, 1, 2]
         """
-        transform = partial(_apply, self._transforms)
-        return Stream(operators.parallel.Sequential(self._rails, self._calls, transform, prefetch, self._thread))
+        transform = partial(_apply, self._wrap, self._transforms)
+        return self._wrap(operators.parallel.Sequential(self._rails, self._calls, transform, prefetch, self._thread))
 
     def _with(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
         """Return the rails with another operator, whose errors name the calling line."""
-        function(Stream(self._rails))  # validates the arguments now; the result is not subscribed to
+        function(self._wrap(self._rails))  # validates the arguments now; the result is not subscribed to
         return self._transformed(partial(_at_site, function, assembly_site()), call, thread)
 
     def _transformed(self, function: Transform, call: str, thread: str = "") -> ParallelStream[Any]:
         threads = ", ".join(filter(None, (self._thread, thread)))
-        return ParallelStream(self._rails, (*self._transforms, function), (*self._calls, call), threads)
+        return ParallelStream(self._rails, self._wrap, (*self._transforms, function), (*self._calls, call), threads)
 
 
-def _apply(transforms: tuple[Transform, ...], rail: Stream[Any]) -> Stream[Any]:
+def _apply(
+    wrap: Callable[[Publisher[Any]], Stream[Any]], transforms: tuple[Transform, ...], rail: Stream[Any]
+) -> Stream[Any]:
     """Apply the operators to a rail."""
     for transform in transforms:
-        rail = Stream(checked_publisher(transform(rail), "the result"))
+        rail = wrap(checked_publisher(transform(rail), "the result"))
     return rail
 
 

@@ -86,7 +86,7 @@ class Recovering(Family[T_co]):
             >>> failing.retry_when(lambda errors: errors.take(2)).collect()
             [1, 1, 1]
         """
-        return self._over(operators.retrying.RetryWhen(self.source, function))
+        return self._over(operators.retrying.RetryWhen(self.source, function, self._over))
 
     def repeat(self, times: int | None = None, *, until: Callable[[], object] | None = None) -> Stream[T_co]:
         """Subscribe to this stream again when it completes.
@@ -137,7 +137,7 @@ class Recovering(Family[T_co]):
             >>> pyrs.just("poll").repeat_when(lambda counts: counts.take(2)).collect()
             ['poll', 'poll', 'poll']
         """
-        return self._over(operators.retrying.RepeatWhen(self.source, function))
+        return self._over(operators.retrying.RepeatWhen(self.source, function, self._over))
 
     def on_error_resume(
         self, fallback: Publisher[R] | Callable[[Any], Publisher[R]], kind: Kind = Exception

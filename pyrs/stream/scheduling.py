@@ -135,4 +135,4 @@ class Scheduling(Family[T_co]):
         """
         from pyrs.stream.parallel import ParallelStream  # most programs do not use it
 
-        return ParallelStream(operators.parallel.Rails(self.source, rails))
+        return ParallelStream(operators.parallel.Rails(self.source, rails, self._over), self._over)

@@ -182,6 +182,9 @@ class Stream(
     def _over(self, publisher: Publisher[R]) -> Stream[R]:
         return Stream(publisher)
 
+    def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:
+        return GroupedStream(key, publisher)
+
     def _connectable(self, shared: Shared) -> ConnectableStream[Any]:
         return ConnectableStream(shared)
 

@@ -17,8 +17,6 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
-from pyrs.operators.grouping import Group
-from pyrs.operators.splitting import Part
 from pyrs.schedulers import Cancellable, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.locking import Element, LockCheckingScheduler, is_free
@@ -154,17 +152,18 @@ def test_finalizer_can_cancel_a_group_while_another_is_cancelled() -> None:
     source.assert_cancelled(1)
 
 
-def test_finalizer_can_cancel_while_a_part_is_opened(split: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finalizer_can_cancel_while_a_part_is_opened(split: Split) -> None:
     source: TestPublisher[Any] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(9)
-    for kind in (Part, Group):
+    stream = split(source.stream())
+    wrap = stream.source.wrap  # type: ignore[attr-defined]
 
-        def cancelling(part: Any, stream: Any = kind.stream) -> Any:
-            parts.cancel()  # simulates a finalizer that runs here
-            return stream(part)
+    def cancelling(part: Any) -> Any:
+        parts.cancel()  # simulates a finalizer that runs here
+        return wrap(part)
 
-        monkeypatch.setattr(kind, "stream", cancelling)
-    split(source.stream()).subscribe(parts)
+    stream.source.wrap = cancelling  # type: ignore[attr-defined]
+    stream.subscribe(parts)
     run_with_deadline(lambda: source.next("a"))
     parts.assert_elements()
     source.assert_cancelled(1)
