@@ -313,7 +313,9 @@ class Bridge:
                 python_object = Maybe(python_object.source).checkpoint()  # a CompletionStage is not a Publisher in Java
         site = assembly_site()
         java_object = self._gateway.shield(lambda: self._java_object_of(python_object, options, site))
-        return java_object if java_type is None else convert_to(self, java_object, java_type)
+        if java_type is None:
+            return java_object
+        return convert_to(self.java_class, self._references.java_handle(java_object), java_type)
 
     def _java_object_of(self, python_object: Any, options: Mapping[str, object], site: Site | None) -> Any:
         reference = self._references.java_handle(python_object)

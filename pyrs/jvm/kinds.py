@@ -5,13 +5,11 @@ The types are Flux, Mono, Single, Uni and others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pyrs.jvm.java_objects import Kind
 from pyrs.stream.stream import Maybe, Single, Stream
-
-if TYPE_CHECKING:
-    from pyrs.jvm.bridge import Bridge
 
 _HELPER = "io.pyrs.invoke.SingleTypes"
 _RXJAVA = "io.reactivex.rxjava3.core"
@@ -48,25 +46,28 @@ def check_convertible(python_object: object, java_type: str) -> None:
         raise TypeError(f"java_type={java_type!r} takes a {kind.__name__}, not {type(python_object).__name__}{advice}")
 
 
-def convert_to(bridge: Bridge, java_object: Any, java_type: str) -> Any:
+def convert_to(java_class: Callable[[str], Any], publisher: Any, java_type: str) -> Any:
     """Convert a Java Publisher to an object of the named Java class.
 
     An object that already has this class is returned unchanged.
+
+    Args:
+        java_class: returns the JavaClass of a name.
+        publisher: the JavaObject of the Publisher.
+        java_type: the name of the class.
     """
-    wanted = bridge.java_class(java_type)
-    if wanted.class_.isInstance(java_object):
-        return java_object
-    reference = bridge._references.java_handle(java_object)
-    assert reference is not None
-    if reference._kind in (Kind.MAYBE, Kind.SINGLE):
-        reference = bridge.java_class(_HELPER).toPublisher(reference)
+    wanted = java_class(java_type)
+    if wanted.class_.isInstance(publisher):
+        return publisher.java
+    if publisher._kind in (Kind.MAYBE, Kind.SINGLE):
+        publisher = java_class(_HELPER).toPublisher(publisher)
     package, _, name = java_type.rpartition(".")
     if package == _RXJAVA:
-        converted = wanted.fromPublisher(reference)
+        converted = wanted.fromPublisher(publisher)
     elif package == "io.smallrye.mutiny":
-        converted = wanted.createFrom().publisher(reference)
+        converted = wanted.createFrom().publisher(publisher)
     elif package == "java.util.concurrent":
-        converted = bridge.java_class(_HELPER).toFuture(reference)
+        converted = java_class(_HELPER).toFuture(publisher)
     else:
-        converted = wanted.fromDirect(reference) if name == "Mono" else wanted.from_(reference)
+        converted = wanted.fromDirect(publisher) if name == "Mono" else wanted.from_(publisher)
     return converted.java
