@@ -93,7 +93,7 @@ def test_captured_output_is_printed_with_the_name_of_the_suite(
 def test_every_suite_runs_once_and_busy_ones_are_limited(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first suites end only when four have started: one busy and three that wait."""
     monkeypatch.setattr(runner, "AT_ONCE", 4)
-    monkeypatch.setattr(runner, "BUSY_AT_ONCE", 2)
+    monkeypatch.setattr(runner, "CAPACITY", 5)
     all_started = threading.Barrier(4, timeout=60)
     lock = threading.Lock()
     running: list[str] = []
