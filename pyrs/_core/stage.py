@@ -35,6 +35,9 @@ SELECT: Final = 1
 STEP: Final = 2
 """The function of a plain run returns the element to emit, ``DROP`` or ``END``."""
 
+Fold = tuple[Callable[[Any], object], Callable[[], Any]]
+"""The functions of one subscription to a ``FoldStage``: one takes elements, one returns the result."""
+
 
 class Stage(ABC):
     """One synchronous operator.
@@ -437,10 +440,10 @@ class FoldStage(Stage):
     run_type = _FoldRun
 
     @abstractmethod
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
-        """Return a subscription's functions: one takes elements, one returns the result."""
+    def begin(self) -> Fold:
+        """Return the functions of a subscription."""
 
-    def begin_discarding(self, discard: Callable[[Any], None]) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin_discarding(self, discard: Callable[[Any], None]) -> Fold:
         """Like ``begin``, and pass each element to ``discard`` that another one excludes from the result."""
         return self.begin()
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge
-from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun, ignored
+from pyrs._core.stage import Fold, FoldStage, GatherRun, Stage, StageRun, TailRun, ignored
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
 
@@ -21,7 +21,7 @@ class ToList(FoldStage):
     call = "to_list()"
     calls_user_code = False
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         elements: list[Any] = []
         return elements.append, lambda: elements
 
@@ -37,7 +37,7 @@ class Count(FoldStage):
     calls_user_code = False
     keeps_none = True
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         numbers = count()
         return lambda _: next(numbers), lambda: next(numbers)
 
@@ -47,11 +47,11 @@ class ToSet(FoldStage):
 
     call = "to_set()"
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         elements: set[Any] = set()
         return elements.add, lambda: elements
 
-    def begin_discarding(self, discard: Callable[[Any], None]) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin_discarding(self, discard: Callable[[Any], None]) -> Fold:
         elements: set[Any] = set()
 
         def step(element: Any) -> None:
@@ -74,7 +74,7 @@ class ToDict(FoldStage):
         self.key = checked_callable(key, "key")
         self.value = value if value is None else checked_callable(value, "value")
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         elements: dict[Any, Any] = {}
         key, value = self.key, self.value
 
@@ -83,7 +83,7 @@ class ToDict(FoldStage):
 
         return step, lambda: elements
 
-    def begin_discarding(self, discard: Callable[[Any], None]) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin_discarding(self, discard: Callable[[Any], None]) -> Fold:
         if self.value is not None:
             return self.begin()
         elements: dict[Any, Any] = {}
@@ -112,7 +112,7 @@ class Reduce(FoldStage):
         self.initial = checked_given(initial, "initial")
         self.emits_if_empty = initial is not MISSING
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         function, value = self.function, self.initial
 
         def step(element: Any) -> None:
@@ -173,7 +173,7 @@ class Last(FoldStage):
         self.default = checked_given(default, "default")
         self.emits_if_empty = default is not MISSING
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         last = self.default
 
         def step(element: Any) -> None:
@@ -272,7 +272,7 @@ class OnlyElement(FoldStage):
     emits_if_empty = False
     needed = 2
 
-    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+    def begin(self) -> Fold:
         only: list[Any] = []
 
         def step(element: Any) -> None:

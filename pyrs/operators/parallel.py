@@ -172,7 +172,7 @@ class Rails(Operator[Any]):
         super().__init__(source, f"parallel({rails})")
 
 
-class _SequentialRun(MergeRun):
+class _MergedRailsRun(MergeRun):
     """Merges the rails. An error of the source reaches every rail; it is emitted once, and not reported as dropped."""
 
     _failure: BaseException | None = None
@@ -195,7 +195,7 @@ class Sequential(Merge):
         thread: the names of the rails' schedulers, for ``explain``; empty without a scheduler.
     """
 
-    run_type = _SequentialRun
+    run_type = _MergedRailsRun
 
     def __init__(
         self,
