@@ -160,7 +160,7 @@ class Verification:
             thing = self.env.timed(text, hook)
         except (Skipped, AssertionError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise HookFailed(f"{text} raised {described(error)}") from error
         if thing is not None or not none_is_fine:
             for method in methods:

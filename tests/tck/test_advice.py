@@ -125,3 +125,13 @@ def test_a_hook_that_raises_is_not_explained_by_a_rule(hook: str, reason: str) -
     assert "rule 1.5" not in verdict.details
     assert "likely cause" not in verdict.details
     assert "raise OSError" in verdict.details
+
+
+def test_a_hook_that_exits_is_not_explained_by_a_rule() -> None:
+    class Exits(PublisherVerification[Any]):
+        def create_publisher(self, elements: int) -> Any:
+            raise SystemExit(3)
+
+    verdict = judge(Exits, "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates")
+    assert verdict.reason == "create_publisher(3) raised SystemExit: 3"
+    assert "likely cause" not in verdict.details
