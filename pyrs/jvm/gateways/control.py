@@ -126,7 +126,10 @@ class Control:
             raise
 
     def _in_java(self, argument: object) -> object:
-        """Convert options to a map, or to null if none is set, which saves a call for the map."""
+        """Convert options to a map, or to null if none is set.
+
+        Null saves a call for the map. Other arguments are returned unchanged.
+        """
         if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings
             return argument
         return java_map(self._java, argument) if any(value is not None for value in argument.values()) else None
