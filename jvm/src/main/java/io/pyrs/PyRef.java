@@ -1,7 +1,8 @@
 package io.pyrs;
 
 /**
- * A Python object by reference. Python receives the original object when the PyRef is sent back.
+ * Represents a Python object that Java holds by reference. Python receives the original object when the PyRef is sent
+ * back.
  *
  * <p>A bridge has one PyRef for a Python object at a time. Python may collect the object when its PyRef is unreachable.
  */

@@ -2,7 +2,7 @@ package io.pyrs;
 
 import java.util.concurrent.CancellationException;
 
-/** A Python CancelledError of asyncio or concurrent.futures. */
+/** Represents a Python CancelledError of asyncio or concurrent.futures. */
 public final class PythonCancellationException extends CancellationException implements PythonError {
     private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package io.pyrs;
 
-/** A Python ValueError. Rule 3.9 requires an IllegalArgumentException for a non-positive request. */
+/** Represents a Python ValueError. Rule 3.9 requires an IllegalArgumentException for a non-positive request. */
 public final class PythonIllegalArgumentException extends IllegalArgumentException implements PythonError {
     private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package io.pyrs;
 
-/** A Python NullSignal: None was given in place of an object (rules 1.9, 2.13). */
+/** Represents a Python NullSignal: None was given in place of an object (rules 1.9, 2.13). */
 public final class PythonNullPointerException extends NullPointerException implements PythonError {
     private static final long serialVersionUID = 1L;
 

@@ -10,7 +10,7 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
 /**
- * A Python Publisher as a Publisher of both families.
+ * A Python Publisher as a Publisher of both families, org.reactivestreams and Flow.
  *
  * <p>Demand: the link requests a bounded window ahead of the Subscriber, or with the option "exact" exactly the
  * Subscriber's demand. The link requests nothing before the first request of the Subscriber. If the Python Publisher

@@ -13,7 +13,7 @@ import java.util.function.Consumer;
 import org.reactivestreams.Subscription;
 
 /**
- * A Python Subscriber as a Subscriber of both families, for one subscription.
+ * A Python Subscriber as a Subscriber of org.reactivestreams and of Flow, for one subscription.
  *
  * <p>Each element is encoded inside {@code onNext}, so the Publisher may reuse it. Rules: 2.2 (onNext does not wait for
  * Python), 2.5 and 2.12 (a second Subscription is cancelled), 2.13 (null throws a NullPointerException; all other calls

@@ -17,7 +17,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** CALL and RETURN in both directions. Local calls have a deadline; calls of the peer run on the worker pool. */
+/**
+ * Calls objects of the peer, and answers the calls of the peer, with CALL and RETURN. Local calls have a deadline; calls
+ * of the peer run on the worker pool.
+ */
 final class Calls {
     static final long BARRIER = 0;
     private static final int MAX_PENDING = Limits.of("call.pending");

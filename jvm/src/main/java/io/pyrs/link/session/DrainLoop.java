@@ -5,7 +5,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A drain loop: {@link #drain} runs on a thread of the executor, on one thread at a time, with no lock held.
+ * Serializes work: {@link #drain} runs on a thread of the executor, on one thread at a time, with no lock held.
  *
  * <p>Scheduling a running loop costs one increment: the loop then drains again before {@link #run} returns.
  */
