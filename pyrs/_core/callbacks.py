@@ -16,10 +16,11 @@ T = TypeVar("T")
 
 
 class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
-    """Calls the given callables; it is also the Subscription that ``subscribe`` returns.
+    """A Subscriber that calls the given callables.
 
-    If ``on_next`` raises, the stream is cancelled (§2.13). The error of any callable is reported as dropped; an
-    interrupt or exit propagates. An error signal without an ``on_error`` callable is reported as dropped too.
+    It is also the Subscription that ``subscribe`` returns. If ``on_next`` raises, the stream is cancelled (§2.13). The
+    error of any callable is reported as dropped; an interrupt or exit propagates. An error signal without an
+    ``on_error`` callable is reported as dropped too.
 
     Args:
         request: the first request; None for unbounded demand, 0 for none.

@@ -44,7 +44,10 @@ def capture() -> Context | None:
 
 
 def bound(task: Task, context: Context | None) -> Task:
-    """Return a task that runs in a copy of the context; without a context, the task itself."""
+    """Return a task that runs in a copy of the context.
+
+    Without a context, return the task itself.
+    """
     return task if context is None else lambda: context.copy().run(task)
 
 
@@ -72,7 +75,10 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
 
 
 def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
-    """Subscribe; every signal runs in the caller's context, also those of a third-party Publisher."""
+    """Subscribe so that every signal runs in the caller's context.
+
+    This also holds for the signals of a third-party Publisher.
+    """
     source.subscribe(subscriber if _is_marked(source, "carries_context") else in_context(subscriber))
 
 
@@ -89,7 +95,10 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 
 
 def _is_marked(source: object, mark: str) -> bool:
-    """Return whether this marker attribute is true; third-party classes do not have it."""
+    """Return whether this marker attribute is true.
+
+    Third-party classes do not have the attribute.
+    """
     try:
         return bool(getattr(source, mark, False))
     except Exception:  # raised by __getattr__ of a third-party class

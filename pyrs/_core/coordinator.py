@@ -92,12 +92,18 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def post_element(self, handler: Callable[[Any], object], element: Any) -> None:
-        """Queue a handler with an element; the element is discarded if the stream terminates first."""
+        """Queue a handler with an element.
+
+        The element is discarded if the stream terminates first.
+        """
         self._posted.append((handler, element, True))
         self.wake()
 
     def try_emit(self, element: R) -> bool:
-        """Emit the element and return True if it is demanded, the loop is idle and nothing is posted."""
+        """Emit the element at once if possible, and return whether it was emitted.
+
+        It is possible if the element is demanded, the loop is idle and nothing is posted.
+        """
         return bool(self.attempt(self._emit_if_demanded, element))
 
     def _emit_if_demanded(self, element: R) -> bool:

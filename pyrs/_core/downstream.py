@@ -34,7 +34,10 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 
 
 class SubscriberWrapper(Subscriber[T]):
-    """Forwards signals to another Subscriber. Messages show the name of that Subscriber."""
+    """Forwards signals to another Subscriber.
+
+    Messages show the name of that Subscriber.
+    """
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber = subscriber
@@ -167,7 +170,10 @@ class DownstreamSubscription(Subscription, Generic[T]):
                 self._subscriber_raised(error, "on_subscribe", subscriber)
 
     def _complete(self) -> None:
-        """Signal ``on_complete`` if the stream is live (§1.5, §1.7) and no illegal request is unanswered (§3.9)."""
+        """Signal ``on_complete`` if the stream is live (§1.5, §1.7).
+
+        If an illegal request is unanswered, signal its error instead (§3.9).
+        """
         if self._illegal is not None:
             if self._live:
                 self._fail(self._illegal)
@@ -220,7 +226,10 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._release()
 
     def _discard(self, element: Any) -> None:
-        """Discard an element that no Subscriber receives. Called without a lock: it runs user code."""
+        """Discard an element that no Subscriber receives.
+
+        Called without a lock, because it runs user code.
+        """
         hooks.discard(self.discards, element)
 
     def _discard_all(self, elements: deque[Any] | list[Any] | set[Any]) -> None:

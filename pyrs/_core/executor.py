@@ -108,7 +108,7 @@ class DaemonExecutor:
             raise
 
     def _watch(self) -> None:
-        """Start threads while tasks wait and no task has been started since the last check."""
+        """Start threads while tasks wait and no task has started since the last check."""
         pause = threading.Event()
         while True:
             taken = self._taken
@@ -154,7 +154,10 @@ class DaemonExecutor:
         return thread
 
     def _start(self, thread: threading.Thread) -> None:
-        """Start the thread. Called without the lock, which a finalizer on the new thread may need."""
+        """Start the thread.
+
+        Called without the lock, which a finalizer on the new thread may need.
+        """
         try:
             if is_finalizing():  # Thread.start would block
                 raise RuntimeError("the interpreter is exiting")
@@ -228,7 +231,10 @@ class DaemonExecutor:
 
 
 def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
-    """Wait, up to the deadline, for a thread that may not be started yet; return whether it has ended."""
+    """Wait for a thread up to the deadline, and return whether it has ended.
+
+    The thread may not be started yet.
+    """
     end = monotonic() + deadline_seconds
     pause = threading.Event()
     while True:

@@ -31,7 +31,10 @@ _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0)
 
 
 class FusibleStage(Protocol):
-    """The part of ``pyrs._core.stage.Stage`` that a chain uses. An import of ``Stage`` would be circular."""
+    """The part of ``pyrs._core.stage.Stage`` that a chain uses.
+
+    An import of ``Stage`` would be circular.
+    """
 
     calls_user_code: bool
     is_mapping: bool
@@ -123,7 +126,10 @@ class Chain(Generic[T]):
         self.iterator: Iterator[T] = iterator if mapping is None else chain(self._first(iterator, mapping), iterator)
 
     def _first(self, iterator: Iterator[Any], mapping: int) -> Iterator[Any]:
-        """Check that the first element is not a coroutine. To check each one would be slow."""
+        """Check that the first element is not a coroutine.
+
+        To check each element would be slow.
+        """
         for element in iterator:
             try:
                 checked_result(element)
@@ -168,7 +174,10 @@ class Chain(Generic[T]):
         self.ended = True
 
     def is_used_up(self) -> bool:
-        """Return True if the gauges show that no element is left; raise an error that the iterators end with."""
+        """Return True if the gauges show that no element is left.
+
+        An error that the iterators end with is raised.
+        """
         if all(map(length_hint, self._gauges)):
             return False
         for _ in self.iterator:
@@ -177,7 +186,10 @@ class Chain(Generic[T]):
         return True
 
     def check_end(self) -> None:
-        """Check, after the iterator ended, that the source ended and no function raised StopIteration."""
+        """Check that the source ended and no function raised StopIteration.
+
+        Called after the iterator ended.
+        """
         if not self.ended:
             self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
             raise RuntimeError("a function of this stream raised StopIteration")
@@ -187,7 +199,10 @@ class Chain(Generic[T]):
         self._culprits = [self._stages.index(stage) + 1]
 
     def explain(self, error: BaseException) -> None:
-        """Add notes to an error: the operator that raised it, and the checkpoints after it."""
+        """Add notes to an error about the operator that raised it.
+
+        Stages after that operator, such as checkpoints, add their notes too.
+        """
         culprits = self._suspects(error) if self._culprits is None else self._culprits
         if len(culprits) == 1 and culprits[0]:
             self._stages[culprits[0] - 1].blame(error)
@@ -240,7 +255,10 @@ class Chain(Generic[T]):
         return wrong or [n for n, _ in named]
 
     def release(self) -> None:
-        """Release the source, and close an iterator that the chain created; report an error of its ``close``."""
+        """Release the source and close an iterator that the chain created.
+
+        An error of ``close`` is reported.
+        """
         close, self._close = self._close, None
         self._gauges = []
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
@@ -272,7 +290,10 @@ def pull(
 
 
 def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
-    """Return up to ``limit`` elements, those before a None, and whether there was a None. The iterator cannot block."""
+    """Return up to ``limit`` elements, and whether there was a None.
+
+    Only the elements before the first None are returned. The iterator cannot block.
+    """
     batch = list(islice(iterator, limit))
     for element in batch:  # not "None in batch", which is slower and calls each element's __eq__
         if element is None:

@@ -332,7 +332,10 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._emit_pending_error()
 
     def _emit_on_subscribe(self) -> None:
-        """Call ``on_subscribe`` before ``on_error``, because the Publisher has not called it (§1.9)."""
+        """Call ``on_subscribe`` before ``on_error`` in place of the Publisher (§1.9).
+
+        Called because the Publisher has not called it.
+        """
         if self._enter():
             try:
                 if self._subscriber is not None:

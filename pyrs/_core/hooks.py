@@ -86,11 +86,11 @@ def set_element_hook(hook: ElementHook | None) -> ElementHook:
 
 
 def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
-    """Set the hook for each discarded element and return the previous one; None removes it.
+    """Set the hook for each discarded element and return the previous one.
 
-    The hook is called with every element that an operator, a sink or a bridge drops, after the functions of
-    ``do_on_discard``, on the thread that drops it. An exception is reported to the dropped-errors hook. Set the hook
-    before ``subscribe``: operators may check at that time whether there is one.
+    None removes the hook. The hook is called with every element that an operator, a sink or a bridge drops, after the
+    functions of ``do_on_discard``, on the thread that drops it. An exception is reported to the dropped-errors hook.
+    Set the hook before ``subscribe``: operators may check at that time whether there is one.
 
     Raises:
         TypeError: ``hook`` is not callable.
@@ -201,9 +201,9 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
 
 
 def observe_drops(observer: Callable[[int, str], object] | None) -> None:
-    """Set a function that is called like the hook for dropped elements; None removes it.
+    """Set a function that is called like the hook for dropped elements.
 
-    The function must not raise.
+    None removes the function. The function must not raise.
     """
     global _drop_observer
     _drop_observer = observer

@@ -321,7 +321,9 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._left()
 
     def _settle_late(self, element: T, receivers: int) -> None:
-        """Discard an element that reached only Subscribers that had cancelled. Runs with the turn.
+        """Discard an element that reached only Subscribers that had cancelled.
+
+        Called with the turn.
 
         Args:
             element: the element that was just signalled.

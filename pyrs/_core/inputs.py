@@ -59,7 +59,10 @@ class Input(Subscriber[T]):
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe; an exception of ``subscribe`` counts as an error of the source (§1.9)."""
+        """Subscribe to the source.
+
+        An exception of ``subscribe`` counts as an error of the source (§1.9).
+        """
         attach_safely(source, self)
 
     def request(self, n: int) -> None:
@@ -122,7 +125,10 @@ class Input(Subscriber[T]):
         return error
 
     def _receive(self, element: T) -> None:
-        """Process an element. A subclass overrides ``on_next`` instead to save this frame for each element."""
+        """Process an element.
+
+        A subclass may override ``on_next`` instead, to save this frame for each element.
+        """
         raise NotImplementedError
 
     def _end(self, error: BaseException | None) -> None:
@@ -186,7 +192,10 @@ class PrefetchingInput(Input[T]):
 
 
 class CallbackInput(PrefetchingInput[T]):
-    """Calls ``on_element`` and ``on_end`` on the thread of the upstream; ``on_end`` with the error, or with None."""
+    """Calls ``on_element`` and ``on_end`` on the thread of the upstream.
+
+    The argument of ``on_end`` is the error, or None after completion.
+    """
 
     def __init__(
         self,
@@ -245,7 +254,10 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         self._notify()
 
     def _discard_late(self) -> None:
-        """Discard elements that arrived after the cancel emptied the queue. Called on the upstream thread."""
+        """Discard elements that arrived after the cancel emptied the queue.
+
+        Called on the upstream thread.
+        """
         hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:

@@ -44,7 +44,10 @@ _instrumentation: Instrumentation | None = None
 
 
 def set_instrumentation(instrumentation: Instrumentation | None) -> Instrumentation | None:
-    """Set the observer of later subscriptions and return the previous one; None removes it."""
+    """Set the observer of later subscriptions and return the previous one.
+
+    None removes the observer.
+    """
     global _instrumentation
     before, _instrumentation = _instrumentation, instrumentation
     return before
@@ -56,7 +59,10 @@ def last_operator(source: Publisher[T]) -> Publisher[T]:
 
 
 def last_subscriber(source: Publisher[Any], subscriber: Subscriber[T]) -> Subscriber[T]:
-    """Like ``last_operator``, but for a caller that does not call ``subscribe``: return the Subscriber to use."""
+    """Return the Subscriber to use in place of this one.
+
+    Like ``last_operator``, but for a caller that does not call ``subscribe``.
+    """
     return subscriber if _instrumentation is None else _instrumentation.subscriber(source, subscriber)
 
 

@@ -1,4 +1,7 @@
-"""The prefetch policy: when, and how much, a consumer with a bounded buffer requests."""
+"""The prefetch policy of consumers with a bounded buffer.
+
+It determines when a consumer requests elements, and how many.
+"""
 
 from __future__ import annotations
 

@@ -161,7 +161,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> _Failure | None:
-        """Return the failure if the element is None, or if the first mapped element is a coroutine."""
+        """Return the failure if the element is None or a coroutine, else None.
+
+        Only the first mapped element is checked for a coroutine.
+        """
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -314,7 +317,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._complete_runs, self._fail_runs, self._request_runs = ignored, reported, ignored
 
     def _disarm(self, stop: int) -> None:
-        """Replace the functions of the stages before this place, because a function may refer to state (§3.13)."""
+        """Replace the functions of the stages before this place.
+
+        A function may refer to state that must be released (§3.13).
+        """
         for steps in self._steps:
             for index, (place, *_) in enumerate(steps):
                 if place < stop:
@@ -344,7 +350,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _stage_raised(
         self, error: BaseException, place: int, blamed: int | None = None, *, outermost: bool = False
     ) -> None:
-        """Cancel upstream of the stage and fail downstream of it; raise an interrupt or an exit again.
+        """Cancel upstream of the stage and fail downstream of it.
+
+        An interrupt or an exit is raised again.
 
         Args:
             error: the exception.
@@ -414,7 +422,10 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
         return taken
 
     def _process(self, iterator: Iterator[Any], limit: int) -> Generator[Any, None, None]:
-        """Yield the elements that the only segment emits. The steps are those of ``push`` in ``_segment``."""
+        """Yield the elements that the only segment emits.
+
+        The steps are those of ``push`` in ``_segment``.
+        """
         steps, runs, discards = self._steps[0], self._runs, self.discards
         taken = 0
         try:

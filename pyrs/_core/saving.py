@@ -20,7 +20,7 @@ from pyrs.api import Publisher, Subscriber
 
 
 class SavedRun:
-    """The run of an operator in one subscription, whose state can be read and replaced."""
+    """An operator's run in one subscription, whose state can be read and replaced."""
 
     def __init__(self, operator: Stage | Operator[Any], run: Any) -> None:
         self.operator = operator

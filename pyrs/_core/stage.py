@@ -70,7 +70,10 @@ class Stage(ABC):
         return self.pull(iterator, whole, whole.hold_back(self.emits_if_empty))
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        """Yield the elements of the output. The stage may emit some after its source has ended."""
+        """Yield the elements of the output.
+
+        The stage may emit some after its source has ended.
+        """
         raise NotImplementedError
 
     def run(self) -> StageRun:
@@ -134,13 +137,19 @@ class StageRun(ABC):
         """React to an element that the function of ``plain`` dropped."""
 
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Prepare before ``on_subscribe`` is forwarded; an exception is signalled after it."""
+        """Prepare before ``on_subscribe`` is forwarded.
+
+        An exception is signalled after ``on_subscribe``.
+        """
 
     def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Begin, once, after ``on_subscribe`` was forwarded."""
 
     def on_next(self, element: Any) -> None:
-        """Process an element, if ``plain`` returns None. An exception fails the stream downstream."""
+        """Process an element.
+
+        Called only if ``plain`` returns None. An exception fails the stream downstream.
+        """
         raise NotImplementedError
 
     def on_complete(self) -> None:
@@ -192,7 +201,10 @@ class ElementStage(Stage):
 
     @abstractmethod
     def begin(self) -> Callable[[Any], Any]:
-        """Return the function of one subscription: it maps an element to a result, ``DROP`` or ``END``."""
+        """Return the function that processes the elements of one subscription.
+
+        It maps an element to a result, ``DROP`` or ``END``.
+        """
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         function = self.begin()
@@ -444,11 +456,17 @@ class FoldStage(Stage):
         """Return the functions of a subscription."""
 
     def begin_discarding(self, discard: Callable[[Any], None]) -> Fold:
-        """Like ``begin``, and pass each element to ``discard`` that another one excludes from the result."""
+        """Like ``begin``, and discard elements that others exclude from the result.
+
+        Each element that another one excludes is passed to ``discard``.
+        """
         return self.begin()
 
     def elements_of(self, result: Any) -> list[Any] | set[Any]:
-        """Return the elements of the source in a result, to discard them; by default, none."""
+        """Return the source's elements in a result, to discard them.
+
+        By default, return none.
+        """
         return []
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:

@@ -44,7 +44,10 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
 
 
 def checked_error(error: BaseException) -> BaseException:
-    """Return an exception; raise a NullSignal for None, a TypeError for another object."""
+    """Return the argument if it is an exception.
+
+    Raise a NullSignal for None and a TypeError for another object.
+    """
     if error is None:
         raise NullSignal("error must not be None")
     if not isinstance(error, BaseException):
@@ -91,7 +94,10 @@ def checked_number(value: object, parameter: str, what: str = "a number") -> flo
 
 
 def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
-    """Return a duration in seconds, from a number of seconds or a timedelta; ``positive`` rejects 0."""
+    """Return a duration in seconds, from a number of seconds or a timedelta.
+
+    ``positive`` rejects 0.
+    """
     if not isinstance(value, (int, float)) and hasattr(value, "total_seconds"):  # a timedelta
         value = value.total_seconds()
     seconds = checked_number(value, parameter, "a number of seconds or a timedelta")
