@@ -24,7 +24,10 @@ Action = Callable[[Any], object]
 
 
 class LimitRate(Operator[Any]):
-    """``limit_rate(high, low)`` and ``prefetch(n)``: request a bounded number of elements ahead."""
+    """``limit_rate(high, low)`` and ``prefetch(n)``: bounded requests upstream.
+
+    They request a bounded number of elements ahead.
+    """
 
     def __init__(self, source: Publisher[Any], high: int, low: int | None, call: str, parameter: str = "high") -> None:
         self.high = checked_natural(high, parameter, 1)
@@ -111,7 +114,10 @@ class _UndemandedRun(StageRun):
 
 
 class BackpressureDrop(PushedStage):
-    """``on_backpressure_drop()``: drops elements without demand. An exception of the action fails the stream."""
+    """``on_backpressure_drop()``: drops elements without demand.
+
+    An exception of the action fails the stream.
+    """
 
     call = "on_backpressure_drop()"
     run_type = _UndemandedRun

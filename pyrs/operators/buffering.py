@@ -167,7 +167,7 @@ Cut = Callable[[Any], str | None]
 
 
 def until(predicate: Callable[[Any], object], cut_before: bool) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and a factory of the ``Cut`` of ``buffer_until`` and ``window_until``."""
+    """Return the call and the ``Cut`` factory of ``buffer_until``, ``window_until``."""
     place = BEFORE if cut_before else AFTER
     checked_callable(predicate, "predicate")
     call = f"until({name_of(predicate)}{', cut_before=True' if cut_before else ''})"
@@ -175,13 +175,16 @@ def until(predicate: Callable[[Any], object], cut_before: bool) -> tuple[str, Ca
 
 
 def during(predicate: Callable[[Any], object]) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and a factory of the ``Cut`` of ``buffer_while`` and ``window_while``."""
+    """Return the call and the ``Cut`` factory of ``buffer_while``, ``window_while``."""
     checked_callable(predicate, "predicate")
     return f"while({name_of(predicate)})", lambda: lambda element: None if predicate(element) else INSTEAD
 
 
 def until_changed(key: Callable[[Any], Any] | None) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and a factory of the ``Cut`` of ``buffer_until_changed`` and ``window_until_changed``."""
+    """Return the call and the ``Cut`` factory of lists and windows of equal keys.
+
+    ``buffer_until_changed`` and ``window_until_changed`` use them.
+    """
     distinct = DistinctUntilChanged(key, None)
 
     def cut() -> Cut:
@@ -229,7 +232,10 @@ class _Lists:
 
 
 class _NoElements(list[Any]):
-    """A list that stays empty: no function receives the elements that an iterator chain drops."""
+    """A list that stays empty.
+
+    It replaces a list of dropped elements in an iterator chain, where no function receives them.
+    """
 
     def append(self, element: Any) -> None:
         pass
@@ -268,7 +274,9 @@ class _BufferByRun(TailRun):
 
 
 class BufferBy(Stage):
-    """``buffer_until``, ``buffer_while``, ``buffer_until_changed``: lists that the elements delimit.
+    """The operators that emit lists which the elements delimit.
+
+    They are ``buffer_until``, ``buffer_while`` and ``buffer_until_changed``.
 
     Args:
         call: the user's call, without ``buffer_``.
@@ -371,7 +379,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
 
 
 class BufferTime(Operator[Any]):
-    """``buffer(count, seconds=...)``: lists limited by time, and by count if one is given."""
+    """``buffer(count, seconds=...)``: lists limited by time, and optionally by count."""
 
     name = "buffer"
     run_type: ClassVar[type[Any]] = _BufferTimeRun

@@ -1,4 +1,7 @@
-"""concat, then, start_with, switch_if_empty, zip, sequence_equal and merge_comparing."""
+"""Operators that concatenate streams or combine their elements.
+
+They are concat, then, start_with, switch_if_empty, zip, sequence_equal and merge_comparing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
 
 
 def as_publishers(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources; each iterable becomes a Publisher of its elements; reject str and bytes."""
+    """Return the sources as Publishers.
+
+    An iterable becomes a Publisher of its elements. A str or bytes is rejected.
+    """
     return tuple(_as_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
@@ -110,7 +116,10 @@ class _SwitchIfEmptyRun(_ConcatRun):
 
 
 class Then(Operator[Any]):
-    """``then(other)``: the other stream, after the completion of the source, which has no elements."""
+    """``then(other)``: the other stream, after the completion of the source.
+
+    The source has no elements.
+    """
 
     run_type = _ConcatRun
 
@@ -120,7 +129,7 @@ class Then(Operator[Any]):
 
 
 class SwitchIfEmpty(Operator[Any]):
-    """``switch_if_empty(other)``: the source, or the other stream if the source is empty."""
+    """``switch_if_empty(other)``: the source, or ``other`` if the source is empty."""
 
     run_type = _SwitchIfEmptyRun
 
@@ -181,7 +190,10 @@ class _ZipRun(Coordinator[Any]):
 
 
 class _MergeComparingRun(_ZipRun):
-    """Emits the smallest (with ``reverse``, the largest) next element, once each active source has one."""
+    """Emits the smallest next element once each active source has one.
+
+    With ``reverse``, it emits the largest.
+    """
 
     _operator: MergeComparing
 
@@ -232,7 +244,10 @@ class _MergeComparingRun(_ZipRun):
 
 
 class Combining(Operator[Any]):
-    """The base class of operators that combine elements of their sources with a function."""
+    """The base class of operators that combine their sources with a function.
+
+    The arguments of the function are elements of the sources.
+    """
 
     name: str
     parameter = "combine"
@@ -253,7 +268,7 @@ class Zip(Combining):
 
 
 class _SequenceEqualRun(_ZipRun):
-    """Compares the n-th elements of two streams, and emits the result when it is demanded."""
+    """Compares the n-th elements of two streams, and emits the result on demand."""
 
     _equal: bool | None = None  # the result, once it is known
 
@@ -307,7 +322,7 @@ class _SequenceEqualRun(_ZipRun):
 
 
 class SequenceEqual(Combining):
-    """``sequence_equal(other, comparer)``: emits whether two streams emit equal elements."""
+    """``sequence_equal(other, comparer)``: whether two streams emit equal elements."""
 
     name, parameter = "sequence_equal", "comparer"
     run_type = _SequenceEqualRun

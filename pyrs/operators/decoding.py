@@ -155,9 +155,10 @@ class _Splitter:
 
 
 class _SplitLinesRun(TailRun):
-    """Emits the lines of a chunk as they are demanded, and requests a chunk when no line is left.
+    """Emits the lines of a chunk on demand, then requests the next chunk.
 
-    The requests are sent outside the drain loop, because a synchronous source emits inside ``request``.
+    A chunk is requested when no line is left. The requests are sent outside the drain loop, because a synchronous
+    source emits inside ``request``.
     """
 
     def __init__(self, stage: SplitLines) -> None:

@@ -78,7 +78,7 @@ class _ExpandRun(Coordinator[Any]):
 
 
 class Expand(Flattening):
-    """``expand(function)``: emits each element, and recursively the elements of its stream."""
+    """``expand(function)``: each element, and recursively those of its stream."""
 
     name = "expand"
     run_type = _ExpandRun

@@ -281,7 +281,7 @@ class SkipLast(_Counted):
 
 
 class SkipWhile(ElementStage):
-    """``skip_while(predicate)``: the elements from the first one that fails the predicate."""
+    """``skip_while(predicate)``: the elements from the first that fails the predicate."""
 
     saved = ("skipping",)
 

@@ -1,4 +1,7 @@
-"""Flattening operators with one inner stream at a time: concat_map, filter_when, delay_until and switch_map."""
+"""Flattening operators with one inner stream at a time.
+
+They are concat_map, filter_when, delay_until and switch_map.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,10 @@ class ConcatMap(Flattening):
 
 
 class FilterWhen(ConcatMap):
-    """``filter_when(predicate)``: the elements whose inner stream has a true first element."""
+    """``filter_when(predicate)``: the elements that an inner stream accepts.
+
+    An inner stream accepts its element if the first element of the inner stream is true.
+    """
 
     name = "filter_when"
     emits_elements = True
@@ -183,9 +189,9 @@ class _HoldingRun(TailRun):
 
 
 class _Holding(PushedStage):
-    """Holds an element until its inner stream emits a true element or, with ``waits``, completes.
+    """Holds an element until its inner stream releases it.
 
-    Serves one subscription.
+    The inner stream releases it by a true element or, with ``waits``, by its completion. Serves one subscription.
     """
 
     run_type = _HoldingRun
@@ -199,7 +205,10 @@ class _Holding(PushedStage):
 
 
 class _SwitchMapRun(Coordinator[Any]):
-    """Switches and emits in one drain loop, so that no element of an old stream follows one of a new stream."""
+    """Switches and emits in one drain loop.
+
+    Therefore no element of an old stream follows one of a new stream.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)

@@ -353,9 +353,10 @@ class _MatchRun(GatherRun):
 
 
 class Match(Stage):
-    """``any(predicate)`` and ``all(predicate)``: emit ``decisive`` at the first element that has this result.
+    """``any(predicate)`` and ``all(predicate)``: emit the result once it is decided.
 
-    ``decisive`` is True for ``any`` and False for ``all``. If no element has this result, the opposite is emitted.
+    They emit ``decisive`` at the first element for which the predicate has this result. ``decisive`` is True for
+    ``any`` and False for ``all``. If no element has this result, the opposite is emitted.
     """
 
     emits_if_empty = True

@@ -54,7 +54,10 @@ def discard_inner(inner: Publisher[Any]) -> None:
 
 
 def running_loop() -> Any:
-    """Return this thread's running asyncio loop; None without one, or if the thread blocks on a stream."""
+    """Return this thread's running asyncio loop if it can run callbacks, else None.
+
+    A thread that blocks on a stream cannot run the callbacks of its loop.
+    """
     asyncio = sys.modules.get("asyncio")  # no loop runs if it is not imported
     return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 
@@ -178,7 +181,10 @@ class _FlatMapRun(Coordinator[Any]):
 
 
 class _SequentialRun(_FlatMapRun):
-    """Emits the inner streams in the order of the outer elements. All but the first fill their queues."""
+    """Emits the inner streams in the order of the outer elements.
+
+    All but the first fill their queues.
+    """
 
     _passes = False
 
@@ -347,7 +353,10 @@ class FlatMap(Flattening):
 
 
 class FlatMapSequential(FlatMap):
-    """``flat_map_sequential(function)``: the inner streams in order, subscribed to immediately."""
+    """``flat_map_sequential(function)``: concurrent inner streams, emitted in order.
+
+    The inner streams are subscribed to immediately.
+    """
 
     name = "flat_map_sequential"
     run_type = _SequentialRun

@@ -74,9 +74,10 @@ class ObservingRun(StageRun):
 
     @abstractmethod
     def ended(self, how: str, error: BaseException | None) -> None:
-        """Handle the first ``on_complete``, ``on_error`` or ``cancel`` before it is forwarded.
+        """Handle the first ``on_complete``, ``on_error`` or ``cancel``.
 
-        An exception at ``on_complete`` fails the stream; one at ``on_error`` or ``cancel`` is reported as dropped.
+        Called before the signal or the cancel is forwarded. An exception at ``on_complete`` fails the stream; one at
+        ``on_error`` or ``cancel`` is reported as dropped.
         """
 
 
@@ -165,7 +166,7 @@ class _DiscardingConsumer(_DiscardingSubscriber, IteratorConsumer[Any]):
 
 
 class DoOnDiscard(Operator[Any]):
-    """``do_on_discard(function)``: calls the function with elements that upstream drops."""
+    """``do_on_discard(function)``: calls it with elements that upstream drops."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object]) -> None:
         checked_callable(function, "function")

@@ -48,10 +48,11 @@ class _Rail(Part):
 
 
 class _RailDispatcher(Dispatcher):
-    """Requests the demand of the rails, once each rail has a Subscriber or can get none.
+    """Requests the demand of the rails once all of them are resolved.
 
-    An earlier request would send all elements of a short source to the first rail. When every rail has a Subscriber or
-    can get none, the stream of the rails completes. From then on a cancel of the last rail reaches upstream.
+    A rail is resolved when it has a Subscriber or can get none. An earlier request would send all elements of a short
+    source to the first rail. When every rail has a Subscriber or can get none, the stream of the rails completes. From
+    then on a cancel of the last rail reaches upstream.
 
     If a rail is cancelled, its demand may have been requested already. Its elements go to the other rails, and wait in
     a queue while no rail has demand.
@@ -162,7 +163,10 @@ class _RailDispatcher(Dispatcher):
 
 
 class Rails(Operator[Any]):
-    """``parallel(rails)``: emits the rails. An element goes to the next rail with demand."""
+    """``parallel(rails)``: emits the rails.
+
+    An element goes to the next rail with demand.
+    """
 
     run_type = _RailDispatcher
 
@@ -173,7 +177,10 @@ class Rails(Operator[Any]):
 
 
 class _MergedRailsRun(MergeRun):
-    """Merges the rails. An error of the source reaches every rail; it is emitted once, and not reported as dropped."""
+    """Merges the rails and emits an error of the source once.
+
+    The error reaches every rail. The other occurrences are not reported as dropped.
+    """
 
     _failure: BaseException | None = None
 

@@ -16,7 +16,7 @@ from pyrs.operators.combining import call_text, checked_sources
 
 
 class _RaceRun(Coordinator[Any]):
-    """Forwards demand to every source until one has won, and emits the signals of the winner."""
+    """Forwards demand to every source until one wins, then emits its signals."""
 
     _operator: FirstWithSignal
 
@@ -39,7 +39,10 @@ class _RaceRun(Coordinator[Any]):
             each.request(n)
 
     def on_source_element(self, racer: _Racer, element: Any) -> None:
-        """Emit an element of the winner. Without a winner, its source wins. Called in the drain loop."""
+        """Emit an element of the winner.
+
+        Without a winner, the source of the element wins. Called in the drain loop.
+        """
         if self._wins(racer):
             self._emit(element)
         else:

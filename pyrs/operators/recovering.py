@@ -83,7 +83,10 @@ class _ResumeRun(SubscriptionArbiter[Any]):
 
 
 class OnErrorResume(Operator[Any]):
-    """``on_error_resume(fallback, kind)``: replaces a selected error with the Publisher that ``choose`` returns."""
+    """``on_error_resume(fallback, kind)``: replaces a selected error with a Publisher.
+
+    ``choose`` returns the Publisher.
+    """
 
     run_type = _ResumeRun
 

@@ -80,10 +80,11 @@ class Retry(Operator[Any]):
 
 
 class _RetryWhenRun(SubscriptionArbiter[Any]):
-    """Emits each outcome of the source to the Subscribers of the outcomes, and requests one signal.
+    """Emits each outcome of the source to Subscribers, and requests one signal.
 
-    On the signal, it subscribes to the source again. A signal, or the end of the signals, has an effect only while no
-    source is active, so that the downstream Subscriber is called serially (§1.3).
+    The Subscribers are those of the Publisher of outcomes. On the signal, it subscribes to the source again. A signal,
+    or the end of the signals, has an effect only while no source is active, so that the downstream Subscriber is called
+    serially (§1.3).
     """
 
     _operator: RetryWhen
@@ -169,7 +170,10 @@ class RetryWhen(Operator[Any]):
 
 
 class RepeatWhen(RetryWhen):
-    """``repeat_when(function)``: subscribes again after completion when another Publisher emits."""
+    """``repeat_when(function)``: subscribes again when another Publisher emits.
+
+    It waits for that element after each completion.
+    """
 
     name, outcomes, repeats = "repeat_when", "completions", True
 

@@ -230,7 +230,10 @@ class _CrossingInput(QueuedInput[Any]):
 
 
 def _pushes(source: Publisher[Any] | None) -> bool:
-    """Return whether the source may push inside ``subscribe``. Demand must then not wait until it returns."""
+    """Return whether the source may push inside ``subscribe``.
+
+    Demand must then not wait until ``subscribe`` returns.
+    """
     while isinstance(source, (PublisherWrapper, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
             return True
@@ -246,7 +249,10 @@ def _is_pulled(source: Publisher[Any] | None) -> bool:
 
 
 class _SubscribeOnRun(Coordinator[Any]):
-    """Emits each signal on the thread that delivers it, serially with an error of the scheduler."""
+    """Emits each signal on the thread that delivers it.
+
+    The signals are serialized with an error of the scheduler.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)

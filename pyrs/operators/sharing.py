@@ -41,7 +41,10 @@ def _call_text(source: object, call: str) -> str:
 
 
 class Shared(_Assembled):
-    """The base class of Publish and Replay, with at most one connection to the source at a time."""
+    """The base class of Publish and Replay.
+
+    It has at most one connection to the source at a time.
+    """
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
         super().__init__(source, call)
@@ -144,7 +147,7 @@ class Connection:
 
 
 class _Feed(Input[Any]):
-    """Requests at most ``prefetch`` elements of the source ahead of the slowest Subscriber."""
+    """Requests up to ``prefetch`` elements ahead of the slowest Subscriber."""
 
     def __init__(self, hub: _PublishHub | _ReplayHub, prefetch: int) -> None:
         super().__init__(demand=prefetch)
@@ -227,7 +230,10 @@ class _ReplayHub(ReplayHub[Any]):
 
 
 class AutoConnect(_Assembled):
-    """``auto_connect(subscribers)``: connects when that many Subscribers have subscribed, even if some have left."""
+    """``auto_connect(subscribers)``: connects after that number of subscriptions.
+
+    Subscribers that have left are counted too.
+    """
 
     def __init__(
         self, shared: Shared, call: str, subscribers: int, on_connect: Callable[[Connection], object] | None
@@ -297,7 +303,10 @@ class RefCount(Operator[Any]):
             connection.connect()
 
     def leave(self, period: _Period) -> None:
-        """Remove a Subscriber. After the last one, disconnect at once or after the grace period."""
+        """Remove a Subscriber, and disconnect after the last one.
+
+        It disconnects at once or after the grace period.
+        """
         with self._lock:
             period.count -= 1
             if period.count or period is not self._period or not period.connects:

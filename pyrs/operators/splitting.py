@@ -154,7 +154,10 @@ class Dispatcher(Input[Any]):
         self._dispatching = False  # upstream is in on_next, and will call _settle
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then subscribe to the source. Called once, by ``subscribe``."""
+        """Signal ``on_subscribe``, then subscribe to the source.
+
+        Called once, by ``subscribe``.
+        """
         self.outer_run.start()
 
     # The methods of a subclass. All except the first and the last are called under the lock.
@@ -353,7 +356,10 @@ class Dispatcher(Input[Any]):
         self._report()
 
     def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
-        """Stop dispatching elements to the part, and return its elements that were not emitted."""
+        """Stop dispatching elements to the part and return its remaining ones.
+
+        The remaining elements are those that were not emitted.
+        """
         with self.lock:
             was_detached, part.detached = part.detached, True
             self._open_count -= not (was_detached or part.closed)
@@ -363,7 +369,10 @@ class Dispatcher(Input[Any]):
         return elements  # released without the lock: they may have finalizers
 
     def downstream_cancelled(self) -> None:
-        """Handle the cancel of the downstream Subscriber. Emitted parts continue, the others are cancelled."""
+        """Handle the cancel of the downstream Subscriber.
+
+        Emitted parts continue, and the others are cancelled.
+        """
         with self.lock:
             self.gone = True
             undelivered, self.outer_run.ready = self.outer_run.ready, deque()

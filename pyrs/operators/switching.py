@@ -96,7 +96,10 @@ class _FirstInput(Input[Any]):
 
 
 class _Whole(Operator[Any]):
-    """The stream of all elements of the source, for the function. It accepts one Subscriber."""
+    """The stream of all elements of the source, for the function.
+
+    It accepts one Subscriber.
+    """
 
     def __init__(self, source: _FirstInput, call: str) -> None:
         super().__init__(None, f"the stream of {call}")
@@ -153,7 +156,10 @@ class _WholeRun(Coordinator[Any]):
 
 
 class SwitchOnFirst(Operator[Any]):
-    """``switch_on_first(function)``: the Publisher that a function chooses by the first signal."""
+    """``switch_on_first(function)``: the Publisher that the function chooses.
+
+    The function chooses by the first signal.
+    """
 
     run_type = _SwitchOnFirstRun
 

@@ -46,7 +46,10 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
 
 
 def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
-    """Implement ``Maybe.block`` (``optional``) and ``Single.block`` (not ``optional``)."""
+    """Wait for the only element, for ``Maybe.block`` and ``Single.block``.
+
+    ``optional`` distinguishes a ``Maybe`` from a ``Single``.
+    """
     found: list[Any] = []
 
     def take(element: Any) -> None:
@@ -270,7 +273,10 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
             self.discard_arrived()
 
     def discard_arrived(self) -> None:
-        """Discard the elements that are not consumed. Called after a cancel, on any thread."""
+        """Discard the elements that are not consumed.
+
+        Called after a cancel, on any thread.
+        """
         while hooks.is_discarding(()):
             try:
                 elements, ended = self.arrived.get_nowait()

@@ -1,4 +1,7 @@
-"""Time-based operators: sample, throttle, throttle_latest, debounce, delay, timeout, timestamp, elapsed."""
+"""Time-based operators.
+
+They are sample, throttle, throttle_latest, debounce, delay, timeout, timestamp and elapsed.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +152,10 @@ class _LatestInput(Input[Any]):
             self.fail(error)
 
     def rearm(self) -> None:
-        """Set the timer again if an element is not due yet, because a timer may fire early."""
+        """Set the timer again if an element is not due yet.
+
+        A timer may fire early.
+        """
         if self._seconds is not None:
             with self._guard:
                 waits, due = self._latest is not MISSING, self._due
@@ -246,7 +252,7 @@ class Sample(_Timed):
 
 
 class Debounce(_Timed):
-    """``debounce(seconds)``: an element after which no other one arrived for the given time."""
+    """``debounce(seconds)``: the elements that no other one follows in that time."""
 
     name = "debounce"
     run_type = _LatestRun
@@ -393,7 +399,10 @@ class DelaySubscription(_Timed):
 
 
 class _TimeoutRun(Coordinator[Any]):
-    """Emits elements and handles the timer in one drain loop, so that either an element or the timeout takes effect."""
+    """Emits elements and handles the timer in one drain loop.
+
+    Therefore either an element or the timeout takes effect.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)
@@ -472,7 +481,7 @@ class _TimeoutRun(Coordinator[Any]):
 
 
 class Timeout(_Timed):
-    """``timeout(seconds)``: fails, or switches to a fallback, when the next signal is late."""
+    """``timeout(seconds)``: fails or switches to a fallback if a signal is late."""
 
     name = "timeout"
     run_type = _TimeoutRun

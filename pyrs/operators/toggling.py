@@ -1,4 +1,4 @@
-"""buffer_when and window_when: lists and windows that other streams open and close."""
+"""buffer_when, window_when: lists and windows that other streams open and close."""
 
 from __future__ import annotations
 
@@ -173,7 +173,10 @@ class _ToggledDispatcher(Dispatcher):
         self._announce()
 
     def _close_for(self, window: Part, error: BaseException | None = None) -> None:
-        """Close a window, or fail. Does nothing if it is closed already. May be called on any thread."""
+        """Close a window, or fail with the error.
+
+        A window that is closed already is ignored. May be called on any thread.
+        """
         if error is not None:
             self._fail_with(error)
             return

@@ -167,9 +167,10 @@ class _ScanFromRun(StageRun):
 
 
 class HandleSink:
-    """The second argument of the function of ``handle``: emits at most one element per source element.
+    """Emits at most one element per source element for ``handle``.
 
-    Use it only inside the function, on the thread that calls the function.
+    It is the second argument of the function of ``handle``. Use it only inside the function, on the thread that calls
+    the function.
     """
 
     def __init__(self) -> None:
@@ -213,7 +214,10 @@ class _HandleRun(DroppingRun):
 
 
 class Handle(Stage):
-    """``handle(function)``: at most one element per source element; the function may complete the stream."""
+    """``handle(function)``: at most one element per source element.
+
+    The function may also complete the stream.
+    """
 
     run_type = _HandleRun
     saved = ()

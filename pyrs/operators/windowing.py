@@ -90,7 +90,10 @@ class _SingleWindowDispatcher(Dispatcher):
         return () if self._window is None else (self._window,)
 
     def _close_window(self) -> Part | None:
-        """Close the open window and return it. Called under the lock; wake the window afterwards."""
+        """Close the open window and return it.
+
+        Called under the lock. The caller wakes the window afterwards.
+        """
         window, self._window = self._window, None
         if window is not None:
             self._close_part(window)
@@ -185,7 +188,7 @@ class _TimeDispatcher(_SingleWindowDispatcher):
 
 
 class WindowTime(BufferTime):
-    """``window(count, seconds=...)``: windows limited by time, and by count if one is given."""
+    """``window(count, seconds=...)``: windows limited by time, optionally by count."""
 
     name = "window"
     run_type = _TimeDispatcher
@@ -204,7 +207,10 @@ class WindowTime(BufferTime):
 
 
 class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
-    """Dispatches each element to the open window; the elements determine where windows begin and end."""
+    """Dispatches each element to the open window.
+
+    The elements determine where windows begin and end.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowBy) -> None:
         super().__init__(subscriber, operator)
@@ -234,7 +240,9 @@ class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
 
 
 class WindowBy(Operator[Any]):
-    """``window_until``, ``window_while``, ``window_until_changed``: windows that the elements delimit.
+    """The operators that emit windows which the elements delimit.
+
+    They are ``window_until``, ``window_while`` and ``window_until_changed``.
 
     Args:
         cut: a pair: the call without ``window_``, and a factory of the function that separates windows; see
