@@ -56,7 +56,9 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, with the method to use instead if one is known.
+    """Return the message of an AttributeError, with advice if there is some.
+
+    The advice is the method to use instead.
 
     Args:
         owner: the class without the attribute.

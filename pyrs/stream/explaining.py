@@ -46,7 +46,10 @@ class Explanation:
         return str(self)
 
     def summary(self) -> list[str]:
-        """Return one line each for the operators that bound demand, buffer elements or change the thread."""
+        """Return the lines about bounded demand, buffers and changes of the thread.
+
+        Each line lists the operators that bound demand, buffer elements or change the thread.
+        """
         bounds = [f"{_name(step)} ({step.demand})" for step in self.steps if step.bounded]
         buffers = [f"{_name(step)} ({step.holds})" for step in self.steps if step.buffers]
         threads = [f"{_name(step)} ({step.thread})" for step in self.steps if step.thread]
@@ -57,7 +60,10 @@ class Explanation:
         ]
 
     def prefix(self, place: int) -> str:
-        """Return the box-drawing characters before a step, which connect a combining operator with its inputs."""
+        """Return the box-drawing characters before a step.
+
+        They connect a combining operator with its inputs.
+        """
         step = self.steps[place]
         before = self.steps[place - 1].branch if place else ()
         if not step.branch:
@@ -69,7 +75,10 @@ class Explanation:
         return "".join(marks) + ("." if marks[-1] == "│ " else "")
 
     def svg(self) -> str:
-        """Return a drawing with a box for each operator, a bar for each buffer and a line where the thread changes."""
+        """Return a drawing of the operators, the buffers and the threads.
+
+        The drawing has a box for each operator, a bar for each buffer and a line where the thread changes.
+        """
         from pyrs.stream.drawing import draw_svg
 
         return draw_svg(self.steps)
@@ -120,7 +129,10 @@ def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
 
 
 def _others(publisher: Any) -> list[Any]:
-    """Return the Publishers that an operator subscribes to in addition to its source, except inner streams."""
+    """Return the additional Publishers that an operator subscribes to.
+
+    These are neither its source nor inner streams.
+    """
     found = []
     sources = getattr(publisher, "sources", ())
     if isinstance(sources, IterablePublisher):  # merge of a fixed number of streams

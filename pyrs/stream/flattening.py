@@ -75,7 +75,7 @@ class Flattening(Family[T_co]):
         prefetch: int = 32,
         delay_errors: bool = False,
     ) -> Stream[R]:
-        """Map each element to a stream, run those streams concurrently, and emit them in order.
+        """Map elements to streams, run these concurrently, and emit them in order.
 
             ---1-------2------------|
             flat_map_sequential(lambda n: two elements, 10 n and 10 n + 1)
@@ -149,15 +149,15 @@ class Flattening(Family[T_co]):
     def expand(
         self, function: Callable[[T_co], Inner[R]], *, depth_first: bool = False, prefetch: int = 32
     ) -> Stream[T_co | R]:
-        """Emit each element, and recursively the elements of the streams that a function returns for them.
+        """Emit each element, and recursively the elements of the stream for it.
 
             ---1---2-----------------------|
             expand(lambda n: pyrs.just(10 * n) if n < 100 else pyrs.empty())
             ---1---2---10---20---100---200-|
 
-        Walks a tree: the function returns the children of an element. Breadth-first by default: the streams are emitted
-        sequentially, in the order of their elements, after this stream. Depth-first, the stream of an element is
-        emitted before the next element of the stream that contains it.
+        ``function`` returns the stream for an element. Walks a tree: the function returns the children of an element.
+        Breadth-first by default: the streams are emitted sequentially, in the order of their elements, after this
+        stream. Depth-first, the stream of an element is emitted before the next element of the stream that contains it.
 
         Requests ``prefetch`` elements of the active stream and replenishes at 75 %; a slow Subscriber slows it.
         **Breadth-first grows**: emitted elements are kept until the function is called with them. Depth-first buffers

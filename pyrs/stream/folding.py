@@ -184,13 +184,13 @@ class Folding(Family[T_co]):
     @overload
     def element_at(self, index: int, *, default: R) -> Single[T_co | R]: ...
     def element_at(self, index: int, *, default: Any = MISSING) -> Single[Any]:
-        """Emit the element at an index, counted from 0, as a ``Single``, and cancel upstream.
+        """Emit the element at an index as a ``Single``, and cancel upstream.
 
             ---1---2---3---
             element_at(1)
             -------2|
 
-        Requests exactly ``index + 1``. Elements before the index are dropped.
+        The index is counted from 0. Requests exactly ``index + 1``. Elements before the index are dropped.
 
         Args:
             index: the index of the element.

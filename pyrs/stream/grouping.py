@@ -91,15 +91,16 @@ class Grouping(Family[T_co]):
         return self._over(operators.buffering.BufferTime(self.source, count, seconds, prefetch, scheduler))
 
     def buffer_until(self, predicate: Callable[[T_co], object], *, cut_before: bool = False) -> Stream[list[T_co]]:
-        """Collect elements into lists that end with the elements for which the predicate is true.
+        """Collect elements into lists that a predicate delimits.
 
             ---1---2---3---4---5---6---|
             buffer_until(lambda n: n % 3 == 0)
             -----------[1,2,3]-----[4,5,6]|
 
-        Forwards demand, and requests one more element for each that ends no list. **A list grows** until the predicate
-        is true. When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal
-        signal. If the predicate raises, the stream fails with that error.
+        By default, each element for which the predicate is true is the last of its list. Forwards demand, and requests
+        one more element for each that ends no list. **A list grows** until the predicate is true. When upstream
+        completes or fails, the incomplete list is emitted, on demand, before the terminal signal. If the predicate
+        raises, the stream fails with that error.
 
         Args:
             predicate: called with each element.
@@ -118,15 +119,16 @@ class Grouping(Family[T_co]):
         return self._then(operators.buffering.BufferBy(*operators.buffering.until(predicate, cut_before)))
 
     def buffer_while(self, predicate: Callable[[T_co], object]) -> Stream[list[T_co]]:
-        """Collect consecutive elements for which the predicate is true into lists, and drop the others.
+        """Collect consecutive elements that a predicate accepts into lists.
 
             ---1---2---0---3---0---|
             buffer_while(bool)
             -----------[1,2]---[3]-|
 
-        Forwards demand, and requests one more element for each that ends no list. **A list grows** while the predicate
-        is true; no list is empty. When upstream completes or fails, the incomplete list is emitted, on demand, before
-        the terminal signal. If the predicate raises, the stream fails with that error.
+        The predicate is true for the elements of a list. The other elements are dropped. Forwards demand, and requests
+        one more element for each that ends no list. **A list grows** while the predicate is true; no list is empty.
+        When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal signal. If the
+        predicate raises, the stream fails with that error.
 
         Raises:
             TypeError: ``predicate`` is not callable.
@@ -267,18 +269,19 @@ class Grouping(Family[T_co]):
     def window_until(
         self, predicate: Callable[[T_co], object], *, cut_before: bool = False, prefetch: int = 256
     ) -> Stream[Stream[T_co]]:
-        """Split the stream into inner streams that end with the elements for which the predicate is true.
+        """Split the stream into inner streams that a predicate delimits.
 
             ---1---2---3---4---5---6---|
             window_until(lambda n: n % 3 == 0)
             ---o-----------o-----------|
                1---2---3|  4---5---6|
 
-        Like ``buffer_until``, but a window emits while it is filled. Requests and buffers at most ``prefetch`` elements
-        in all windows together, and replenishes at 75 %: **a window that is not consumed blocks the others**. A
-        cancelled window, and one that can no longer be subscribed to, drops its elements. Windows accept one
-        Subscriber. Upstream is cancelled when this stream and its windows are cancelled. An error of upstream or of the
-        predicate fails the open window and the stream.
+        By default, each element for which the predicate is true is the last of its inner stream. Like ``buffer_until``,
+        but a window emits while it is filled. Requests and buffers at most ``prefetch`` elements in all windows
+        together, and replenishes at 75 %: **a window that is not consumed blocks the others**. A cancelled window, and
+        one that can no longer be subscribed to, drops its elements. Windows accept one Subscriber. Upstream is
+        cancelled when this stream and its windows are cancelled. An error of upstream or of the predicate fails the
+        open window and the stream.
 
         Args:
             predicate: called with each element.
@@ -300,14 +303,15 @@ class Grouping(Family[T_co]):
         return self._over(operators.windowing.WindowBy(self.source, cut, prefetch, self._over))
 
     def window_while(self, predicate: Callable[[T_co], object], *, prefetch: int = 256) -> Stream[Stream[T_co]]:
-        """Split consecutive elements for which the predicate is true into inner streams, and drop the others.
+        """Split consecutive elements that a predicate accepts into inner streams.
 
             ---1---2---0---3---0---|
             window_while(bool)
             ---o-----------o-------|
                1---2---|   3---|
 
-        Like ``buffer_while``, with the demand and the buffer of ``window_until``.
+        The predicate is true for the elements of an inner stream. The other elements are dropped. Like
+        ``buffer_while``, with the demand and the buffer of ``window_until``.
 
         Args:
             predicate: called with each element.

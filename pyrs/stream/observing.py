@@ -121,7 +121,7 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.observing.Action("do_on_error", action)))
 
     def do_on_terminate(self: OfKind[K_co], action: Callable[[], object]) -> K_co:
-        """Call the action when the stream completes or fails, before the signal is emitted.
+        """Call the action before the stream signals its completion or its error.
 
             ---1---2---|
             do_on_terminate(action)
@@ -336,9 +336,10 @@ class Observing(Family[T_co]):
         return self._kept(self._then(operators.metrics.Measured(metrics)))
 
     def explain(self) -> Explanation:
-        """Describe each operator: its demand, buffers, thread, and the line that assembled it.
+        """Describe the demand, buffers and thread of each operator.
 
-        Does not subscribe. ``print`` shows the result as a table; ``svg()`` and notebooks show it as a drawing.
+        The description includes the line that assembled the operator. Does not subscribe. ``print`` shows the result as
+        a table; ``svg()`` and notebooks show it as a drawing.
 
         Examples:
             >>> import pyrs

@@ -196,7 +196,10 @@ class Stream(
 
 
 def _rename_methods() -> None:
-    """Name the inherited methods after Stream, as in ``Stream.map() missing 1 required argument``."""
+    """Name the inherited methods after Stream.
+
+    Error messages show the name, as in ``Stream.map() missing 1 required argument``.
+    """
     for family in Stream.__mro__[1:]:
         for name, method in vars(family).items() if family.__module__.startswith("pyrs.stream.") else ():
             if isinstance(method, FunctionType) and not name.startswith("_"):
