@@ -161,11 +161,11 @@ class Emitter(Generic[T]):
         return self._run.closed()
 
     def on_cancel(self, callback: Callable[[], object], /) -> None:
-        """Register a callback for a cancel, or a failure by the stream itself, such as an overflow.
+        """Register a callback for a cancel or a failure by the stream itself.
 
-        The callback is called once; immediately, if that has already happened. It is not called after ``complete`` or
-        ``error``, or if the function raises. Several callbacks are called in order. An exception from a callback is
-        reported to the dropped-errors hook.
+        An overflow is such a failure. The callback is called once; immediately, if that has already happened. It is not
+        called after ``complete`` or ``error``, or if the function raises. Several callbacks are called in order. An
+        exception from a callback is reported to the dropped-errors hook.
         """
         run = self._run
         checked_callable(callback, "callback")
@@ -273,7 +273,7 @@ class _CreateRun(Coordinator[Any]):
             self._stop()
 
     def _stop(self) -> None:
-        """Cancel the task of a coroutine function, unless it has terminated the stream itself."""
+        """Cancel the task of a coroutine function, unless it terminated the stream."""
         if self._end_task is not None:
             self._end_task(not self.finished)
 
