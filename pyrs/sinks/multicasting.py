@@ -1,4 +1,4 @@
-"""Sinks for several Subscribers: with a shared buffer, with a history, or without a buffer."""
+"""Sinks for several Subscribers: with a shared buffer, a history or no buffer."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ class DirectSink(Sink[T]):
         return result
 
     def _emit_or_miss(self, element: T) -> tuple[EmitResult, int]:
-        """Signal the Subscribers with demand; return the result and the number of drops to report.
+        """Signal the Subscribers with demand and return the result and the drops.
 
-        Each Subscriber without demand is a drop, unless no Subscriber has demand. The caller has the turn.
+        The second item of the tuple is the number of drops to report. Each Subscriber without demand is a drop, unless
+        no Subscriber has demand. The caller has the turn.
         """
         missed = 0
         try:

@@ -399,9 +399,9 @@ def _check_waiting(tickets: list[_Ticket]) -> None:
 
 
 class _Ticket:
-    """An element that waits for capacity in a subscription's buffer, in submission order.
+    """An element that waits for capacity in a subscription's buffer.
 
-    The core's lock guards it.
+    Tickets are served in submission order. The core's lock guards it.
     """
 
     def __init__(self, subscription: _BufferedSubscription, element: Any) -> None:
