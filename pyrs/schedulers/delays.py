@@ -155,7 +155,10 @@ class TimerThread:
         return thread
 
     def _start(self, thread: Thread, entry: Delayed) -> None:
-        """Start the thread. Called without the lock, which a finalizer on the new thread may need."""
+        """Start the thread.
+
+        Called without the lock, which a finalizer on the new thread may need.
+        """
         try:
             thread.start()
         except BaseException:

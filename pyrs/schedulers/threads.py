@@ -41,7 +41,10 @@ class ThreadScheduler(Scheduler):
         self.execute(task)
 
     def after_fork(self) -> None:
-        """Reset: a forked child has no threads of its parent and must not run the parent's tasks."""
+        """Reset the scheduler in a forked child.
+
+        The child has no threads of its parent and must not run the parent's tasks.
+        """
 
 
 class Inline(ThreadScheduler):
