@@ -111,7 +111,7 @@ def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: A
 
 
 def create_task(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-    """Return a new task of the loop, or a future with the error of a task factory that raises.
+    """Return a new task of the loop, or a future with the task factory's error.
 
     Called on the loop's thread, where an exception would reach the handler of the loop instead of the stream.
     """

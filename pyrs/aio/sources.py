@@ -20,7 +20,10 @@ _TURN = 128
 
 
 class Once(AsyncIterable[T]):
-    """An iterable of one element: the result of an awaitable, or of one that a function returns."""
+    """An iterable of one element: the result of an awaitable.
+
+    A function may return the awaitable.
+    """
 
     def __init__(self, source: Awaitable[T] | Callable[[], Awaitable[T]]) -> None:
         self._source = source

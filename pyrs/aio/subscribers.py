@@ -55,7 +55,10 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
         hooks.cancel_safely(subscription)
 
     def _discard_signals(self) -> None:
-        """Discard the queued elements. The loop, upstream and a cancel may empty the queue at the same time."""
+        """Discard the queued elements.
+
+        The loop, upstream and a cancel may empty the queue at the same time.
+        """
         while True:
             try:
                 name, argument = self._signals.popleft()
