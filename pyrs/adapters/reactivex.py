@@ -1,4 +1,7 @@
-"""Convert RxPY Observables, which have no demand, to streams, and streams to Observables."""
+"""Conversion of RxPY Observables to streams, and of streams to Observables.
+
+Observables have no demand.
+"""
 
 from __future__ import annotations
 
