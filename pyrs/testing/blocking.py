@@ -190,7 +190,10 @@ class _Watchdog:
 
 
 def _cpu_share() -> float | None:
-    """Return the share of a processor that each ready thread gets now, at most 1; None if it is unknown."""
+    """Return the share of a processor that each ready thread gets now.
+
+    The share is at most 1, and None if it is unknown.
+    """
     try:
         with open("/proc/loadavg", encoding="ascii", errors="replace") as file:
             ready = int(file.read().split()[3].partition("/")[0]) - 1  # without the thread that reads it
@@ -200,7 +203,10 @@ def _cpu_share() -> float | None:
 
 
 def _waiting_mark(run: _Run, frame: Any) -> object:
-    """Return a value that does not change while the thread waits in one call, or None if it does not wait."""
+    """Return a value that does not change while the thread waits in one call.
+
+    Return None if the thread does not wait.
+    """
     try:
         with open(f"/proc/self/task/{run.native}/status", encoding="ascii", errors="replace") as file:
             status = file.read()
@@ -214,7 +220,10 @@ def _waiting_mark(run: _Run, frame: Any) -> object:
 
 
 def _format_stack(frame: Any) -> str:
-    """Return the part of the stack that begins with the callback, without asyncio's loop and the test."""
+    """Return the part of the stack that begins with the callback.
+
+    The frames of asyncio's loop and of the test are omitted.
+    """
     entries = traceback.extract_stack(frame)
     callbacks = (n for n, entry in enumerate(entries) if entry.name == "run" and entry.filename == __file__)
     begin = max(callbacks, default=-1)

@@ -59,14 +59,20 @@ class DroppedAssertions:
         return self._assert(not self.discarded, "no discarded element")
 
     def has_dropped_errors(self, *kinds: type[BaseException]) -> DroppedAssertions:
-        """Assert that exactly errors of these types were dropped, in order; without types, at least one error."""
+        """Assert that exactly errors of these types were dropped, in order.
+
+        Without types, assert that at least one error was dropped.
+        """
         holds = (
             len(kinds) == len(self.errors) and all(map(isinstance, self.errors, kinds)) if kinds else bool(self.errors)
         )
         return self._assert(holds, f"dropped errors {', '.join(kind.__name__ for kind in kinds)}".strip())
 
     def has_dropped_error_matching(self, matching: str) -> DroppedAssertions:
-        """Assert that this regular expression matches a part of the message of a dropped error."""
+        """Assert that this regular expression matches a dropped error's message.
+
+        A match of a part of the message is sufficient.
+        """
         return self._assert(
             any(re.search(matching, str(error)) for error in self.errors), f"a dropped error matching {matching!r}"
         )
@@ -87,7 +93,10 @@ class DroppedAssertions:
 
 @contextmanager
 def watched() -> Iterator[DroppedAssertions]:
-    """Replace the global hooks inside the block, and record dropped elements and errors."""
+    """Record dropped elements and errors inside the block.
+
+    The global hooks are replaced inside the block.
+    """
     dropped = DroppedAssertions()
     error_hook = hooks.set_error_hook(lambda error, where: dropped.errors.append(error))
     element_hook = hooks.set_element_hook(lambda count, where: dropped.counts.append(count))

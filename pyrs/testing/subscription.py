@@ -54,7 +54,10 @@ class Owner(Protocol):
 
 
 class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
-    """Emits signals to one Subscriber, and violates the rules in ``violations`` of its TestPublisher."""
+    """Emits signals to one Subscriber, and violates the given rules.
+
+    The rules are the ``violations`` of its TestPublisher.
+    """
 
     def __init__(self, subscriber: Subscriber[T], publisher: Owner) -> None:
         super().__init__()
