@@ -1,8 +1,8 @@
-"""Record subscriptions with OpenTelemetry: spans, metrics, and one trace across the bridge and Spark.
+"""Spans, metrics and traces of subscriptions with OpenTelemetry.
 
-``instrument`` records every subscription of this process, and ``span`` is an operator that names one. Needs
-``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. No other module of pyrs imports this package, so a
-program that does not call ``instrument`` has no overhead.
+One trace crosses the bridge and Spark. ``instrument`` records every subscription of this process, and ``span`` is an
+operator that names one. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. No other module of pyrs
+imports this package, so a program that does not call ``instrument`` has no overhead.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _meters: Meters | None = None
 
 
 def instrument() -> None:
-    """Record every later subscription of this process as a span and in metrics. Idempotent.
+    """Record every later subscription of this process as a span and in metrics.
 
-    A subscription begins with ``subscribe``, a terminal operation, an iteration, or a Subscriber of the JVM. The inner
-    streams of operators such as ``flat_map`` are part of the outer subscription. The name of the span is that of the
-    last ``checkpoint``, ``log`` or ``metrics`` in the chain, else the last operator with its file and line, such as
-    ``map at orders.py:12``. A stream with ``span`` has that span only.
+    The function is idempotent. A subscription begins with ``subscribe``, a terminal operation, an iteration, or a
+    Subscriber of the JVM. The inner streams of operators such as ``flat_map`` are part of the outer subscription. The
+    name of the span is that of the last ``checkpoint``, ``log`` or ``metrics`` in the chain, else the last operator
+    with its file and line, such as ``map at orders.py:12``. A stream with ``span`` has that span only.
 
     The current trace crosses the bridges. If Python subscribes to a stream of the JVM, the stream receives
     ``traceparent``, and ``tracestate`` if there is one, in Reactor's ``Context``. If Reactor subscribes to a Python

@@ -23,7 +23,9 @@ Values = Iterator[metrics.Observation]
 
 
 class Counted(Protocol):
-    """The part of ``Observation`` that meters use. An import of ``Observation`` would be circular.
+    """The part of ``Observation`` that meters use.
+
+    An import of ``Observation`` would be circular.
 
     Attributes:
         bounded: the requested elements until the demand became unbounded.
@@ -38,7 +40,10 @@ class Counted(Protocol):
         ...
 
     def demand(self) -> int:
-        """Return the requested elements that have not arrived; 0 if the demand is unbounded."""
+        """Return the number of requested elements that have not arrived.
+
+        The number is 0 if the demand is unbounded.
+        """
         ...
 
 

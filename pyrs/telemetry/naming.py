@@ -1,4 +1,7 @@
-"""Name streams for telemetry. Streams that one line of code assembles share a name."""
+"""The names of streams in telemetry.
+
+Streams that one line of code assembles share a name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Propagate the current trace as the W3C entries ``traceparent`` and ``tracestate``."""
+"""The propagation of the current trace with W3C entries.
+
+The entries are ``traceparent`` and ``tracestate``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ _enabled = False
 
 
 def propagate() -> None:
-    """Send the current trace with subscriptions across the bridges, and with functions to executors. Idempotent."""
+    """Send the current trace across the bridges and to Spark executors.
+
+    The trace is sent with subscriptions and with functions that run on executors. The function is idempotent.
+    """
     global _enabled
     if _enabled:
         return
@@ -25,7 +31,10 @@ def propagate() -> None:
 
 
 def inject() -> dict[str, str]:
-    """Return the entries of the current trace; an empty dict before ``propagate``, or without a current span."""
+    """Return the entries of the current trace.
+
+    The dict is empty before ``propagate`` and without a current span.
+    """
     entries: dict[str, str] = {}
     if _enabled:
         _propagator.inject(entries)

@@ -1,4 +1,4 @@
-"""Observe subscriptions: record a span for each, and the counts that the metrics read."""
+"""The observation of subscriptions: a span for each, and counts for metrics."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ class Observation:
         self._span = trace.get_tracer("pyrs").start_span(self.name, attributes=dict(attributes))
 
     def _guarded(self, record: Callable[[], object]) -> None:
-        """Call OpenTelemetry. A span processor that raises must not prevent a signal of the stream."""
+        """Call OpenTelemetry and report an exception as dropped.
+
+        A span processor that raises must not prevent a signal of the stream.
+        """
         try:
             record()
         except Exception as raised:
@@ -91,7 +94,10 @@ class Observation:
         return self._reported
 
     def demand(self) -> int:
-        """Return the requested elements that have not arrived; 0 if the demand is unbounded."""
+        """Return the number of requested elements that have not arrived.
+
+        The number is 0 if the demand is unbounded.
+        """
         return 0 if self._requested >= UNBOUNDED else max(0, self._requested - self.elements())
 
     def request(self, n: int) -> None:
@@ -137,7 +143,10 @@ class Observation:
 
 
 def observed(subscriber: Subscriber[T], observation: Observation) -> Subscriber[T]:
-    """Return a Subscriber that forwards signals to another, and records them in the observation."""
+    """Return a Subscriber that forwards signals and records them.
+
+    The signals are forwarded to ``subscriber`` and recorded in the observation.
+    """
     if isinstance(subscriber, IteratorConsumer):
         return _ObservedConsumer(subscriber, subscriber, observation)
     return _ObservedSubscriber(subscriber, observation)
@@ -175,7 +184,10 @@ class _ObservedSubscriber(SubscriberWrapper[T]):
         self._subscriber.on_complete()
 
     def __eq__(self, other: object) -> bool:
-        """Compare the Subscribers, for a Publisher that detects a second subscription (§2.12)."""
+        """Compare the Subscribers.
+
+        A Publisher that detects a second subscription uses the result (§2.12).
+        """
         return bool(self._subscriber == (other._subscriber if isinstance(other, _ObservedSubscriber) else other))
 
     def __hash__(self) -> int:
@@ -297,7 +309,10 @@ class Span(Operator[T]):
 
 
 class Observer:
-    """Observes every subscription to a last operator; the instrumentation of ``pyrs._core.observation``."""
+    """Observes every subscription to a last operator.
+
+    It is the instrumentation of ``pyrs._core.observation``.
+    """
 
     def __init__(self, meters: Meters) -> None:
         self._meters = meters
@@ -315,7 +330,10 @@ class Observer:
         return iterator if observe is None else _iterate(iterator, observe)
 
     def _observation_of(self, source: Publisher[Any]) -> Callable[[], Observation] | None:
-        """Return a function that begins an Observation; None for a stream that is not observed."""
+        """Return a function that begins an Observation of the stream.
+
+        Return None for a stream that is not observed.
+        """
         try:
             # A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
             operators = operators_of(source)
