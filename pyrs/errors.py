@@ -145,7 +145,10 @@ class NonPositiveRequest(SpecViolation, ValueError, rule="3.9", party="Subscribe
 
 
 class NullSignal(SpecViolation, TypeError, rule="2.13"):
-    """None was passed as an element, an error, a Subscription or a Subscriber. Rules: 1.9, 2.13."""
+    """None was passed as an element, an error, a Subscription or a Subscriber.
+
+    Rules: 1.9, 2.13.
+    """
 
 
 class DemandExceeded(SpecViolation, rule="1.1"):

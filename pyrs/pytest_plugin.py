@@ -1,7 +1,7 @@
-"""The entry point that pytest loads in every run; it imports ``pyrs.tck.plugin`` when a verification is collected.
+"""The entry point that pytest loads in every run.
 
-It is outside of ``pyrs.tck``, so that a pytest run without a verification neither imports the TCK nor fails because of
-it.
+It imports ``pyrs.tck.plugin`` when a verification is collected. It is outside of ``pyrs.tck``, so that a pytest run
+without a verification neither imports the TCK nor fails because of it.
 """
 
 from __future__ import annotations
