@@ -160,14 +160,20 @@ def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any])
 
 
 def report(error: BaseException, where: str) -> None:
-    """Report an exception of user code that must not change the stream; raise an interrupt or exit again."""
+    """Report an exception of user code that must not change the stream.
+
+    An interrupt or an exit is raised again.
+    """
     if is_exit(error):
         raise error
     on_error_dropped(error, where)
 
 
 def on_error_dropped(error: BaseException, where: str = "") -> None:
-    """Report an error that no Subscriber can receive; raise only KeyboardInterrupt and SystemExit."""
+    """Report an error that no Subscriber can receive.
+
+    If the hook raises, only KeyboardInterrupt and SystemExit propagate.
+    """
     try:
         _error_hook(error, where)
     except (KeyboardInterrupt, SystemExit):
@@ -178,9 +184,10 @@ def on_error_dropped(error: BaseException, where: str = "") -> None:
 
 
 def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False) -> None:
-    """Report elements that no Subscriber receives; raise only KeyboardInterrupt and SystemExit.
+    """Report elements that no Subscriber receives.
 
-    After a cancel, the default hook writes its record at level DEBUG.
+    If the hook raises, only KeyboardInterrupt and SystemExit propagate. After a cancel, the default hook writes its
+    record at level DEBUG.
     """
     if count <= 0:
         return
