@@ -1,4 +1,6 @@
-"""Report the words that docs/glossary.md replaces, in docstrings, comments, messages, test names, Markdown and commits.
+"""Report words that docs/glossary.md replaces, and long first lines and subjects.
+
+It reads docstrings, comments, messages, names of tests, Markdown and commit subjects.
 
 Usage: ``.venv/bin/python .ci/prose.py [PATH ...]``. Without a path it reads the whole tree and the commit subjects.
 Code is not checked: fenced blocks, backticks, doctests and identifiers (except names of tests) are left out.
@@ -23,6 +25,7 @@ EXEMPT = {"docs/glossary.md", ".ci/prose.py", "tests/project/test_prose.py"}  # 
 SUBJECTS_SINCE = "885be2e"
 SUBJECT = re.compile(r"^[a-z][a-z0-9_./, -]*: \S")
 SUBJECT_LENGTH = 72
+FIRST_LINE_LENGTH = 80
 
 # Patterns of words to avoid, and their replacements. docs/glossary.md lists most of them.
 TERMS = [
@@ -109,6 +112,15 @@ def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
     yield start, "\n".join(block), True
 
 
+def long_first_lines(source: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the docstrings whose first line is too long, as ``faults`` does."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first_line = (ast.get_docstring(node) or "").partition("\n")[0]
+            if len(first_line) > FIRST_LINE_LENGTH:
+                yield node.body[0].lineno, first_line, f"a first line of at most {FIRST_LINE_LENGTH} characters"
+
+
 def prose_of(file: Path) -> Iterator[tuple[int, str, bool]]:
     """Yield the prose of one file, as ``python_prose`` does."""
     if file.suffix not in WITH_PROSE and file.name != "Makefile":
@@ -145,6 +157,8 @@ def main(arguments: list[str]) -> int:
         name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else str(file)
         if not SKIPPED & set(name.split("/")) and name not in EXEMPT:
             found = sorted({fault for piece in prose_of(file) for fault in faults(*piece)})
+            if "pyrs" in name.split("/") and file.suffix == ".py":
+                found += long_first_lines(file.read_text(encoding="utf-8"))
             reports += [f"{name}:{line}: {words!r} -> {suggestion}" for line, words, suggestion in found]
     reports += [] if arguments else subject_faults()
     print(*reports, f"{len(reports)} to rewrite", sep="\n")

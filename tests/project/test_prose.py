@@ -66,6 +66,14 @@ def test_code_and_plain_sentences_are_not_reported(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "0 to rewrite\n")
 
 
+@pytest.mark.parametrize(("length", "reported"), [(80, False), (81, True)])
+def test_long_first_lines_of_the_package_are_reported(tmp_path: Path, length: int, reported: bool) -> None:
+    file = tmp_path / "pyrs" / "long.py"
+    file.parent.mkdir()
+    file.write_text(f'def run():\n    """{"R" * length}\n\n    {"x" * 100}\n    """', encoding="utf-8")
+    assert (f"{file}:2: " in checked(file).stdout) is reported
+
+
 @pytest.mark.parametrize(
     ("subject", "reported"),
     [
