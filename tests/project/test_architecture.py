@@ -202,6 +202,16 @@ def test_no_file_exceeds_600_lines() -> None:
 
 
 # Users import the names of these packages from pyrs.
+def test_every_class_name_is_unique() -> None:
+    """Py4J prescribes the name ``Java`` in a class that implements a Java interface."""
+    places: dict[str, list[str]] = {}
+    for file in python_files():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name != "Java":
+                places.setdefault(node.name, []).append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 INTERNAL = frozenset({"operators", "publishers", "stream"})
 
 
