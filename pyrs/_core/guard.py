@@ -11,7 +11,7 @@ from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED, add_demand, non_positive
 from pyrs._core.display import short
 from pyrs._core.downstream import checked_subscriber, subscriber_name
-from pyrs._core.states import TRANSITIONS, Signal, State, Step
+from pyrs._core.states import TRANSITIONS, Signal, State, Transition
 from pyrs._core.validation import checked_integer
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import (
@@ -243,7 +243,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     # Implementation
 
-    def _advance(self, signal: Signal) -> Step:
+    def _advance(self, signal: Signal) -> Transition:
         step = TRANSITIONS[self._state, signal]
         if not step.violation:
             self._state = step.state
@@ -400,7 +400,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         violation.__cause__ = raised
         return violation
 
-    def _out_of_turn(self, step: Step, signal: str) -> SpecViolation:
+    def _out_of_turn(self, step: Transition, signal: str) -> SpecViolation:
         if step.rule == "1.7":
             return SignalAfterTerminal(f"{self._source}: {signal} after the terminal signal")
         return self._violation("Publisher", step.rule, f"{signal} before on_subscribe")

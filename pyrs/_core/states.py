@@ -30,7 +30,7 @@ class Signal(Enum):
     CANCEL = "cancel"
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """The effect of a signal in a state.
 
     Attributes:
@@ -46,29 +46,29 @@ class Step(NamedTuple):
     violation: bool = False
 
 
-TRANSITIONS: dict[tuple[State, Signal], Step] = {
-    (State.WAITING, Signal.ON_SUBSCRIBE): Step(State.ACTIVE, True, "1.9"),
-    (State.WAITING, Signal.ON_NEXT): Step(State.ENDED, False, "1.9", violation=True),
-    (State.WAITING, Signal.ON_ERROR): Step(State.ENDED, False, "1.9", violation=True),
-    (State.WAITING, Signal.ON_COMPLETE): Step(State.ENDED, False, "1.9", violation=True),
-    (State.WAITING, Signal.REQUEST): Step(State.WAITING, False, "3.1", violation=True),
-    (State.WAITING, Signal.CANCEL): Step(State.CANCELLED, False, "3.1", violation=True),
-    (State.ACTIVE, Signal.ON_SUBSCRIBE): Step(State.ACTIVE, False, "2.12", violation=True),
-    (State.ACTIVE, Signal.ON_NEXT): Step(State.ACTIVE, True, "1.1"),
-    (State.ACTIVE, Signal.ON_ERROR): Step(State.ENDED, True, "1.4"),
-    (State.ACTIVE, Signal.ON_COMPLETE): Step(State.ENDED, True, "1.5"),
-    (State.ACTIVE, Signal.REQUEST): Step(State.ACTIVE, True, "3.8"),
-    (State.ACTIVE, Signal.CANCEL): Step(State.CANCELLED, True, "3.12"),
-    (State.CANCELLED, Signal.ON_SUBSCRIBE): Step(State.CANCELLED, False, "2.12", violation=True),
-    (State.CANCELLED, Signal.ON_NEXT): Step(State.CANCELLED, False, "2.8"),
-    (State.CANCELLED, Signal.ON_ERROR): Step(State.CANCELLED, False, "1.8"),
-    (State.CANCELLED, Signal.ON_COMPLETE): Step(State.CANCELLED, False, "1.8"),
-    (State.CANCELLED, Signal.REQUEST): Step(State.CANCELLED, False, "3.6"),
-    (State.CANCELLED, Signal.CANCEL): Step(State.CANCELLED, False, "3.7"),
-    (State.ENDED, Signal.ON_SUBSCRIBE): Step(State.ENDED, False, "2.12", violation=True),
-    (State.ENDED, Signal.ON_NEXT): Step(State.ENDED, False, "1.7", violation=True),
-    (State.ENDED, Signal.ON_ERROR): Step(State.ENDED, False, "1.7", violation=True),
-    (State.ENDED, Signal.ON_COMPLETE): Step(State.ENDED, False, "1.7", violation=True),
-    (State.ENDED, Signal.REQUEST): Step(State.ENDED, False, "1.6"),
-    (State.ENDED, Signal.CANCEL): Step(State.ENDED, False, "1.6"),
+TRANSITIONS: dict[tuple[State, Signal], Transition] = {
+    (State.WAITING, Signal.ON_SUBSCRIBE): Transition(State.ACTIVE, True, "1.9"),
+    (State.WAITING, Signal.ON_NEXT): Transition(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.ON_ERROR): Transition(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.ON_COMPLETE): Transition(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.REQUEST): Transition(State.WAITING, False, "3.1", violation=True),
+    (State.WAITING, Signal.CANCEL): Transition(State.CANCELLED, False, "3.1", violation=True),
+    (State.ACTIVE, Signal.ON_SUBSCRIBE): Transition(State.ACTIVE, False, "2.12", violation=True),
+    (State.ACTIVE, Signal.ON_NEXT): Transition(State.ACTIVE, True, "1.1"),
+    (State.ACTIVE, Signal.ON_ERROR): Transition(State.ENDED, True, "1.4"),
+    (State.ACTIVE, Signal.ON_COMPLETE): Transition(State.ENDED, True, "1.5"),
+    (State.ACTIVE, Signal.REQUEST): Transition(State.ACTIVE, True, "3.8"),
+    (State.ACTIVE, Signal.CANCEL): Transition(State.CANCELLED, True, "3.12"),
+    (State.CANCELLED, Signal.ON_SUBSCRIBE): Transition(State.CANCELLED, False, "2.12", violation=True),
+    (State.CANCELLED, Signal.ON_NEXT): Transition(State.CANCELLED, False, "2.8"),
+    (State.CANCELLED, Signal.ON_ERROR): Transition(State.CANCELLED, False, "1.8"),
+    (State.CANCELLED, Signal.ON_COMPLETE): Transition(State.CANCELLED, False, "1.8"),
+    (State.CANCELLED, Signal.REQUEST): Transition(State.CANCELLED, False, "3.6"),
+    (State.CANCELLED, Signal.CANCEL): Transition(State.CANCELLED, False, "3.7"),
+    (State.ENDED, Signal.ON_SUBSCRIBE): Transition(State.ENDED, False, "2.12", violation=True),
+    (State.ENDED, Signal.ON_NEXT): Transition(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.ON_ERROR): Transition(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.ON_COMPLETE): Transition(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.REQUEST): Transition(State.ENDED, False, "1.6"),
+    (State.ENDED, Signal.CANCEL): Transition(State.ENDED, False, "1.6"),
 }

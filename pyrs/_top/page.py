@@ -70,7 +70,7 @@ class PageServer(ThreadingMixIn, TCPServer):
     daemon_threads = True
 
     def __init__(self, port: int = 0, interval: float = 1.0) -> None:
-        super().__init__((_HOST, port), _Handler)
+        super().__init__((_HOST, port), _PageHandler)
         self.address = f"http://{_HOST}:{self.server_address[1]}/"
         self._interval = interval
         self._rates = Rates()
@@ -111,7 +111,7 @@ class PageServer(ThreadingMixIn, TCPServer):
         return HTTPStatus.OK, json.dumps(content).encode()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: PageServer

@@ -12,15 +12,22 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from pyrs._core.display import kind_of
 from pyrs._core.sites import Site, assembly_site
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import LinkBroken, LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.gateways.control import Control, Gateway
-from pyrs.jvm.java_objects import STREAM_KINDS, JavaFuture, JavaPublisher, JavaSubscriber, Kind, Operation, stand_in
-from pyrs.jvm.kinds import check_convertible, convert_to
+from pyrs.jvm.java_objects import (
+    STREAM_KINDS,
+    JavaFuture,
+    JavaPublisher,
+    JavaSubscriber,
+    ObjectKind,
+    Operation,
+    stand_in,
+)
+from pyrs.jvm.kinds import check_convertible, convert_to, object_kind
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
@@ -237,7 +244,7 @@ class Bridge:
             name = type(java_object).__qualname__
             advice = _ADVICE.get(name, "to_jvm converts Python objects for the JVM")
             raise TypeError(f"from_jvm takes an object of the JVM, not {name}: {advice}")
-        if reference._kind == Kind.OBJECT:
+        if reference._kind == ObjectKind.OBJECT:
             raise TypeError(
                 "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow), "
                 "CompletionStage, or a type of Reactor, RxJava or Mutiny such as Mono, Single and Uni; "
@@ -321,7 +328,7 @@ class Bridge:
         reference = self._references.java_handle(python_object)
         if reference is not None:
             return reference.java
-        kind = _kind(python_object)
+        kind = object_kind(python_object)
         return self._exported(python_object, lambda control, handle: control.mirror(kind, handle, options), site)
 
     def to_jvm_stage(
@@ -576,18 +583,3 @@ _ADVICE = {
     **dict.fromkeys(("JavaClass", "_JClass"), _A_CLASS),
     "str": "bridge.java_class(name) finds a class by its name",
 }
-
-
-def _kind(value: object) -> Kind:
-    if isinstance(value, type):
-        raise TypeError(f"to_jvm takes an object, not {kind_of(value)}: create an instance")
-    publisher = callable(getattr(value, "subscribe", None))
-    subscriber = all(
-        callable(getattr(value, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete")
-    )
-    if publisher or subscriber:
-        return Kind.PROCESSOR if publisher and subscriber else Kind.PUBLISHER if publisher else Kind.SUBSCRIBER
-    raise TypeError(
-        f"to_jvm takes a Publisher, Subscriber or Processor, but {type(value).__name__} is none: it has neither "
-        "subscribe nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) is a Publisher of a value)"
-    )

@@ -17,7 +17,7 @@ from pyrs.jvm.java_objects import (
     JavaProcessor,
     JavaPublisher,
     JavaSubscriber,
-    Kind,
+    ObjectKind,
     Operation,
     java_object_class,
     stand_in,
@@ -54,18 +54,18 @@ class LinkReferences(References, Codec):
         self.release = session.handles.release
         self.originals = Originals()
         self._decoder = ValueDecoder(self, defers=True)
-        self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
-        for kind in (Kind.PUBLISHER, Kind.PROCESSOR, Kind.MAYBE, Kind.SINGLE):
+        self.classes = {int(kind): java_object_class(self, kind) for kind in ObjectKind}
+        for kind in (ObjectKind.PUBLISHER, ObjectKind.PROCESSOR, ObjectKind.MAYBE, ObjectKind.SINGLE):
             self.classes[kind + HOT] = java_object_class(self, kind, hot=True)
-        self.remote_object: Callable[[int], object] = self.classes[Kind.OBJECT]
+        self.remote_object: Callable[[int], object] = self.classes[ObjectKind.OBJECT]
         self._shares_memory: bool = getattr(control, "shares_memory", False)
 
     def kind_of(self, value: object) -> int:
         # The bases decide and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
         bases = type(value).__mro__
         if Publisher in bases:
-            return Kind.PROCESSOR if Subscriber in bases else Kind.PUBLISHER
-        return Kind.SUBSCRIBER if Subscriber in bases else Kind.OBJECT
+            return ObjectKind.PROCESSOR if Subscriber in bases else ObjectKind.PUBLISHER
+        return ObjectKind.SUBSCRIBER if Subscriber in bases else ObjectKind.OBJECT
 
     def own(self, value: object) -> int:
         return self.session.handles.own(value)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyrs.jvm.link.outbound import OutboundStream
 
 
-class Kind(IntEnum):
+class ObjectKind(IntEnum):
     """The kind of the object behind a handle, with the numbers of the protocol."""
 
     OBJECT = 0
@@ -35,7 +35,11 @@ class Kind(IntEnum):
 HOT = 16
 """Added to the kind of a hot Publisher by the JVM."""
 
-STREAM_KINDS: dict[int, type[Stream[Any]]] = {Kind.PUBLISHER: Stream, Kind.MAYBE: Maybe, Kind.SINGLE: Single}
+STREAM_KINDS: dict[int, type[Stream[Any]]] = {
+    ObjectKind.PUBLISHER: Stream,
+    ObjectKind.MAYBE: Maybe,
+    ObjectKind.SINGLE: Single,
+}
 """The class of Stream for each kind of object that emits elements, except Processors and CompletionStages."""
 
 
@@ -128,7 +132,7 @@ class JavaObject:
         return str(self._link.command(Operation.METHOD, self, "toString"))
 
     def __repr__(self) -> str:
-        return f"<JavaObject {Kind(self._kind).name.lower()} {self._handle}>"
+        return f"<JavaObject {ObjectKind(self._kind).name.lower()} {self._handle}>"
 
 
 def java_name(name: str) -> str:
@@ -326,11 +330,11 @@ def stand_in(reference: JavaObject, *, exact: bool = False, convert: object = No
     stream_type = STREAM_KINDS.get(kind)
     if stream_type is not None:
         return stream_type(JavaPublisher(reference, exact=exact, convert=convert, hot=hot))
-    if kind == Kind.SUBSCRIBER:
+    if kind == ObjectKind.SUBSCRIBER:
         return JavaSubscriber(reference, exact=exact)
-    if kind == Kind.PROCESSOR:
+    if kind == ObjectKind.PROCESSOR:
         return JavaProcessor(reference, exact=exact, convert=convert)
-    if kind == Kind.COMPLETION_STAGE:
+    if kind == ObjectKind.COMPLETION_STAGE:
         return JavaFuture(reference, convert=convert)
     return reference
 

@@ -1,4 +1,4 @@
-"""Convert Publishers to the types of Java's reactive libraries.
+"""The kinds of objects that cross the bridge, and the types of Java's libraries.
 
 The types are Flux, Mono, Single, Uni and others.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyrs.jvm.java_objects import Kind
+from pyrs._core.display import kind_of
+from pyrs.jvm.java_objects import ObjectKind
 from pyrs.stream.stream import Maybe, Single, Stream
 
 _HELPER = "io.pyrs.invoke.SingleTypes"
@@ -27,6 +28,29 @@ _ACCEPTED: dict[str, type[Stream[Any]]] = {
     "java.util.concurrent.CompletableFuture": Maybe,
 }
 """The Python type that each Java class accepts."""
+
+
+def object_kind(python_object: object) -> ObjectKind:
+    """Return the kind of the Java object that stands for a Python object.
+
+    Raises:
+        TypeError: the object is not a Publisher, Subscriber or Processor.
+    """
+    if isinstance(python_object, type):
+        raise TypeError(f"to_jvm takes an object, not {kind_of(python_object)}: create an instance")
+    publisher = callable(getattr(python_object, "subscribe", None))
+    subscriber = all(
+        callable(getattr(python_object, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete")
+    )
+    if publisher:
+        return ObjectKind.PROCESSOR if subscriber else ObjectKind.PUBLISHER
+    if subscriber:
+        return ObjectKind.SUBSCRIBER
+    raise TypeError(
+        f"to_jvm takes a Publisher, Subscriber or Processor, but {type(python_object).__name__} is none: it has "
+        "neither subscribe nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) is a Publisher of "
+        "a value)"
+    )
 
 
 def check_convertible(python_object: object, java_type: str) -> None:
@@ -59,7 +83,7 @@ def convert_to(java_class: Callable[[str], Any], publisher: Any, java_type: str)
     wanted = java_class(java_type)
     if wanted.class_.isInstance(publisher):
         return publisher.java
-    if publisher._kind in (Kind.MAYBE, Kind.SINGLE):
+    if publisher._kind in (ObjectKind.MAYBE, ObjectKind.SINGLE):
         publisher = java_class(_HELPER).toPublisher(publisher)
     package, _, name = java_type.rpartition(".")
     if package == _RXJAVA:

@@ -159,7 +159,7 @@ class StatusServer:
             request = _request(connection)
             if request is not None and not self._closed.is_set():
                 connection.settimeout(_SECONDS)
-                _Handler(request, connection, self._token, self._status)
+                _StatusHandler(request, connection, self._token, self._status)
         except OSError:
             pass  # the client closed the connection, or ``_listen`` closed it because there were too many
         finally:
@@ -172,7 +172,7 @@ class StatusServer:
         self._slots.release()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _StatusHandler(BaseHTTPRequestHandler):
     """Answers one request that was read already."""
 
     server_version = "pyrs"

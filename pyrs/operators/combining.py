@@ -139,7 +139,7 @@ class SwitchIfEmpty(Operator[Any]):
 
 
 class _ZipRun(Coordinator[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Combining | MergeComparing) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: CombiningOperator | MergeComparing) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.sources
         self._combine: Callable[..., Any] = operator.combine
@@ -243,7 +243,7 @@ class _MergeComparingRun(_ZipRun):
         return smallest
 
 
-class Combining(Operator[Any]):
+class CombiningOperator(Operator[Any]):
     """The base class of operators that combine their sources with a function.
 
     The arguments of the function are elements of the sources.
@@ -260,7 +260,7 @@ class Combining(Operator[Any]):
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
 
-class Zip(Combining):
+class Zip(CombiningOperator):
     """``zip(a, b, ...)``: combines the n-th elements of all sources."""
 
     name = "zip"
@@ -321,7 +321,7 @@ class _SequenceEqualRun(_ZipRun):
             each.cancel()
 
 
-class SequenceEqual(Combining):
+class SequenceEqual(CombiningOperator):
     """``sequence_equal(other, comparer)``: whether two streams emit equal elements."""
 
     name, parameter = "sequence_equal", "comparer"

@@ -9,7 +9,7 @@ from typing import Any
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.inputs import QueuedInput
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
+from pyrs.operators.merging import FlatteningOperator, checked_inner, discard_inner, running_loop
 
 
 class _ExpandRun(Coordinator[Any]):
@@ -77,7 +77,7 @@ class _ExpandRun(Coordinator[Any]):
         self._unexpanded.clear()
 
 
-class Expand(Flattening):
+class Expand(FlatteningOperator):
     """``expand(function)``: each element, and recursively those of its stream."""
 
     name = "expand"

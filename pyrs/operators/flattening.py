@@ -20,7 +20,7 @@ from pyrs._core.stage import PushedStage, TailRun
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.filtering import IgnoreElements
 from pyrs.operators.folding import First
-from pyrs.operators.merging import Flattening, checked_inner, discard_inner, running_loop
+from pyrs.operators.merging import FlatteningOperator, checked_inner, discard_inner, running_loop
 
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
@@ -121,7 +121,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._discard_all(waiting)  # not under the lock: it runs user code, and elements may have finalizers
 
 
-class ConcatMap(Flattening):
+class ConcatMap(FlatteningOperator):
     """``concat_map(function)``: the inner streams, sequentially."""
 
     name = "concat_map"
@@ -277,7 +277,7 @@ class _SwitchMapRun(Coordinator[Any]):
         self._drop(self._input.error)
 
 
-class SwitchMap(Flattening):
+class SwitchMap(FlatteningOperator):
     """``switch_map(function)``: the latest inner stream."""
 
     name = "switch_map"

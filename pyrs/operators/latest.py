@@ -12,7 +12,7 @@ from pyrs._core.inputs import DirectInput, Input, PrefetchingInput
 from pyrs._core.validation import MISSING, checked_callable, checked_element
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.combining import Combining, as_tuple, call_text
+from pyrs.operators.combining import CombiningOperator, as_tuple, call_text
 from pyrs.operators.until import WithOther, WithOtherRun
 
 _ENDED: Any = object()  # marks the end of a source in the queue
@@ -103,7 +103,7 @@ class _CombineLatestRun(Coordinator[Any]):
                 self._discard(element)
 
 
-class CombineLatest(Combining):
+class CombineLatest(CombiningOperator):
     """``combine_latest(a, b, ...)``: the latest elements of all sources."""
 
     name = "combine_latest"

@@ -319,7 +319,7 @@ class _Pulled:
             whole.release()
 
 
-class Flattening(Operator[Any]):
+class FlatteningOperator(Operator[Any]):
     """The base class of operators with a function that returns inner streams."""
 
     name: str
@@ -333,7 +333,7 @@ class Flattening(Operator[Any]):
         self.delay_errors = delay_errors
 
 
-class FlatMap(Flattening):
+class FlatMap(FlatteningOperator):
     """``flat_map(function)``: interleaves the inner streams."""
 
     name = "flat_map"

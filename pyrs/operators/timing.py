@@ -113,7 +113,7 @@ class Elapsed(Timestamp):
         return timed
 
 
-class _LatestInput(Input[Any]):
+class _LatestDueInput(Input[Any]):
     """Requests unbounded demand and stores the latest element.
 
     It posts nothing to the drain loop, so no queue grows.
@@ -178,7 +178,7 @@ class _LatestRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
-        self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
+        self._input = _LatestDueInput(self, self._timer, operator.seconds if waits else None)
         self._due_element: Any = MISSING  # is due, and waits for demand
 
     def restored(self) -> None:
@@ -283,7 +283,7 @@ class ThrottleLatest(_Timed):
     run_type = _ThrottleLatestRun
 
 
-class _WakingInput(_LatestInput):
+class _WakingInput(_LatestDueInput):
     """Wakes the drain loop for each element."""
 
     def on_next(self, element: Any, /) -> None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pyrs import operators
 from pyrs._core.overflow import Overflow
-from pyrs.stream.family import Family, T_co
+from pyrs.stream.family import OperatorFamily, T_co
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
 
-class Backpressure(Family[T_co]):
+class Backpressure(OperatorFamily[T_co]):
     """Operators that change demand, or handle sources that ignore it."""
 
     def prefetch(self, count: int) -> Stream[T_co]:

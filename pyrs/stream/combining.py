@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import A, B, C, D, Family, R, T_co
+from pyrs.stream.family import A, B, C, D, OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Maybe, Single, Stream
@@ -16,7 +16,7 @@ Source: TypeAlias = "Publisher[R] | Iterable[R]"
 """A Publisher, or an iterable of elements that is not a str or bytes."""
 
 
-class Combining(Family[T_co]):
+class Combining(OperatorFamily[T_co]):
     """Operators that combine several streams into one."""
 
     def _and(self, others: tuple[Publisher[Any], ...]) -> tuple[Publisher[Any], ...]:
@@ -120,7 +120,7 @@ class Combining(Family[T_co]):
         """
         ignoring = self._then(operators.filtering.IgnoreElements())
         after = operators.combining.Then(ignoring.source, other)
-        return other._kept(after) if isinstance(other, Family) else self._over(after)
+        return other._kept(after) if isinstance(other, OperatorFamily) else self._over(after)
 
     def merge_comparing(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from pyrs.stream.traits import Step, short_site
+from pyrs.stream.traits import ExplainedStep, short_site
 
 _ROW = 46
 _BOX = 34
@@ -16,7 +16,7 @@ _THREADS = ("#e0f2f1", "#fff3e0", "#e8eaf6", "#fce4ec", "#f1f8e9")
 """The colours of the boxes. Each change of thread selects the next colour."""
 
 
-def draw_svg(steps: Sequence[Step]) -> str:
+def draw_svg(steps: Sequence[ExplainedStep]) -> str:
     """Draw the steps as one SVG element without scripts or external files."""
     deepest = max((len(step.branch) for step in steps), default=0)
     width_of_box = max((len(step.call) for step in steps), default=10) * _CHARACTER + 20

@@ -9,7 +9,7 @@ from typing import Any
 from pyrs._core.display import clipped
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
-from pyrs.stream.traits import Step, Trait, short_site, trait_of
+from pyrs.stream.traits import ExplainedStep, Trait, short_site, trait_of
 
 _MAX_CALL = 60
 _STATE = re.compile(r"<(\w+\([^<>]*\)): [^<>]*>")
@@ -25,7 +25,7 @@ class Explanation:
         steps: the sources and operators; the inputs of an operator precede it.
     """
 
-    def __init__(self, steps: tuple[Step, ...]) -> None:
+    def __init__(self, steps: tuple[ExplainedStep, ...]) -> None:
         self.steps = steps
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def explain(publisher: Any) -> Explanation:
     return Explanation(tuple(_steps(publisher, ())))
 
 
-def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
+def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[ExplainedStep]:
     while getattr(type(publisher), "wraps_source", False) is True:
         publisher = publisher.source
     stages = getattr(publisher, "stages", ())
@@ -106,7 +106,7 @@ def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
         yield _step(stage, repr(stage), stage.site, branch)
 
 
-def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[Step]:
+def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[ExplainedStep]:
     source = getattr(publisher, "source", None)
     others = [other for other in _others(publisher) if other is not source]
     site = getattr(publisher, "site", None)
@@ -143,10 +143,10 @@ def _others(publisher: Any) -> list[Any]:
     return [other for other in found if hasattr(other, "subscribe")]
 
 
-def _step(subject: object, call: str, site: Site | None, branch: tuple[int, ...]) -> Step:
+def _step(subject: object, call: str, site: Site | None, branch: tuple[int, ...]) -> ExplainedStep:
     trait: Trait = trait_of(subject, call.partition("(")[0])
-    return Step(clipped(_STATE.sub(r"\1", call), _MAX_CALL), site, *trait, branch)
+    return ExplainedStep(clipped(_STATE.sub(r"\1", call), _MAX_CALL), site, *trait, branch)
 
 
-def _name(step: Step) -> str:
+def _name(step: ExplainedStep) -> str:
     return step.call.partition("(")[0]

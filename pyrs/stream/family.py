@@ -38,7 +38,7 @@ class OfKind(Protocol[K_co]):
     def _kept(self, publisher: Publisher[Any]) -> K_co: ...
 
 
-class Family(PublisherWrapper[T_co]):
+class OperatorFamily(PublisherWrapper[T_co]):
     """Base class of the mixins of ``pyrs.Stream``, one per family of operators.
 
     Each method only builds the operator over ``source``; validation and behaviour are in the operator.

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from pyrs import operators
-from pyrs.stream.family import Family, K, R, T_co
+from pyrs.stream.family import K, OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
 
-class Filtering(Family[T_co]):
+class Filtering(OperatorFamily[T_co]):
     """Operators that emit a subset of the elements."""
 
     def filter(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, K_co, OfKind, R, T_co
+from pyrs.stream.family import K_co, OfKind, OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -19,7 +19,7 @@ Inner: TypeAlias = "Publisher[R] | Coroutine[Any, Any, R] | Future[R] | AsyncIte
 """The result of a flattening function for one element."""
 
 
-class Flattening(Family[T_co]):
+class Flattening(OperatorFamily[T_co]):
     """Operators that map elements to inner streams and flatten those."""
 
     def flat_map(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs._core.validation import MISSING
-from pyrs.stream.family import Family, K, R, T_co, V
+from pyrs.stream.family import K, OperatorFamily, R, T_co, V
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Single, Stream
 
 
-class Folding(Family[T_co]):
+class Folding(OperatorFamily[T_co]):
     """Operators that reduce all elements to one value, or select one element."""
 
     def to_list(self) -> Single[list[T_co]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, K, R, T_co, V
+from pyrs.stream.family import K, OperatorFamily, R, T_co, V
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyrs.stream.stream import GroupedStream, Stream
 
 
-class Grouping(Family[T_co]):
+class Grouping(OperatorFamily[T_co]):
     """Operators that collect elements into lists, windows or groups."""
 
     @overload

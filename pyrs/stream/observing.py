@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyrs import operators
-from pyrs.stream.family import Family, K_co, OfKind, T_co
+from pyrs.stream.family import K_co, OfKind, OperatorFamily, T_co
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyrs.stream.explaining import Explanation
 
 
-class Observing(Family[T_co]):
+class Observing(OperatorFamily[T_co]):
     """Operators that observe signals and do not change them."""
 
     def do_on_next(self: OfKind[K_co], action: Callable[[T_co], object]) -> K_co:

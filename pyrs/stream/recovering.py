@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, K_co, OfKind, R, T_co
+from pyrs.stream.family import K_co, OfKind, OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.operators.backoff import Backoff
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
 
 
-class Recovering(Family[T_co]):
+class Recovering(OperatorFamily[T_co]):
     """Operators that continue after an error, or repeat after completion."""
 
     def retry(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyrs import operators
-from pyrs.stream.family import Family, K_co, OfKind, T_co
+from pyrs.stream.family import K_co, OfKind, OperatorFamily, T_co
 
 if TYPE_CHECKING:
     from pyrs.schedulers import Scheduler
     from pyrs.stream.parallel import ParallelStream
 
 
-class Scheduling(Family[T_co]):
+class Scheduling(OperatorFamily[T_co]):
     """Operators that change the threads on which signals or requests run."""
 
     def publish_on(self: OfKind[K_co], scheduler: Scheduler, prefetch: int = 256) -> K_co:

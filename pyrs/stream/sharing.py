@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pyrs import operators
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, K_co, OfKind, T_co
+from pyrs.stream.family import K_co, OfKind, OperatorFamily, T_co
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyrs.stream.stream import ConnectableStream, Stream
 
 
-class Sharing(Family[T_co]):
+class Sharing(OperatorFamily[T_co]):
     """Operators that share one subscription among several Subscribers."""
 
     def publish(self, prefetch: int = 256) -> ConnectableStream[T_co]:

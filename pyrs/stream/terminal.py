@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, overload
 from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_callable, checked_natural
-from pyrs.stream.family import Family, T_co
+from pyrs.stream.family import OperatorFamily, T_co
 
 if TYPE_CHECKING:
     from contextlib import aclosing
 
 
-class Terminal(Family[T_co]):
+class Terminal(OperatorFamily[T_co]):
     """Operations that run the stream and return its elements."""
 
     # Terminal operations on the calling thread

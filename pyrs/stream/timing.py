@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, K_co, OfKind, R, T_co
+from pyrs.stream.family import K_co, OfKind, OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Seconds = float | timedelta
 
 
-class Timing(Family[T_co]):
+class Timing(OperatorFamily[T_co]):
     """Time-based operators.
 
     Each accepts a ``scheduler``: its clock measures time, and delayed signals are emitted on it. The default is the

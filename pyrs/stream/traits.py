@@ -31,7 +31,7 @@ class Trait(NamedTuple):
     bounded: bool = False
 
 
-class Step(NamedTuple):
+class ExplainedStep(NamedTuple):
     """One operator of a stream, or its source.
 
     Attributes:

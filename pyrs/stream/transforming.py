@@ -9,7 +9,7 @@ from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import MISSING, checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher
-from pyrs.stream.family import Family, R, T_co
+from pyrs.stream.family import OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
     from pyrs.operators.notification import Notification
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyrs.stream.stream import Single, Stream
 
 
-class Transforming(Family[T_co]):
+class Transforming(OperatorFamily[T_co]):
     """Operators that transform elements or signals."""
 
     @overload
@@ -290,6 +290,6 @@ class Transforming(Family[T_co]):
         result = checked_callable(function, "function")(cast("Stream[T_co]", self))
         return (
             cast("Stream[Any]", result)
-            if isinstance(result, Family)
+            if isinstance(result, OperatorFamily)
             else self._over(checked_publisher(result, "the result of function"))
         )

@@ -49,7 +49,7 @@ Command: TypeAlias = "Expect | Do | Await | Pause"
 Script: TypeAlias = "Generator[Command, Emission, Any]"
 
 
-class Verification(Protocol):
+class ScriptRun(Protocol):
     """The part of a verification that a step uses."""
 
     recorded: Any
@@ -85,7 +85,7 @@ class ScriptStep(NamedTuple):
     cancels: bool = False
 
 
-def element(verification: Verification, expected: str) -> Script:
+def element(verification: ScriptRun, expected: str) -> Script:
     """Wait for an element, record it if recording is on, and return it."""
     emission = yield Expect(expected)
     if emission.kind is not Signal.ON_NEXT:
@@ -96,29 +96,29 @@ def element(verification: Verification, expected: str) -> Script:
     return emission.value
 
 
-def expect_elements(verification: Verification, values: Iterable[Any]) -> Script:
+def expect_elements(verification: ScriptRun, values: Iterable[Any]) -> Script:
     for value in values:
         received = yield from element(verification, f"on_next({short(value)})")
         if not (received is value or received == value):
             raise Mismatch
 
 
-def expect_count(verification: Verification, count: int) -> Script:
+def expect_count(verification: ScriptRun, count: int) -> Script:
     for position in range(1, count + 1):
         yield from element(verification, f"element {position} of {count}")
 
 
-def expect_matching(verification: Verification, predicate: Callable[[Any], object]) -> Script:
+def expect_matching(verification: ScriptRun, predicate: Callable[[Any], object]) -> Script:
     if not predicate((yield from element(verification, f"an element for which {name_of(predicate)} is true"))):
         raise Mismatch
 
 
-def consume(verification: Verification, action: Callable[[Any], object]) -> Script:
+def consume(verification: ScriptRun, action: Callable[[Any], object]) -> Script:
     action((yield from element(verification, f"an element for {name_of(action)}")))
 
 
 def consume_while(
-    verification: Verification, predicate: Callable[[Any], object], action: Callable[[Any], object] | None
+    verification: ScriptRun, predicate: Callable[[Any], object], action: Callable[[Any], object] | None
 ) -> Script:
     while True:
         emission = yield Expect(f"elements for which {name_of(predicate)} is true, and one more signal")
@@ -130,51 +130,51 @@ def consume_while(
             action(received)
 
 
-def commands(verification: Verification, *constant: Command) -> Script:
+def commands(verification: ScriptRun, *constant: Command) -> Script:
     """Yield the commands of a step that does not depend on signals."""
     for command in constant:  # noqa: UP028 - the iterator of a tuple takes no signal
         yield command
 
 
-def record_with(verification: Verification, factory: Callable[[], Any]) -> Script:
+def record_with(verification: ScriptRun, factory: Callable[[], Any]) -> Script:
     verification.recorded = factory()
     yield from ()
 
 
-def consume_recorded(verification: Verification, action: Callable[[Any], object]) -> Script:
+def consume_recorded(verification: ScriptRun, action: Callable[[Any], object]) -> Script:
     recorded, verification.recorded = verification.recorded, None
     action(recorded)
     yield from ()
 
 
-def expect_recorded(verification: Verification, predicate: Callable[[Any], object]) -> Script:
+def expect_recorded(verification: ScriptRun, predicate: Callable[[Any], object]) -> Script:
     recorded, verification.recorded = verification.recorded, None
     if not predicate(recorded):
         raise AssertionError(f"{name_of(predicate)} returned false for the recorded elements: {short(recorded)}")
     yield from ()
 
 
-def then_request(verification: Verification, n: int) -> Script:
+def then_request(verification: ScriptRun, n: int) -> Script:
     yield Do(lambda: verification.request(n))
 
 
-def then_cancel(verification: Verification) -> Script:
+def then_cancel(verification: ScriptRun) -> Script:
     yield Do(verification.cancel)
 
 
-def expect_timeout(verification: Verification, seconds: float) -> Script:
+def expect_timeout(verification: ScriptRun, seconds: float) -> Script:
     yield Pause(seconds)
     yield Do(verification.cancel)
 
 
-def expect_complete(verification: Verification) -> Script:
+def expect_complete(verification: ScriptRun) -> Script:
     emission = yield Expect("on_complete")
     if emission.kind is not Signal.ON_COMPLETE:
         raise Mismatch
 
 
 def expect_error(
-    verification: Verification,
+    verification: ScriptRun,
     kind: type[BaseException] | None,
     matching: str | None,
     predicate: Callable[[BaseException], object] | None,

@@ -52,7 +52,7 @@ class Control:
         return cast(bool, self._call("isOpen"))
 
     def kind(self, value: object) -> int:
-        """Return the number of the ``Kind`` of a Java object, plus 16 for a hot Publisher."""
+        """Return the number of an object's ``ObjectKind``, plus 16 for a hot Publisher."""
         return cast(int, self._call("kind", value))
 
     def export(self, value: object) -> int:

@@ -27,7 +27,7 @@ MAX_SETS: Final = LIMITS["value.sets"]
 class References(Protocol):
     """The references that an encoder sends and a decoder receives.
 
-    See ``pyrs.jvm.java_objects.Kind`` for the kinds.
+    See ``pyrs.jvm.java_objects.ObjectKind`` for the kinds.
     """
 
     remote_object: Callable[[int], object]

@@ -170,7 +170,7 @@ def _processor(work: bytes) -> Any:
     check_protobuf, check = requirement(PROTOBUF), requirement("pyrs")
     state = StructType().add("state", StringType()).add("timer", LongType())
 
-    class Processor(StatefulProcessor):  # type: ignore[misc]
+    class KeyedProcessor(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
             check_protobuf()  # the methods of the handle import protobuf
             self.handle = handle
@@ -196,4 +196,4 @@ def _processor(work: bytes) -> Any:
             if self.task is not None:
                 self.task.close()
 
-    return Processor()
+    return KeyedProcessor()

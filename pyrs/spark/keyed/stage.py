@@ -29,7 +29,7 @@ _VERSION = 1
 """The version of the saved state. Change it if the variables of an operator change."""
 
 
-class Step(NamedTuple):
+class KeyedResult(NamedTuple):
     """The result of a micro-batch for one key.
 
     Attributes:
@@ -67,7 +67,7 @@ class KeyedStage:
         self._stateful = [_call(operator) for operator in operators if operator.saved]
         self.is_timed = any(hasattr(operator, "scheduler") for operator in operators)
 
-    def advance(self, saved: str | None, elements: Iterable[Any], now: float) -> Step:
+    def advance(self, saved: str | None, elements: Iterable[Any], now: float) -> KeyedResult:
         """Continue the stream of a key.
 
         Args:
@@ -84,7 +84,7 @@ class KeyedStage:
         """
         then, former = (now, ()) if saved is None else self._restored(saved)
         if saved is not None and former is None:
-            return Step([], saved, None)  # the stream has completed
+            return KeyedResult([], saved, None)  # the stream has completed
         clock = _Clock()
         clock.advance_to(then)
         rows, collector, runs = _Rows(), _Collector(), list[SavedRun]()
@@ -107,7 +107,7 @@ class KeyedStage:
             "states": states,
         }
         due = None if collector.ended else clock.due()
-        return Step(collector.emitted, json.dumps(state, separators=(",", ":")), due)
+        return KeyedResult(collector.emitted, json.dumps(state, separators=(",", ":")), due)
 
     def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
         """Return the saved time and the saved states of the operators.

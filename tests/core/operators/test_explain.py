@@ -9,7 +9,7 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
-from pyrs.stream.explaining import Step, explain
+from pyrs.stream.explaining import ExplainedStep, explain
 from pyrs.testing import TestSubscriber
 from tests.operator_registry import ROWS, Row
 from tests.operator_registry.row import Sample, some
@@ -26,7 +26,7 @@ def kind_of_buffer(text: str) -> str:
     return "nothing" if text == "nothing" else "grows" if "grows" in text else "bounded"
 
 
-def step_of(sample: Sample) -> Step:
+def step_of(sample: Sample) -> ExplainedStep:
     """Return the operator's step, which ``auto_connect`` or ``ref_count`` may follow."""
     steps = explain(sample.apply((sample.over or some)())).steps
     return next(step for step in reversed(steps) if step.demand != "of the shared stream")
