@@ -10,7 +10,7 @@ import pytest
 from plain_session import LinkSession, assert_lives
 
 import pyrs
-from pyrs.jvm.java_objects import Kind
+from pyrs.jvm.java_objects import ObjectKind
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
 from pyrs.testing import TestPublisher, TestSubscriber
 
@@ -69,7 +69,7 @@ def test_an_element_that_changes_while_it_is_encoded_fails_its_stream(
     changed = outer([object(), changing(kind), filler])
     elements = [[object()], (1, 2), changed, "after"]
     pushed: TestPublisher[Any] = TestPublisher()
-    handle = session.handles.own(pyrs.from_iterable(elements) if pulled else pushed, Kind.PUBLISHER)
+    handle = session.handles.own(pyrs.from_iterable(elements) if pulled else pushed, ObjectKind.PUBLISHER)
     session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(10)))
     if not pulled:

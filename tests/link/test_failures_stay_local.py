@@ -16,7 +16,7 @@ from plain_session import LinkSession, assert_lives
 import pyrs
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ConversionError, LinkClosed, NullSignal, ProtocolError
-from pyrs.jvm.java_objects import Kind
+from pyrs.jvm.java_objects import ObjectKind
 from pyrs.jvm.link import batches, outbound
 from pyrs.jvm.link import session as session_module
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
@@ -471,7 +471,7 @@ class TestTheStreamTable:
 
 
 def test_a_subscriber_of_an_ended_link_cancels_its_subscription(session: LinkSession) -> None:
-    subscriber: Any = session.codec.remote(Kind.SUBSCRIBER, 9)
+    subscriber: Any = session.codec.remote(ObjectKind.SUBSCRIBER, 9)
     session.lost(LinkClosed("closed"))
     subscription = RecordingSubscription()
     with pytest.raises(LinkClosed):
