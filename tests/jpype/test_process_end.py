@@ -156,6 +156,26 @@ def start(program: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
+def test_concurrent_first_launches_share_one_jvm(classes: Path) -> None:
+    program = """
+        import sys
+        from threading import Barrier
+        from pyrs import jvm
+        from tests.waiting import DEADLINE, run_on_threads
+        barrier, numbers = Barrier(6), []
+        def launch():
+            barrier.wait(DEADLINE)
+            with jvm.launch(classpath=[sys.argv[1]]) as bridge:
+                numbers.append(bridge.java_class("java.lang.Integer").valueOf(7))
+        run_on_threads(*[launch] * 6)
+        print(numbers)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(classes)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == f"{[7] * 6}\n", done.stderr
+
+
 MID_STREAM = shutdown.OPEN_STREAMS + '    print("flowing", flush=True)\n    sys.stdin.readline()\n'
 
 # The last statement of the program, its exit status, and the expected text on standard error.

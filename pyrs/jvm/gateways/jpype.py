@@ -25,6 +25,8 @@ from pyrs.jvm.gateways.stacks import java_error
 from pyrs.jvm.java_objects import JavaObject
 from pyrs.jvm.versions import to_be_added
 
+_starting = threading.RLock()
+"""Held while the JVM starts, because ``isJVMStarted`` is true before a class can be found."""
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -34,7 +36,9 @@ def running_gateway() -> JPypeGateway:
     Raises:
         JvmUnavailable: No JVM runs in this process.
     """
-    if not jpype.isJVMStarted():
+    with _starting:
+        started = jpype.isJVMStarted()
+    if not started:
         raise JvmUnavailable(
             "no JVM runs in this process: give connect a SparkSession or a py4j gateway, start a JVM with "
             "jpype.startJVM(), or use jvm.launch()"
@@ -59,9 +63,13 @@ def launched_gateway(classpath: Sequence[str | os.PathLike[str]], jvm_options: S
             options, which are fixed at the start, or has an earlier version of a jar.
     """
     paths = _expanded(classpath)
-    if not jpype.isJVMStarted():
-        _start(paths, jvm_options)
-        return JPypeGateway()
+    with _starting:
+        if not jpype.isJVMStarted():
+            _start(paths, jvm_options)
+            gateway = JPypeGateway()
+            if threading.current_thread() is not threading.main_thread():
+                gateway.detach_thread()  # at its exit the process waits for a Java thread that is still attached
+            return gateway
     gateway = JPypeGateway()
     gateway.extend(paths, jvm_options)
     return gateway
