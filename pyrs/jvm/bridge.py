@@ -107,6 +107,7 @@ class Bridge:
                 control.port(),
                 token,
                 codec,
+                call_seconds=self._call_timeout_ms / 1000,
                 thread_ends=self._gateway.detach_thread,
                 name=self.name,
                 **self._limits,

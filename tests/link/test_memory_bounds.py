@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -102,6 +103,28 @@ def test_call_above_the_call_limits_fails_and_others_return(
     assert "call.pending" in answers[3][1]
     session.receive(call(4, argument))  # the earlier answers have been written
     assert returns(session)[4] == [True, argument]
+
+
+def test_call_whose_caller_has_given_up_is_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers were busy. Otherwise they would then execute calls that nobody waits for, before the later ones."""
+    session = PlainSession()
+    waiting: list[Callable[[], object]] = []
+    monkeypatch.setattr(session, "execute", waiting.append)
+    monkeypatch.setattr(session, "_call_seconds", 3.0)
+    now = 100.0
+    monkeypatch.setattr(session_module, "monotonic", lambda: now)
+    executed: list[int] = []
+    handle = session.handles.own(executed.append)
+    session.receive(Frame(FrameType.CALL, 1, msgpack.packb([handle, [1]])))
+    now = 101.0
+    session.receive(Frame(FrameType.CALL, 3, msgpack.packb([handle, [2]])))
+    now = 103.5
+    for task in waiting:
+        task()
+    assert executed == [2]
+    answers = returns(session)
+    assert answers[3] == [True, None]
+    assert "no worker was free within 3.0 seconds" in answers[1][1]
 
 
 def test_value_with_references_above_the_handle_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

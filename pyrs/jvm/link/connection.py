@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 
@@ -45,6 +46,7 @@ class LinkConnection:
         make_codec: returns the codec of the session.
         max_prefetch: the maximum window of a stream.
         max_threads: the maximum number of worker threads.
+        call_seconds: the time after which a caller in the JVM gives up.
         thread_ends: called by each worker thread at its end, to release the resources that a gateway holds for it.
         name: part of the names of the threads.
     """
@@ -57,6 +59,7 @@ class LinkConnection:
         *,
         max_prefetch: int,
         max_threads: int = 256,
+        call_seconds: float = inf,
         thread_ends: Callable[[], object] = lambda: None,
         name: str = "link",
     ) -> None:
@@ -76,6 +79,7 @@ class LinkConnection:
             wake=self._wake,
             max_prefetch=max_prefetch,
             confirm_seconds=_CONFIRM_SECONDS,
+            call_seconds=call_seconds,
         )
         self.session.codec = make_codec(self.session)
         self.session.on_goaway = self._goaway

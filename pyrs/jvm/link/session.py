@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import count
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
@@ -58,6 +59,8 @@ class Session(StreamHost):
         execute, post, send, wake: The arguments of ``StreamHost``.
         max_prefetch: The largest window of a stream.
         confirm_seconds: The time that ``subscribe`` waits until the peer's Publisher is subscribed to; 0 does not wait.
+        call_seconds: The time after which a caller of the peer gives up. A call that has waited longer for a worker is
+            not executed.
         first_stream: The id of the first stream that this side opens: 1 on Python's side, 2 on the JVM's.
     """
 
@@ -70,11 +73,13 @@ class Session(StreamHost):
         wake: Callable[[], object],
         max_prefetch: int = DEFAULT_MAX_PREFETCH,
         confirm_seconds: float = 0.0,
+        call_seconds: float = inf,
         first_stream: int = 1,
     ) -> None:
         super().__init__(execute, post, send, wake)
         self.max_prefetch = max_prefetch
         self._confirm_seconds = confirm_seconds
+        self._call_seconds = call_seconds
         self.end_error: PyrsError = LinkClosed(
             "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
         )
@@ -460,6 +465,7 @@ class Session(StreamHost):
         self._calls_in += 1
         self._call_bytes_in += size
         target, _ = self.handles.find(handle)
+        arrived = monotonic()
 
         def answer() -> None:
             try:
@@ -469,6 +475,10 @@ class Session(StreamHost):
                     result = restored(arguments[0]) if arguments else None
                 elif target is None:
                     raise MissingHandle(handle)
+                elif monotonic() - arrived > self._call_seconds:
+                    # Otherwise the workers would be busy with calls that nobody waits for, after all of them were
+                    # blocked, and the following calls would be late, too.
+                    raise CallTimeout(f"no worker was free within {self._call_seconds} seconds, so nothing was called")
                 else:
                     # Not on the reader: the objects in the arguments may be hashed, by methods of the user.
                     deferred = isinstance(entries, DeferredEntries)
