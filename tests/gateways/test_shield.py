@@ -69,15 +69,6 @@ def test_an_interrupt_ends_the_wait_and_not_the_task() -> None:
     assert finished.wait(DEADLINE)
 
 
-def test_shields_share_an_idle_worker() -> None:
-    shields = [Shield(lambda: None) for _ in range(20)]
-    threads = set()
-    for shield in shields:
-        threads.add(shield.run(threading.current_thread))
-        eventually(lambda: shields[0]._workers._idle, "the worker is not idle")
-    assert len(threads) == 1
-
-
 def test_a_blocked_task_does_not_delay_the_next() -> None:
     shield = Shield(lambda: None)
     release, waiting = threading.Event(), threading.Event()

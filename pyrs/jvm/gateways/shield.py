@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import Context
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -65,15 +65,6 @@ class Workers:
                     return
 
 
-@cache
-def _workers_of(process: int) -> Workers:
-    """Return the workers of a process, for all its gateways.
-
-    A child made by ``fork`` lacks its parent's threads.
-    """
-    return Workers()
-
-
 class Shield:
     """Keeps work off the main thread, the only one that an interrupt reaches.
 
@@ -89,8 +80,8 @@ class Shield:
     def __init__(self, after: Callable[[], None], stays: Callable[[], bool] = lambda: True) -> None:
         self._after = after
         self._stays = stays
+        self._workers = Workers()
         self._pid = os.getpid()
-        self._workers = _workers_of(self._pid)
 
     def run(self, task: Callable[[], T]) -> T:
         """Run the task, on a worker if this is the main thread, and return its result."""
