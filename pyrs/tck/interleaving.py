@@ -17,6 +17,7 @@ _MAX_LINES = 500
 _ATTEMPTS = 3
 _SECONDS = 10.0  # for all lines; long enough for a loaded machine
 _BLOCKED = 0.02  # seconds without progress after which a thread is considered to wait for the other one
+_PATIENCE = 4  # timeouts that the third thread stays inside on_next, unless that blocks the requests
 
 
 class InterleavingTests(PublisherHooks[T]):
@@ -36,8 +37,11 @@ class InterleavingTests(PublisherHooks[T]):
     def _interleave_requests(self, elements: int, *, with_third: bool) -> None:
         requested = 2 + with_third
         total = min(requested, elements)
+        patience = _PATIENCE * self.env.timeout
         for line in self.env.rounds(_MAX_LINES, _SECONDS):
-            subscriber, reached = self._interleaved(line, elements, total, with_third=with_third)
+            subscriber, reached = self._interleaved(line, elements, total, third_stays=patience * with_third)
+            if subscriber.third_returned_early:  # it blocks the requests, or the machine is loaded
+                patience = 5 * _BLOCKED
             if not reached:
                 subscriber.request(1)
             if not subscriber.all_received.closes_while(lambda: subscriber.elements):  # noqa: B023
@@ -65,14 +69,14 @@ class InterleavingTests(PublisherHooks[T]):
                 return
 
     def _interleaved(
-        self, line: int, elements: int, total: int, *, with_third: bool = False, cancels: bool = False
+        self, line: int, elements: int, total: int, *, third_stays: float = 0.0, cancels: bool = False
     ) -> tuple[_Interleaved[T], bool]:
         """Test one interleaving of a call of ``request`` with another call.
 
         Returns the Subscriber, and whether its first request reached the line.
         """
         for _ in range(_ATTEMPTS):
-            own = _Interleaved[T](self.env, total, with_third=with_third, cancels=cancels)
+            own = _Interleaved[T](self.env, total, third_stays=third_stays, cancels=cancels)
             subscriber = self.subscribe(self.new_publisher(elements), own)
             reached = subscriber.interleave(line)
             if not subscriber.tracing_failed:
@@ -87,17 +91,20 @@ class _Interleaved(Watching[T]):
     Args:
         total: the number of expected elements. The first request is for all of them if the second thread cancels.
         cancels: whether the second thread cancels.
-        with_third: whether a third thread, which has requested before, is inside on_next during both requests.
+        third_stays: the seconds that a third thread, which has requested before, stays inside on_next during both
+            requests; 0 without a third thread.
 
     Attributes:
+        third_returned_early: the third thread returned from on_next before the first request did.
         tracing_failed: the interpreter did not call the trace function, so the first request did not run. On a busy
             machine, CPython 3.11 sometimes calls another object instead.
     """
 
-    def __init__(self, env: TestEnvironment, total: int, *, with_third: bool, cancels: bool) -> None:
+    def __init__(self, env: TestEnvironment, total: int, *, third_stays: float, cancels: bool) -> None:
         super().__init__(env, total)
         self._cancels = cancels
-        self._with_third = with_third
+        self._third_stays = third_stays
+        self.third_returned_early = False
         self._inside = Event()
         self._released = Event()
         self._second: Thread | None = None
@@ -107,8 +114,8 @@ class _Interleaved(Watching[T]):
 
     def interleave(self, line: int) -> bool:
         """Request on two threads; return whether the first request reached the line."""
-        threads = [started("third", self._request)] if self._with_third else []
-        if self._with_third:
+        threads = [started("third", self._request)] if self._third_stays else []
+        if self._third_stays:
             self._inside.wait(self.env.timeout)
         threads.insert(0, started("first", self._request_first, line))
         for thread in threads:
@@ -123,9 +130,10 @@ class _Interleaved(Watching[T]):
     def on_next(self, element: T, /) -> None:
         with self._guard.during(f"on_next({named(element)})"):
             super().on_next(element)
-            if self._with_third and self.elements == 1:
+            if self._third_stays and self.elements == 1:
                 self._inside.set()
-                linger(self._released, 5 * _BLOCKED)
+                linger(self._released, self._third_stays)
+                self.third_returned_early = not self._released.is_set()
             elif current_thread() is self._second:
                 self._second_waits.set()
                 linger(self._first_returned, 5 * _BLOCKED)
