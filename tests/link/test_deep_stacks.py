@@ -13,7 +13,7 @@ from plain_session import PlainSession
 import pyrs
 from pyrs.api import Subscription
 from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType, frame
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, recording
 
 DEPTHS = 60
 
@@ -128,3 +128,17 @@ def test_terminal_signal_on_a_deep_stack_is_sent_once(error: Exception | None) -
         subscribers[stream].fail(RecursionError())  # as the drain loop does with an error of request
     ended = [message.id for message in session.messages() if message.type in (FrameType.COMPLETE, FrameType.ERROR)]
     assert sorted(ended) == sorted(set(subscribers) - set(waiting))
+
+
+def test_cancel_that_failed_on_a_deep_stack_can_be_repeated() -> None:
+    session = RawSession()
+    for _ in range(DEPTHS):
+        session.subscribe(7, recording(0))
+    streams = list(session.streams.values())
+    waiting = iter(streams)
+    at_the_end_of_the_stack(lambda: next(waiting).cancel())
+    for stream in streams:
+        stream.cancel()
+    cancelled = {message.id for message in session.messages() if message.type == FrameType.CANCEL}
+    assert cancelled == {stream.id for stream in streams}
+    assert not session.streams

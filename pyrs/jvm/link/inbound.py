@@ -476,7 +476,11 @@ class InboundStream(DrainLoop, CountingSubscription):
     def send_cancel(self) -> None:
         """Send CANCEL, once."""
         if self._cancel_sent.acquire(blocking=False) and self._session.open:
-            self._session.send(frame(FrameType.CANCEL, self.id))
+            try:
+                self._session.send(frame(FrameType.CANCEL, self.id))
+            except RecursionError:  # on a deep stack; the peer ignores a second CANCEL
+                self._cancel_sent.release()
+                raise
 
     @property
     def in_flight(self) -> int:
