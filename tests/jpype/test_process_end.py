@@ -176,6 +176,27 @@ def test_concurrent_first_launches_share_one_jvm(classes: Path) -> None:
     assert done.stdout == f"{[7] * 6}\n", done.stderr
 
 
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", -2), ("SIGTERM", -15), ("SIGHUP", -1)])
+def test_a_signal_ends_the_process_after_a_launch_on_another_thread(tmp_path: Path, name: str, status: int) -> None:
+    """JPype's handler of SIGTERM would crash, that of SIGHUP run shutdown hooks, and SIGINT arrive after the wait."""
+    program = """
+        import os, signal, sys, threading
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a descendant of nohup ignores SIGHUP
+        from pyrs import jvm
+        from tests.waiting import DEADLINE, run_on_threads
+        run_on_threads(jvm.launch)
+        late = threading.Timer(DEADLINE / 2, os._exit, [3])
+        late.daemon = True
+        late.start()
+        os.kill(os.getpid(), signal.Signals[sys.argv[1]])
+        threading.Event().wait(DEADLINE)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), name]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=SECONDS, check=False)
+    assert done.returncode == status, done.stderr.decode()
+
+
 MID_STREAM = shutdown.OPEN_STREAMS + '    print("flowing", flush=True)\n    sys.stdin.readline()\n'
 
 # The last statement of the program, its exit status, and the expected text on standard error.

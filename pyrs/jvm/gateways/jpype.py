@@ -6,6 +6,7 @@ not change this, because the switch is private to JPype, and the user may have s
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import os
 import signal
@@ -87,6 +88,7 @@ def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
             f"no JVM was found ({error}): install a JDK or JRE of Java 11 or later and set JAVA_HOME. "
             "`python -m pyrs doctor` checks Java"
         ) from error
+    restore = _signal_handlers()
     try:
         jpype.startJVM(
             *jvm_options,
@@ -99,21 +101,32 @@ def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise JvmUnavailable(f"the JVM {library} did not start: {error}") from error
-    _restore_signal_handlers()
+    finally:
+        restore()
 
 
-def _restore_signal_handlers() -> None:
-    """Restore Python's handlers for SIGINT, SIGTERM and SIGHUP.
+def _signal_handlers() -> Callable[[], None]:
+    """Return a function that restores the present signal handlers.
+
+    They are those of SIGINT, SIGTERM and SIGHUP.
 
     The JVM leaves SIGINT to Python but sets it to restart system calls: a main thread that waits for a lock would
     receive the interrupt only after the wait. The SIGTERM handler of JPype calls Python on a thread that Python does
     not know, and crashes. On SIGHUP, with which Spark ends its Python workers, the JVM would run shutdown hooks, which
-    may block. Setting Python's handlers again undoes all three.
+    may block. ``signal.signal`` sets handlers on the main thread only, so the function calls sigaction.
     """
-    for number in _SIGNALS:
-        handler = signal.getsignal(number)
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(number, handler)
+    if os.name != "posix":
+        return lambda: None
+    sigaction = ctypes.CDLL(None).sigaction
+    saved = {number: ctypes.create_string_buffer(512) for number in _SIGNALS}  # larger than a struct sigaction
+    for number, action in saved.items():
+        sigaction(number, None, action)
+
+    def restore() -> None:
+        for number, action in saved.items():
+            sigaction(number, action, None)
+
+    return restore
 
 
 def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
