@@ -265,8 +265,10 @@ class Chain(Generic[T]):
         if close is not None:
             try:
                 close()
+            except (KeyboardInterrupt, SystemExit):
+                raise
             except BaseException as error:
-                hooks.report(error, "closing the iterator of a stream")
+                hooks.on_error_dropped(error, "closing the iterator of a stream")
 
 
 def pull(

@@ -62,7 +62,7 @@ def test_exit_raised_during_subscribe_propagates(error: type[BaseException]) -> 
         subscribe(pyrs.defer(leave))
 
 
-@pytest.mark.parametrize("error", [ValueError, Planned])
+@pytest.mark.parametrize("error", [ValueError, Planned, RecursionError])
 def test_error_of_closing_an_iterator_is_reported_and_the_terminal_signal_follows(
     error: type[BaseException], dropped: Any
 ) -> None:
