@@ -7,7 +7,6 @@ from itertools import islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of
@@ -135,9 +134,9 @@ class BufferCount(Stage):
                 chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))
                 if len(chunk) < count:
                     whole.check_end()
+            except (KeyboardInterrupt, SystemExit):
+                raise
             except BaseException as raised:
-                if hooks.is_exit(raised):
-                    raise
                 error = raised
             if len(chunk) < count:
                 break
@@ -308,8 +307,8 @@ class BufferBy(Stage):
                 gauge.holding = True
             whole.check_end()
         except BaseException as raised:
-            if raised is own or hooks.is_exit(raised) or isinstance(raised, GeneratorExit):  # close() raises the last
-                raise
+            if raised is own or isinstance(raised, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+                raise  # close() raises GeneratorExit
             error = raised
         for rest in lists.rest():  # also before an error of the source
             gauge.used_up = True

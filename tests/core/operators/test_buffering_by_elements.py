@@ -84,6 +84,17 @@ def test_incomplete_list_precedes_the_error_of_the_source(name: str, pushed: boo
     assert subscriber.elements == model([3, 1, 3])
 
 
+@pytest.mark.parametrize("collect", [lambda s: s.buffer(3), lambda s: s.buffer_until(lambda n: n == 1)])
+def test_incomplete_list_precedes_a_recursion_error_of_the_source(
+    collect: Callable[[pyrs.Stream[int]], pyrs.Stream[list[int]]],
+) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(pyrs.UNBOUNDED)
+    with pytest.raises(RecursionError):  # it also reaches the frame that requests
+        collect(pyrs.from_iterable(raising([3, 2, 1, 3], RecursionError))).subscribe(subscriber)
+    assert isinstance(subscriber.await_error(), RecursionError)
+    assert subscriber.elements == [[3, 2, 1], [3]]
+
+
 @pytest.mark.parametrize("pushed", [False, True])
 def test_exception_of_the_predicate_discards_the_incomplete_list(pushed: bool) -> None:
     def reciprocal(n: int) -> float:
