@@ -132,8 +132,10 @@ class Metrics:
         if self._observer is not None:
             try:
                 self._observer(what, by)
+            except (KeyboardInterrupt, SystemExit):
+                raise
             except BaseException as error:
-                hooks.report(error, f"raised by the observer of {self.name!r}")
+                hooks.on_error_dropped(error, f"raised by the observer of {self.name!r}")
 
 
 class _MeasuredRun(ObservingRun):

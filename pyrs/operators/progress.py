@@ -55,7 +55,9 @@ class _ProgressRun(ObservingRun):
     def _give_up(self, error: BaseException) -> None:
         """Report an error of the output and stop showing; it must not fail the stream."""
         self._bar = None
-        hooks.report(error, f"showing {self._stage!r}")
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise error
+        hooks.on_error_dropped(error, f"showing {self._stage!r}")
 
 
 class Progress(PushedStage):

@@ -89,7 +89,7 @@ def test_observer_receives_every_increment() -> None:
     ]
 
 
-@pytest.mark.parametrize("raised", [KeyError, CancelledError])
+@pytest.mark.parametrize("raised", [KeyError, CancelledError, RecursionError])
 def test_exception_of_the_observer_does_not_change_the_stream(raised: type[BaseException], dropped: Any) -> None:
     def observer(counter: str, by: float) -> None:
         raise raised(counter)

@@ -434,7 +434,7 @@ class TestProgress:
         {"complete": source.complete, "fail": lambda: source.error(OSError()), "cancel": subscriber.cancel}[way]()
         assert file.getvalue().startswith("2 elements, ")
 
-    @pytest.mark.parametrize("raised", [BrokenPipeError, CancelledError])
+    @pytest.mark.parametrize("raised", [BrokenPipeError, CancelledError, RecursionError])
     def test_exception_of_the_progress_file_does_not_fail_the_stream(
         self, raised: type[BaseException], dropped: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
