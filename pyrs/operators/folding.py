@@ -55,10 +55,10 @@ class ToSet(FoldStage):
         elements: set[Any] = set()
 
         def step(element: Any) -> None:
-            size = len(elements)
-            elements.add(element)
-            if len(elements) == size:
+            if element in elements:  # not a comparison of lengths: a cancel may empty the set at any time
                 discard(element)
+            else:
+                elements.add(element)
 
         return step, lambda: elements
 
@@ -98,7 +98,10 @@ class ToDict(FoldStage):
         return step, lambda: elements
 
     def elements_of(self, result: Any) -> list[Any]:
-        return list(result.values()) if self.value is None else []
+        elements: list[Any] = []
+        while self.value is None and result:  # empties the dict, because a step may run at the same time
+            elements.append(result.popitem()[1])
+        return elements[::-1]
 
     def __repr__(self) -> str:
         return f"to_dict({name_of(self.key)}{'' if self.value is None else f', {name_of(self.value)}'})"

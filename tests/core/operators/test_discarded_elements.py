@@ -296,6 +296,23 @@ def test_elements_that_a_set_or_dict_excludes_are_discarded(collect: Any, exclud
     assert list(map(id, discarded)) == [id(elements[place]) for place in excluded]
 
 
+@pytest.mark.parametrize("collect", [lambda s: s.to_set(), lambda s: s.to_dict(lambda element: hash(element))])
+def test_element_is_discarded_once_if_its_hash_cancels(collect: Any) -> None:
+    """The cancel empties the set or dict before the new element is stored."""
+
+    class Cancelling:
+        def __hash__(self) -> int:
+            subscriber.cancel()
+            return 7
+
+    discarded: list[Any] = []
+    source, subscriber = TestPublisher[Any](), TestSubscriber[Any](1)
+    collect(source.stream()).do_on_discard(discarded.append).subscribe(subscriber)
+    elements = ["a", Cancelling()]
+    source.next(*elements)
+    assert discarded == elements
+
+
 def test_buffer_when_discards_each_occurrence_of_an_element() -> None:
     discarded: list[str] = []
     source, subscriber = TestPublisher[str](), TestSubscriber[list[str]](9)
