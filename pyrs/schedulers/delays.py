@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -195,6 +196,17 @@ class TimerThread:
                 try:
                     entry.execute(entry)
                 except BaseException as error:  # the scheduler was closed during the delay, or has no thread
-                    entry.refuse(error, self._execute_refusal)
+                    self._refuse(entry, error)
             if not due_now:
                 woken.acquire(timeout=wait)
+
+    def _refuse(self, entry: Delayed, error: BaseException) -> None:
+        """Notify the owner of a task that is due; never raise.
+
+        Otherwise the timer thread would end.
+        """
+        try:
+            entry.refuse(error, self._execute_refusal)
+        except BaseException as raised:  # an exit, raised by the owner or by the hook for dropped errors
+            with suppress(BaseException):
+                hooks.on_error_dropped(raised, "on the timer thread")

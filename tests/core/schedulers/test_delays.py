@@ -14,7 +14,9 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
+from pyrs._core import hooks
 from pyrs.schedulers import delays, threads
+from pyrs.schedulers.base import OwnedTask
 from pyrs.schedulers.threads import Pool, SingleThread
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, collected
@@ -113,6 +115,26 @@ class TestDelays:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.timer(0.001, scheduler=exhausted).subscribe(subscriber)
         assert "can't start" in str(subscriber.await_error(RuntimeError))
+        assert pyrs.timer(0.001).block(DEADLINE) == 0
+
+    @pytest.mark.parametrize("owned", [True, False])
+    def test_timer_thread_survives_an_exit_of_the_owner_or_of_the_hook(
+        self, owned: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def reject(task: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        def leave(*arguments: object) -> None:
+            left.set()
+            raise SystemExit
+
+        left = threading.Event()
+        monkeypatch.setattr(threads, "_timer", delays.TimerThread(reject))
+        monkeypatch.setattr(hooks, "_error_hook", leave)
+        exhausted = schedulers.pool()
+        monkeypatch.setattr(exhausted, "execute", reject)
+        exhausted.schedule(OwnedTask(int, leave) if owned else int, 0.001)
+        assert left.wait(DEADLINE)
         assert pyrs.timer(0.001).block(DEADLINE) == 0
 
     def test_cancel_releases_the_task(self) -> None:
