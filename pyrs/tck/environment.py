@@ -217,6 +217,11 @@ class TestEnvironment:
                 self._errors.append(error)
             self._changed.notify_all()
 
+    def clear_async_errors(self) -> None:
+        """Remove the recorded errors."""
+        with self._changed:
+            self._errors.clear()
+
     def drop_async_error(self) -> BaseException | None:
         """Remove and return the oldest error, or return None."""
         with self._changed:

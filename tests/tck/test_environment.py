@@ -109,6 +109,13 @@ def test_the_number_of_recorded_errors_is_bounded() -> None:
     assert dropped == 1_000
 
 
+def test_cleared_errors_do_not_fail_the_test() -> None:
+    env = TestEnvironment().fresh()
+    env.flop("expected by the caller")
+    env.clear_async_errors()
+    env.verify_no_async_errors_no_delay()
+
+
 def test_environments_of_two_tests_share_no_errors() -> None:
     env = TestEnvironment()
     first, second = env.fresh(), env.fresh()
