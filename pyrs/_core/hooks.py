@@ -191,8 +191,9 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
     """
     if count <= 0:
         return
-    if _drop_observer is not None:
-        _drop_observer(count, where)
+    observer = _drop_observer  # read once: another thread may remove it
+    if observer is not None:
+        observer(count, where)
     if cancelled and _element_hook is _log_elements:
         import logging
 
