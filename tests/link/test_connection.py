@@ -60,6 +60,8 @@ def test_link_breaks_if_no_worker_thread_can_be_started(peer: Peer, monkeypatch:
     connection, source, recorder = peer.connect(), TestPublisher[int](), recording(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, source), recorder)
     source.await_requested(1, DEADLINE)
+    [stream] = connection.session.streams.values()
+    eventually(lambda: not stream.is_running(), "the worker still drains the stream, and would take the element")
 
     def refuse(task: object) -> None:
         raise RuntimeError("can't start new thread")
