@@ -167,6 +167,7 @@ def test_close_after_the_reader_has_closed_the_socket_logs_no_failure(
 
     monkeypatch.setattr(socket.socket, "settimeout", closed)
     assert connection.close(DEADLINE)
+    connection._writer.join(DEADLINE)
     assert "writer failed" not in caplog.text
 
 
