@@ -90,6 +90,7 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
         driven = self.drive()
         driven.trigger(2)
         driven.deliver(self.new_element, 1, all_of_them=False)
+        driven.subscription.settle()  # a Subscriber may cancel some time after its last element
         if driven.subscription.cancelled.is_closed:
             return
         second = PassiveSubscription(self.env, refuses_requests=True)

@@ -463,4 +463,37 @@ class CancelsTheSecondLater(RightSubscriber):
             Timer(0.005, not_none(subscription).cancel).start()
 
 
-BLACKBOX: list[Any] = [Everything, Batches, CancelsAfterThree, CancelsAfterThreeLater, CancelsTheSecondLater]
+class TakesOneOnAQueue(RightSubscriber):
+    """Processes its signals in order on another thread, cancels after one element, and may be used again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: SimpleQueue[Any] = SimpleQueue()
+        Thread(target=self.process, name="unusual-queue", daemon=True).start()
+
+    def process(self) -> None:
+        while True:
+            method, arguments = self.queue.get()
+            method(*arguments)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.queue.put((super().on_subscribe, (not_none(subscription),)))
+
+    def on_next(self, element: Any, /) -> None:
+        self.queue.put((self.leave, (not_none(element),)))
+
+    def leave(self, element: Any) -> None:
+        Event().wait(0.005)
+        subscription, self.subscription = self.subscription, None
+        if subscription is not None:
+            subscription.cancel()
+
+
+BLACKBOX: list[Any] = [
+    Everything,
+    Batches,
+    CancelsAfterThree,
+    CancelsAfterThreeLater,
+    CancelsTheSecondLater,
+    TakesOneOnAQueue,
+]
