@@ -132,6 +132,8 @@ def test_terminal_signal_on_a_deep_stack_is_sent_once(error: Exception | None) -
 
 def test_cancel_that_failed_on_a_deep_stack_can_be_repeated() -> None:
     session = RawSession()
+    tasks: list[Callable[[], object]] = []
+    session.execute = tasks.append  # a worker, whose stack is not deep, runs the drain loop
     for _ in range(DEPTHS):
         session.subscribe(7, recording(0))
     streams = list(session.streams.values())
@@ -139,6 +141,8 @@ def test_cancel_that_failed_on_a_deep_stack_can_be_repeated() -> None:
     at_the_end_of_the_stack(lambda: next(waiting).cancel())
     for stream in streams:
         stream.cancel()
+    for task in tasks:
+        task()
     cancelled = {message.id for message in session.messages() if message.type == FrameType.CANCEL}
     assert cancelled == {stream.id for stream in streams}
     assert not session.streams
