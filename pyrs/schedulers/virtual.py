@@ -17,8 +17,8 @@ class VirtualTime(Scheduler):
 
     Tasks run in the order of their time, then of their scheduling. While a task runs, the clock shows the task's time.
     A task scheduled by another task runs in the same advance if it is due. Times that differ by less than a nanosecond
-    are equal, because a sum of floats is not exact: ``0.1 + 2 * 0.1 > 0.3``. Any thread may schedule; one thread at a
-    time may advance the clock.
+    are equal, because a sum of floats is not exact: ``0.1 + 2 * 0.1 > 0.3``. For times since 1970 the limit is a
+    microsecond. Any thread may schedule; one thread at a time may advance the clock.
 
     Examples:
         >>> time = VirtualTime()
