@@ -101,7 +101,7 @@ public class MirrorsTest {
     }
 
     private void await(BooleanSupplier condition) throws InterruptedException {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(90);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < deadline, "the condition is not true in time");
             System.gc();
@@ -332,7 +332,7 @@ public class MirrorsTest {
         await(() -> pair.streams() == 0 && pair.owned() == 0);
     }
 
-    @Test(timeOut = 120_000)
+    @Test(timeOut = 240_000)
     public void referencesAreReleasedDuringTheStream() throws Exception {
         int count = 200_000;
         CountDownLatch done = new CountDownLatch(1);
