@@ -131,11 +131,14 @@ class Recorder(pyrs.Subscriber[Any]):
         self.cancel_after = cancel_after
         self.delivered: list[Pooled] = []
         self.subscription: Any = None
+        self.cancelled = False
         self.parts: list[Recorder] = []
         self.received = 0
 
     def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
         self.subscription = subscription
+        if self.cancelled:  # by another thread, before this call
+            subscription.cancel()
 
     def on_next(self, element: Any, /) -> None:
         self.received += 1
@@ -155,7 +158,9 @@ class Recorder(pyrs.Subscriber[Any]):
             self.delivered += pooled_in(element)
 
     def cancel(self) -> None:
-        self.subscription.cancel()
+        self.cancelled = True
+        if self.subscription is not None:
+            self.subscription.cancel()
         for part in tuple(self.parts):
             part.cancel()
 
