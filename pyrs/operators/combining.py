@@ -291,15 +291,15 @@ class _SequenceEqualRun(_ZipRun):
         for _ in range(rows):
             pair = [a.elements.popleft(), b.elements.popleft()]
             try:
-                equal = bool(self._combine(*pair))
+                differs = not self._combine(*pair)  # the result may have no truth value
             except BaseException as error:
                 self._discard_all(pair)
                 self._raised(error)
                 return
             self._discard_all(pair)
-            if not equal:
+            if differs:
                 self._decide(False)
-            if not equal or self._interrupted:
+            if differs or self._interrupted:
                 return
         for each in self._inputs:
             each.taken(rows)
