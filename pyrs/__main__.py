@@ -1,20 +1,23 @@
 """The command line, ``python -m pyrs``.
 
-Each subcommand imports what it needs when it runs, so ``--help`` and ``version`` work without any extra.
+Each subcommand imports what it needs when it runs, so ``--help`` and ``version`` work without any extra. This module
+imports nothing that ``import pyrs`` has not imported, because ``main`` must handle a Ctrl-C during an import.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
-from importlib import import_module, resources, util
-from pathlib import Path
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from pyrs import __version__
+
+if TYPE_CHECKING:
+    import argparse
 
 DESCRIPTION = "Reactive Streams for Python, and a bridge to the Reactive Streams libraries of the JVM."
 EPILOG = """examples:
@@ -29,6 +32,9 @@ EPILOG = """examples:
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; each subcommand stores its function as ``run``."""
+    import argparse
+    from pathlib import Path
+
     parser = argparse.ArgumentParser(
         prog="pyrs", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -157,23 +163,29 @@ def run_top(arguments: argparse.Namespace) -> int:
 
 
 def _interval(text: str) -> float:
+    from argparse import ArgumentTypeError
+
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 0.1 <= seconds <= 3_600:
-        raise argparse.ArgumentTypeError(f"SECONDS must be from 0.1 to 3600, not {text}")
+        raise ArgumentTypeError(f"SECONDS must be from 0.1 to 3600, not {text}")
     return seconds
 
 
 def _port(text: str) -> int:
+    from argparse import ArgumentTypeError
+
     if not text.isdecimal() or int(text) >= 1 << 16:
-        raise argparse.ArgumentTypeError(f"PORT must be from 0 to 65535, not {text}")
+        raise ArgumentTypeError(f"PORT must be from 0 to 65535, not {text}")
     return int(text)
 
 
 def run_version(arguments: argparse.Namespace) -> int:
     """Print the version, then one line for each part of the bridge."""
+    from importlib import resources
+
     jars = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
     print(f"pyrs {__version__}")
     print(f"jar: {'present' if jars.is_file() else 'missing (in a checkout: make setup)'}")
@@ -184,16 +196,22 @@ def run_version(arguments: argparse.Namespace) -> int:
 
 def is_installed(package: str) -> bool:
     """Return whether a package is installed, without importing it."""
-    return util.find_spec(package) is not None
+    from importlib.util import find_spec
+
+    return find_spec(package) is not None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, run the command and return its exit status.
 
-    Ctrl-C, and a reader such as ``head`` that closes the pipe, end the command without a traceback.
+    Ctrl-C, a reader such as ``head`` that closes the pipe, and a full disk end the command without a traceback.
     """
-    if sys.stdout is None:  # the shell closed stdout: >&-
-        with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+    if sys.stdout is None or sys.stderr is None:  # the shell closed one of them: >&-
+        with (
+            open(os.devnull, "w", encoding="utf-8") as nothing,
+            redirect_stdout(sys.stdout or nothing),
+            redirect_stderr(sys.stderr or nothing),
+        ):
             return main(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # print characters that the encoding lacks as escapes
@@ -207,8 +225,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("pyrs: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout again
-        return 141  # the status of a process that SIGPIPE ends
+        status = 141  # the status of a process that SIGPIPE ends
+    except OSError as error:
+        import errno
+
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            raise
+        print(f"pyrs: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+        status = 1
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout again
+    return status
 
 
 def _run(arguments: Sequence[str] | None) -> int:

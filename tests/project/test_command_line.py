@@ -70,6 +70,30 @@ def test_a_closed_pipe_ends_a_command_without_a_traceback(arguments: list[str]) 
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("buffered", [True, False])
+def test_output_on_a_full_disk_is_an_error_of_one_line(buffered: bool) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, *([] if buffered else ["-u"]), "-m", "pyrs", "version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            check=False,
+            timeout=100,
+        )
+    assert done.stderr == b"pyrs: cannot write the output: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_errors_are_not_printed_to_standard_output_if_standard_error_is_closed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After ``2>&-`` in a shell ``sys.stderr`` is None, and ``print(file=None)`` prints to ``sys.stdout``."""
+    monkeypatch.setattr(sys, "stderr", None)
+    assert command_line.main(["top", "--http", "--once"]) == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_a_command_without_standard_output_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """After ``>&-`` in a shell ``sys.stdout`` is None."""
     monkeypatch.setattr(sys, "stdout", None)
@@ -86,6 +110,30 @@ def test_an_interrupt_ends_a_command_without_a_traceback(
     monkeypatch.setattr(command_line, "run_version", run_version)
     assert command_line.main(["version"]) == 130
     assert capsys.readouterr().err == "pyrs: interrupted\n"
+
+
+_INTERRUPTED_IMPORT = """
+import runpy, sys
+import pyrs
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if not name.startswith("pyrs"):
+            raise KeyboardInterrupt
+
+for name in ("argparse", "pathlib", "importlib.resources"):
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Interrupting())
+sys.argv[1:] = ["version"]
+runpy.run_module("pyrs.__main__", run_name="__main__")
+"""
+
+
+def test_an_interrupt_during_an_import_ends_a_command_without_a_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_IMPORT], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (130, "pyrs: interrupted\n")
 
 
 def test_characters_that_the_terminal_lacks_are_printed_as_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
