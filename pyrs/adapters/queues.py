@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue as queues
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from typing import Any, Protocol, TypeVar, overload
 
 from pyrs._core import hooks
@@ -122,7 +122,7 @@ def to_queue(
         stream: any Publisher.
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
         end: the object to put after completion or failure, so that readers do not wait forever. It is not put if the
-            await is cancelled.
+            await is cancelled, or if the queue is full after a KeyboardInterrupt or SystemExit.
         timeout: the maximum number of seconds to wait for capacity, or for an element. Not for an asyncio queue.
 
     Raises:
@@ -233,8 +233,11 @@ class _AsyncQueueElements(AsyncIterable[T]):
 # Into a queue
 
 
+_INTERRUPTS = (KeyboardInterrupt, SystemExit)
+
+
 def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: float | None) -> None:
-    def put(item: object, failure: Exception | None = None) -> None:
+    def put(item: object, failure: BaseException | None = None) -> None:
         try:
             queue.put(item, timeout=timeout)
         except queues.Full:
@@ -244,10 +247,14 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
         while True:
             try:
                 element = next(incoming)
-            except Exception as error:  # an error of the stream; after an error of put(), end could not be put either
+            except BaseException as error:  # of the stream; after an error of put(), end could not be put either
                 completed = isinstance(error, StopIteration)
                 if end is not MISSING:
-                    put(end, None if completed else error)
+                    if isinstance(error, _INTERRUPTS):
+                        with suppress(queues.Full):
+                            queue.put_nowait(end)
+                    else:
+                        put(end, None if completed else error)
                 if completed:
                     return
                 raise
@@ -259,9 +266,15 @@ async def _fill_asyncio(source: Publisher[Any], queue: asyncio.Queue[Any], end: 
         while True:
             try:
                 element = await anext(incoming)
-            except Exception as error:
+            except (asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException as error:
                 if end is not MISSING:
-                    await queue.put(end)
+                    if isinstance(error, _INTERRUPTS):
+                        with suppress(asyncio.QueueFull):
+                            queue.put_nowait(end)
+                    else:
+                        await queue.put(end)
                 if isinstance(error, StopAsyncIteration):
                     return
                 raise

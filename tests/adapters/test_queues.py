@@ -20,6 +20,10 @@ from tests.waiting import DEADLINE, eventually_on_loop
 END = object()
 
 
+class Unusual(BaseException):
+    """An error that is no Exception."""
+
+
 class RecordingQueue(queue.Queue[Any]):
     """A queue that counts taken elements, and releases a semaphore at each ``get`` and at each ``put`` while full."""
 
@@ -312,6 +316,38 @@ class TestToQueue:
         with pytest.raises(ValueError, match="no"):
             to_queue(pyrs.just(1).concat(pyrs.error(ValueError("no"))), elements, end=None)
         assert [elements.get_nowait(), elements.get_nowait(), elements.empty()] == [1, None, True]
+
+    @pytest.mark.parametrize("kind", [Unusual, KeyboardInterrupt, SystemExit])
+    def test_end_marker_is_put_after_any_exception(self, kind: type[BaseException]) -> None:
+        failed = pyrs.just(1).concat(pyrs.error(kind("no")))
+        elements: queue.Queue[Any] = queue.Queue()
+        with pytest.raises(kind):
+            to_queue(failed, elements, end=None)
+        assert list(elements.queue) == [1, None]
+
+        async def main() -> list[Any]:
+            elements: asyncio.Queue[Any] = asyncio.Queue()
+            with pytest.raises(kind):
+                await to_queue(failed, elements, end=None)
+            return [elements.get_nowait() for _ in range(elements.qsize())]
+
+        assert asyncio.run(main()) == [1, None]
+
+    @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+    def test_full_queue_does_not_delay_an_interrupt(self, kind: type[BaseException]) -> None:
+        failed = pyrs.just(1).concat(pyrs.error(kind("no")))
+        elements: queue.Queue[Any] = queue.Queue(1)
+        with pytest.raises(kind):
+            to_queue(failed, elements, end=None)
+        assert list(elements.queue) == [1]
+
+        async def main() -> int:
+            elements: asyncio.Queue[Any] = asyncio.Queue(1)
+            with pytest.raises(kind):
+                await to_queue(failed, elements, end=None)
+            return elements.qsize()
+
+        assert asyncio.run(main()) == 1
 
     def test_timeout_of_the_end_marker_has_the_error_of_the_stream_as_its_cause(self) -> None:
         elements: queue.Queue[Any] = queue.Queue(1)
