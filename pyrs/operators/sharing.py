@@ -25,7 +25,7 @@ from pyrs.schedulers import Scheduler
 from pyrs.schedulers.timer import Timer
 
 
-class _Assembled(Publisher[Any]):
+class Assembled(Publisher[Any]):
     """A Publisher over another Publisher; its repr ends with the user's call."""
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
@@ -40,7 +40,7 @@ def _call_text(source: object, call: str) -> str:
     return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are one call and two operators
 
 
-class Shared(_Assembled):
+class Shared(Assembled):
     """The base class of Publish and Replay.
 
     It has at most one connection to the source at a time.
@@ -229,7 +229,7 @@ class _ReplayHub(ReplayHub[Any]):
         self.feed.refill()
 
 
-class AutoConnect(_Assembled):
+class AutoConnect(Assembled):
     """``auto_connect(subscribers)``: connects after that number of subscriptions.
 
     Subscribers that have left are counted too.

@@ -9,30 +9,32 @@ import re
 from os.path import basename
 from typing import Any
 
+from pyrs._core.guard import GuardedPublisher
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import Site
 from pyrs.operators.metrics import Measured
 from pyrs.operators.observing import Checkpoint, Log
+from pyrs.operators.sharing import Assembled
 from pyrs.stream.stream import Stream
 
 _MAX_OPERATORS = 64
-_WORD = re.compile(r"\w+")
+_CALLED = re.compile(r"<?(\w+)(?![\w.])")
 
 
 def operators_of(publisher: Any) -> list[Any]:
     """Return the operators from the last to the source, by the main input of each."""
     found: list[Any] = []
     while len(found) < _MAX_OPERATORS:
-        if isinstance(publisher, Stream | PublisherWrapper):
+        if isinstance(publisher, Stream | PublisherWrapper | GuardedPublisher):
             publisher = publisher.source
         elif isinstance(publisher, IterablePublisher):
             return [*found, *reversed(publisher.stages), publisher]
         elif isinstance(publisher, PushedChainPublisher):
             found += reversed(publisher.stages)
             publisher = publisher.source
-        elif isinstance(publisher, Operator) and publisher.source is not None:
+        elif isinstance(publisher, Operator | Assembled) and publisher.source is not None:
             found.append(publisher)
             publisher = publisher.source
         else:
@@ -54,14 +56,16 @@ def name_of_stream(operators: list[Any]) -> tuple[str, Site | None]:
             return operator.name, site
         if isinstance(operator, Measured):
             return operator.metrics.name, site
-    word = _WORD.match(_call_of(last)) or _WORD.search(type(last).__name__)
-    call = word.group() if word else "stream"
+    # share() and cache() are one call and two operators, of which the last one has no call.
+    called = _CALLED.match(next(filter(None, map(_call_of, operators)), ""))
+    call = called.group(1) if called else type(last).__name__.strip("_")
     return f"{call} at {basename(site.file)}:{site.line}" if site else call, site
 
 
 def _call_of(operator: Any) -> str:
     if isinstance(operator, IterablePublisher):
         return operator.name
-    if isinstance(operator, Operator):
+    if isinstance(operator, Operator | Assembled):
         return operator.call
-    return "" if hasattr(operator, "subscribe") else repr(operator)  # the repr of a third-party Publisher may be long
+    foreign = hasattr(operator, "subscribe") and not type(operator).__module__.startswith("pyrs.")
+    return "" if foreign else repr(operator)  # the repr of a third-party Publisher may be long

@@ -25,10 +25,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from plain_session import PlainSession
 
 import pyrs
-from pyrs import telemetry
+from pyrs import sinks, telemetry
 from pyrs._core import observation
 from pyrs.jvm.link.frames import Frame, FrameType
-from pyrs.telemetry import meters, subscriptions
+from pyrs.telemetry import meters, naming, subscriptions
 from pyrs.testing import TestPublisher, TestSubscriber
 
 EXPORTER = InMemorySpanExporter()
@@ -84,6 +84,38 @@ def test_strict_names_the_subscriber_of_the_user() -> None:
     received = Requesting()
     pyrs.strict(TestPublisher[int]()).subscribe(received)
     assert str(received.await_error()).startswith("Subscriber Requesting: ")
+
+
+class ThirdParty(pyrs.Publisher[Any]):
+    """A Publisher whose repr is not that of a call."""
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        raise AssertionError("not subscribed")
+
+
+@pytest.mark.parametrize(
+    ("expected", "stream"),
+    [
+        ("unicast", sinks.unicast().stream),
+        ("multicast", sinks.multicast().stream),
+        ("multicast_best_effort", sinks.multicast_best_effort().stream),
+        ("multicast_all_or_nothing", sinks.multicast_all_or_nothing().stream),
+        ("replay", sinks.replay(1).stream),
+        ("error", pyrs.error(ValueError())),
+        ("never", pyrs.never()),
+        ("publish", pyrs.never().publish()),
+        ("auto_connect", pyrs.never().publish().auto_connect()),
+        ("share", pyrs.never().share()),
+        ("cache", pyrs.never().cache()),
+        ("named", pyrs.never().checkpoint("named").share()),
+        ("TestPublisher", TestPublisher[int]().stream()),
+        ("ThirdParty", pyrs.Stream(ThirdParty())),
+        ("ThirdParty", pyrs.strict(ThirdParty())),
+    ],
+)
+def test_stream_is_named_after_the_call_of_the_user(expected: str, stream: pyrs.Stream[Any]) -> None:
+    name, _ = naming.name_of_stream(naming.operators_of(stream))
+    assert name.partition(" at ")[0] == expected
 
 
 def test_error_is_recorded() -> None:
