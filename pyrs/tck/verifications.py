@@ -5,8 +5,8 @@ They consist of their tests and the table of the official TCK.
 
 from __future__ import annotations
 
-from pyrs.tck.beyond_publisher import BeyondPublisherTests
 from pyrs.tck.beyond_subscriber import BeyondBlackboxTests, BeyondWhiteboxTests
+from pyrs.tck.beyond_subscription import BeyondSubscriptionTests
 from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.environment import T
 from pyrs.tck.expected import BLACKBOX, PUBLISHER, WHITEBOX
@@ -18,7 +18,7 @@ from pyrs.tck.whitebox_tests import WhiteboxTests
 
 class PublisherVerification(
     RaceTests[T],
-    BeyondPublisherTests[T],
+    BeyondSubscriptionTests[T],
     SubscriptionTests[T],
     PublisherTests[T],
 ):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyrs.tck import TestEnvironment, Verdict, beyond_publisher, judge, races
+from pyrs.tck import TestEnvironment, Verdict, beyond_publisher, beyond_subscription, judge, races
 from tests.tck import judging
 from tests.tck.judging import (
     Case,
@@ -63,7 +63,8 @@ def verdicts() -> dict[str, Future[Verdict]]:
         patch.setattr(
             races, "_SWITCH_INTERVAL", sys.getswitchinterval()
         )  # the short interval would slow down the other tests
-        patch.setattr(beyond_publisher, "_SECONDS_OF_A_LONG_RUN", 60.0)
+        patch.setattr(beyond_publisher, "_SECONDS_OF_A_LARGE_DEMAND", 60.0)
+        patch.setattr(beyond_subscription, "_SECONDS_OF_A_LONG_RUN", 60.0)
         with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
             return {str(case): pool.submit(judge_with, kind, case) for cases, kind in KINDS for case in cases}
 

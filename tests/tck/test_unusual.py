@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyrs.tck import Status, TestEnvironment, Verdict, beyond_publisher, interleaving, publisher_tests, races
+from pyrs.tck import Status, TestEnvironment, Verdict, beyond_subscription, interleaving, publisher_tests, races
 from pyrs.tck.expected import Kind
 from pyrs.tck.verifications import (
     PublisherVerification,
@@ -34,7 +34,7 @@ ALL = [each for implementations, _, _ in KINDS for each in implementations]
 def verdicts() -> dict[str, list[Future[Verdict]]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judging, "SHORT", OVERLAPPING)
-        patch.setattr(beyond_publisher, "_LONG_RUN", 2_000)
+        patch.setattr(beyond_subscription, "_LONG_RUN", 2_000)
         patch.setattr(interleaving, "_MAX_LINES", 5)
         patch.setattr(races, "_ROUNDS", 10)
         patch.setattr(

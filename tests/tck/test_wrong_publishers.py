@@ -13,6 +13,7 @@ from pyrs.tck import (
     Status,
     TestEnvironment,
     beyond_publisher,
+    beyond_subscription,
     judge,
     races,
     verdicts,
@@ -350,7 +351,8 @@ FAILED_CASES = [
 def test_a_wrong_publisher_fails(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     # On a loaded machine, longer signals still overlap, and a longer run still reaches the violation.
     monkeypatch.setattr(races, "_SIGNAL_DURATION", 0.1)
-    monkeypatch.setattr(beyond_publisher, "_SECONDS_OF_A_LONG_RUN", 60.0)
+    monkeypatch.setattr(beyond_publisher, "_SECONDS_OF_A_LARGE_DEMAND", 60.0)
+    monkeypatch.setattr(beyond_subscription, "_SECONDS_OF_A_LONG_RUN", 60.0)
     assert_verdict(judge_publisher(case), case)
 
 
@@ -570,7 +572,7 @@ def test_judge_accepts_an_object_of_a_verification() -> None:
 
 def test_a_slow_publisher_need_not_emit_a_large_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     """1,500 elements at 5 ms each exceed the deadline."""
-    monkeypatch.setattr(beyond_publisher, "_SECONDS_OF_A_LONG_RUN", 0.1)
+    monkeypatch.setattr(beyond_publisher, "_SECONDS_OF_A_LARGE_DEMAND", 0.1)
 
     class Slow(PublisherVerification[Any]):
         environment = TestEnvironment(timeout=1, no_signals_timeout=0.02, deadline=5)
