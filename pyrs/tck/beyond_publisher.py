@@ -1,4 +1,4 @@
-"""Additional tests of a Publisher, for rules of section 1 that the official TCK does not test."""
+"""Additional tests of section 1, for rules that the official TCK does not test."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _LARGE_DEMAND = 1_500
 
 
 class BeyondPublisherTests(PublisherHooks[T]):
-    """Most of the additional tests of section 1; ``RaceTests`` and ``InterleavingTests`` have the others."""
+    """Most of the additional tests of section 1.
+
+    ``RaceTests`` and ``InterleavingTests`` have the others.
+    """
 
     @publisher_test(1, completes=True)
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self, publisher: Publisher[T]) -> None:

@@ -1,4 +1,4 @@
-"""Additional tests of a Subscription, for rules of section 3 that the official TCK does not test."""
+"""Additional tests of section 3, for rules that the official TCK does not test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _SECONDS_OF_A_LONG_RUN = 3.0
 
 
 class BeyondSubscriptionTests(BeyondPublisherTests[T]):
-    """Most of the additional tests of section 3; ``RaceTests`` and ``InterleavingTests`` have the others."""
+    """Most of the additional tests of section 3.
+
+    ``RaceTests`` and ``InterleavingTests`` have the others.
+    """
 
     @publisher_test(_LONG_RUN)
     def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self, publisher: Publisher[T]) -> None:

@@ -26,7 +26,7 @@ class BlackboxTests(SubscriberHooks[T]):
 
     def call_trigger_request(self, subscriber: Subscriber[T]) -> None:
         """Call ``trigger_request`` within the deadline of hooks."""
-        self.env.timed("trigger_request()", lambda: self.trigger_request(subscriber))
+        self.made("trigger_request()", lambda: self.trigger_request(subscriber), ())
 
     def stage(self) -> BlackboxStage[T]:
         """Create a Subscriber that has subscribed to the test's Publisher."""

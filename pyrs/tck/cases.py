@@ -57,13 +57,10 @@ def _method(
     def test(self: unittest.TestCase) -> None:
         subject = verification()
         verdict = referee.judge(subject, name)
-        error = verdict.error
-        # pytest.skip, called by a hook, raises a BaseException.
-        foreign = error is not None and not isinstance(error, (Exception, SystemExit))
-        verdicts[name] = verdict._replace(status=Status.SKIPPED) if foreign else verdict
-        if error is not None:
-            if foreign or subject.is_debugged:
-                raise error  # without a deadline the user is debugging
+        verdicts[name] = verdict
+        if verdict.error is not None:
+            if subject.is_debugged:
+                raise verdict.error  # without a deadline the user is debugging
             self.fail(f"{verdict.reason}\n\n{verdict.details}".rstrip())
         if verdict.status is not Status.PASSED:
             self.skipTest(f"{verdict.status.value}: {verdict.reason}")

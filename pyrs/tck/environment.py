@@ -251,7 +251,7 @@ class TestEnvironment:
     def verify_no_async_errors_no_delay(self) -> None:
         """Fail if an error was recorded."""
         error = self.first_async_error
-        if isinstance(error, AssertionError):
+        if isinstance(error, (AssertionError, Skipped)):
             raise error
         if error is not None:
             raise AssertionError(f"async error during the test: {described(error)}") from error

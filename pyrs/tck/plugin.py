@@ -115,13 +115,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         if str(referee) != "python" and name not in subject.expected:
             continue
         verdict = referee.judge(subject, name)
-        error: Any = verdict.error
-        skips = isinstance(error, pytest.skip.Exception)  # raised by a hook
-        if skips:
-            verdict = verdict._replace(status=Status.SKIPPED, reason=str(error.msg))
         pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
-        if error is not None and (skips or subject.is_debugged):
-            raise error  # without a deadline the user is debugging: show all frames, and let --pdb stop there
+        if verdict.error is not None and subject.is_debugged:
+            raise verdict.error  # without a deadline the user is debugging: show all frames, and let --pdb stop there
         verdicts.append(verdict)
     failures = [f"{each.reason}\n\n{each.details}".rstrip() for each in verdicts if each.status is Status.FAILED]
     if len(verdicts) > 1:

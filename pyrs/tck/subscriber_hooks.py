@@ -41,7 +41,7 @@ class SubscriberHooks(Verification, Generic[T]):
 
     def new_element(self, n: int) -> T:
         """Call ``create_element``, which must return within ``hook_timeout``."""
-        return self.env.timed(f"create_element({n})", lambda: self.create_element(n))
+        return self.made(f"create_element({n})", lambda: self.create_element(n), ())
 
     def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:
         """Send a terminal signal in which the Subscriber must make no call (§2.3).

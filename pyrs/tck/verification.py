@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -112,7 +114,8 @@ class Verification:
                 # Some tests of the official TCK record errors and never check them (§1.11, §2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
-                self.made("tear_down()", self.tear_down, ())
+                with suppress(Skipped):  # the test has its verdict
+                    self.made("tear_down()", self.tear_down, ())
         finally:
             env.close()
 
@@ -128,6 +131,8 @@ class Verification:
             earlier = self.env.first_async_error
             if earlier is None or earlier is error:
                 raise
+            if isinstance(earlier, (HookFailed, Skipped)):
+                raise earlier from None  # what the test misses is a consequence
             if isinstance(error, AssertionError):
                 error.__cause__ = error.__cause__ or earlier
                 raise
@@ -154,12 +159,15 @@ class Verification:
         """Call a hook that creates an object, and check the object's methods.
 
         Raises:
-            HookFailed: the hook raised, except ``Skipped`` and AssertionErrors, or the object lacks one of the methods.
+            HookFailed: the hook raised, except AssertionErrors, or the object lacks one of the methods.
+            Skipped: the hook raised it, or skipped the test as in unittest or pytest.
         """
         try:
             thing = self.env.timed(text, hook)
         except (Skipped, AssertionError):
             raise
+        except _skips() as error:
+            raise Skipped(str(error)) from error
         except (Exception, SystemExit) as error:
             raise HookFailed(f"{text} raised {described(error)}") from error
         if thing is not None or not none_is_fine:
@@ -167,6 +175,12 @@ class Verification:
                 if not callable(getattr(thing, method, None)):
                     raise HookFailed(f"{text} returned {named(thing)}, which has no method {method}()")
         return thing
+
+
+def _skips() -> tuple[type[BaseException], ...]:
+    """Return the exceptions that skip a test in unittest and pytest, if imported."""
+    names = (("unittest", "SkipTest"), ("_pytest.outcomes", "Skipped"))
+    return tuple(getattr(sys.modules[module], name) for module, name in names if module in sys.modules)
 
 
 def _untested(name: str) -> Callable[[Verification], None]:

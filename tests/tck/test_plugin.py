@@ -121,6 +121,8 @@ def test_fixtures_and_pytest_skip_work_in_verifications(project: Path) -> None:
     (project / "test_mine.py").write_text(
         MODULE
         + """
+import unittest
+
 import pytest
 
 @pytest.fixture
@@ -139,12 +141,17 @@ class Fixtures(Mine):
 class Away(Mine):
     def create_publisher(self, elements):
         pytest.skip("no database here")
+
+class Gone(Mine):
+    def create_publisher(self, elements):
+        raise unittest.SkipTest("no driver here")
 """,
         encoding="utf-8",
     )
-    ran = run_pytest(project, "-k", "(Fixtures or Away) and required_spec105", "-rs")
+    ran = run_pytest(project, "-k", "(Fixtures or Away or Gone) and required_spec105", "-rs")
     assert ran.returncode == 0, ran.stdout
-    assert "1 passed, 1 skipped" in ran.stdout
+    assert "1 passed, 2 skipped" in ran.stdout
+    assert "  skipped required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates: no driver here" in ran.stdout
     assert "  skipped required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates: no database here" in ran.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unittest
 from threading import Event, Thread, current_thread, enumerate
 from typing import Any, ClassVar
 
@@ -243,13 +244,51 @@ def test_without_a_deadline_a_test_runs_on_the_calling_thread() -> None:
     assert Debugged.seen == [current_thread()]
 
 
-def test_a_hook_may_skip() -> None:
-    class NotHere(_Verification):
-        def create_publisher(self, elements: int) -> Any:
-            raise Skipped("there is no database here")
+SKIPS = pytest.mark.parametrize("skip", [Skipped, unittest.SkipTest, pytest.skip.Exception])
 
-    verdict = judge(NotHere, TEST)
-    assert (verdict.status, verdict.reason) == (Status.SKIPPED, "there is no database here")
+
+@SKIPS
+@pytest.mark.parametrize("hook", ["set_up", "create_publisher", "max_elements_from_publisher"])
+def test_a_hook_may_skip(skip: type[BaseException], hook: str) -> None:
+    def not_here(self: object, *arguments: object) -> Any:
+        raise skip("there is no database here")
+
+    verdict = judge(type("NotHere", (_Verification,), {hook: not_here}), TEST)
+    assert (verdict.status, verdict.reason, verdict.error) == (Status.SKIPPED, "there is no database here", None)
+
+
+@SKIPS
+def test_a_skip_of_tear_down_does_not_hide_a_violation(skip: type[BaseException]) -> None:
+    class Late(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            return RightPublisher(0)
+
+        def tear_down(self) -> None:
+            raise skip("the database is away")
+
+    assert judge(Late, TEST).status is Status.FAILED
+
+
+@SKIPS
+@pytest.mark.parametrize("hook", ["create_subscriber", "create_element", "create_helper_publisher", "trigger_request"])
+def test_a_hook_of_a_subscriber_may_skip(skip: type[BaseException], hook: str) -> None:
+    """``create_element`` is called on the thread of the helper Publisher."""
+
+    class Verification(SubscriberBlackboxVerification[int]):
+        environment = TestEnvironment(timeout=3, no_signals_timeout=0.02)  # the element does not arrive
+
+        def create_subscriber(self) -> Any:
+            return RightSubscriber()
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    def not_here(self: object, *arguments: object) -> Any:
+        raise skip("there is no database here")
+
+    test = "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest"
+    verdict = judge(type("NotHere", (Verification,), {hook: not_here}), test)
+    assert (verdict.status, verdict.reason, verdict.error) == (Status.SKIPPED, "there is no database here", None)
 
 
 def test_a_test_in_skip_tests_is_skipped_with_its_reason() -> None:
@@ -339,8 +378,8 @@ def test_an_exception_of_create_element_is_reported() -> None:
             raise OSError("the database is away")
 
     verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
-    assert verdict.reason == "the helper Publisher did not produce an element within 5000 ms"
-    assert "caused by Flop: create_element(0) raised OSError: the database is away" in verdict.details
+    assert verdict.reason == "create_element(0) raised OSError: the database is away"
+    assert "rule" not in verdict.details, "no Subscriber was judged"
 
 
 def test_an_interrupted_run_stops_its_test(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ def test_skips_of_hooks_are_reported(referee: JavaReferee) -> None:
 
     assert referee.judge(Left, COMPLETES).reason == "by skip_tests: it never does; see #12"
     verdict = referee.judge(Left, "required_createPublisher1MustProduceAStreamOfExactly1Element")
-    assert isinstance(verdict.error, pytest.skip.Exception)
+    assert (verdict.status, verdict.reason) == (Status.SKIPPED, "no database here")
 
 
 def test_unittest_runs_the_official_tck(referee: JavaReferee) -> None:

@@ -59,7 +59,7 @@ class Hooks:
         if hook in _CHECKED:
             return scope.outgoing(self._method(_CHECKED[hook])(*arguments))
         text = f"{hook}({', '.join(str(each) for each in arguments if isinstance(each, int))})"
-        return scope.outgoing(self._subject.env.timed(text, lambda: self._method(hook)(*arguments)))
+        return scope.outgoing(self._subject.made(text, lambda: self._method(hook)(*arguments), ()))
 
     def call_method(self, subject: Any, method: str, arguments: list[Any]) -> None:
         """Call a method of a hook's result; a late call is reported by name."""

@@ -135,7 +135,7 @@ class JavaReferee:
         if isinstance(cause, Skipped) or status == "skipped":
             raise Skipped(str(cause) if isinstance(cause, Skipped) else message)
         if isinstance(cause, BaseException) and not isinstance(cause, Exception):
-            raise cause  # an exception of pytest, such as a skip
+            raise cause  # such as pytest.exit
         failure = JavaFailure(message)
         failure.stack = stack + (f"Python:\n{frames}" if frames else "")
         # A failed check of a hook's result has the same message as this failure, so only its cause is chained.
