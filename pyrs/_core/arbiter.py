@@ -46,24 +46,24 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     # Implemented by operators.
 
     def _begin(self) -> None:
-        """Switch to the first source. Runs once, after ``on_subscribe``."""
+        """Switch to the first source, once, after ``on_subscribe``."""
         self._switch_to(self._operator.source)
 
     def _source_completed(self) -> None:
-        """React to the completion of the active source. By default, complete."""
+        """React to the completion of the active source; by default, complete."""
         self._complete()
 
     def _source_failed(self, error: BaseException) -> None:
-        """React to the failure of the active source. By default, fail."""
+        """React to the failure of the active source; by default, fail."""
         self._fail(error)
 
     def _release(self) -> None:
-        """Release timers and other resources. Called on any thread."""
+        """Release timers and other resources, on any thread."""
 
     # Used by operators.
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then begin. Called once, by ``subscribe``."""
+        """Signal ``on_subscribe``, then begin; called once, by ``subscribe``."""
         self._introduce()
         with self._lock:
             self._started = True

@@ -63,16 +63,16 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self._input.subscribe_to(self._operator.source)
 
     def _advance(self) -> None:
-        """Emit, complete or fail, as far as possible now. Runs in the drain loop."""
+        """Emit, complete or fail, as far as possible now, in the drain loop."""
 
     def _requested_more(self, n: int) -> None:
-        """Serve demand that grew by n > 0. Runs outside the drain loop, on any thread."""
+        """Serve demand that grew by n > 0, outside the drain loop, on any thread."""
         self.wake()
 
     # Used by operators.
 
     def wake(self) -> None:
-        """Make the drain loop run ``_advance`` again. May be called on any thread."""
+        """Make the drain loop run ``_advance`` again; callable on any thread."""
         self._again = True
         try:
             self.schedule()
@@ -87,7 +87,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.run_here()
 
     def post(self, handler: Callable[[Any], object], argument: Any = None) -> None:
-        """Queue a handler for the drain loop. May be called on any thread."""
+        """Queue a handler for the drain loop; callable on any thread."""
         self._posted.append((handler, argument, False))
         self.wake()
 
@@ -119,7 +119,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         return True
 
     def _emit(self, element: R) -> None:
-        """Signal an element that was demanded. Runs in the drain loop."""
+        """Signal an element that was demanded, in the drain loop."""
         self._emitted += 1
         subscriber = self._subscriber
         if subscriber is not None and self._live:  # 1.8
@@ -201,7 +201,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     # The engine.
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then begin. Called once, by ``subscribe``."""
+        """Signal ``on_subscribe``, then begin; called once, by ``subscribe``."""
         self._introduce_with_turn()
         if self._live:
             try:

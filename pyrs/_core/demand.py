@@ -9,7 +9,7 @@ UNBOUNDED = 2**63 - 1
 
 
 def add_demand(outstanding: int, more: int) -> int:
-    """Return the sum of two demands, capped at ``UNBOUNDED``. Rules: 3.8, 3.17."""
+    """Return the sum of two demands, capped at ``UNBOUNDED`` (§3.8, §3.17)."""
     total = outstanding + more
     return total if total < UNBOUNDED else UNBOUNDED
 
@@ -20,5 +20,5 @@ def in_words(demand: int) -> str:
 
 
 def non_positive(n: int) -> NonPositiveRequest:
-    """Return the error that answers ``request(n)`` with n <= 0. Rules: 3.9."""
+    """Return the error that answers ``request(n)`` with n <= 0 (§3.9)."""
     return NonPositiveRequest(f"request({n}): the number of requested elements must be greater than 0")

@@ -54,7 +54,7 @@ class DrainLoop(ABC):
         return not self._turn
 
     def schedule(self) -> None:
-        """Drain soon, on the executor if there is one. Does nothing while the loop runs.
+        """Drain soon, on the executor if there is one, unless the loop runs.
 
         Raises:
             RuntimeError: the executor accepts no more tasks. The loop is idle then.
@@ -134,7 +134,7 @@ class DrainLoop(ABC):
         self.schedule()
 
     def _run_scheduled(self) -> None:
-        """Drain on the executor. The turn was taken when the task was scheduled."""
+        """Drain on the executor, with the turn that ``schedule`` has taken."""
         try:
             del self._scheduled[0]
         except IndexError:

@@ -71,7 +71,7 @@ class DaemonExecutor:
         return f"<DaemonExecutor {self._name}: {len(self._threads)} of {self._max_threads} threads, {state}>"
 
     def execute(self, task: Task) -> None:
-        """Run the task on a thread of this executor. Does not wait.
+        """Run the task on a thread of this executor, without waiting.
 
         Raises:
             RuntimeError: the executor was shut down, or the system cannot start a thread.
@@ -139,7 +139,7 @@ class DaemonExecutor:
                 )
 
     def _new_thread(self) -> threading.Thread | None:
-        """Return a new thread, or None at ``max_threads``. Called under the lock."""
+        """Return a new thread, or None at ``max_threads``; called under the lock."""
         # An empty context: on a free-threaded Python a thread inherits the context of its starter.
         name = f"pyrs-{self._name}-{self._started + 1}"
         thread = threading.Thread(target=Context().run, args=(self._work,), name=name, daemon=True)

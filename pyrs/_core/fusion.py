@@ -304,7 +304,7 @@ def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
 
 
 def null_element() -> NullSignal:
-    """Return the error for a None that would become an element. Rules: 2.13."""
+    """Return the error for a None that would become an element (§2.13)."""
     return NullSignal("None is not an element: the source or a function of this stream returned None")
 
 

@@ -44,7 +44,7 @@ class GuardedPublisher(Publisher[T]):
         self._guards: WeakSet[GuardedSubscriber[T]] = WeakSet()
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Subscribe with a guard around the Subscriber. Rules: 1.9, 1.10."""
+        """Subscribe with a guard around the Subscriber (§1.9, §1.10)."""
         guard = GuardedSubscriber(checked_subscriber(subscriber), self.source)
         with self._lock:
             others = [other for other in self._guards if other is not guard]
@@ -104,7 +104,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     # From the Publisher
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Forward the first Subscription, cancel any other. Rules: 1.9, 2.5, 2.12, 2.13."""
+        """Forward the first Subscription, cancel any other (§1.9, §2.5, §2.12, §2.13)."""
         if subscription is None:
             raise self._null("on_subscribe")
         for method in ("request", "cancel"):
@@ -136,7 +136,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             self._leave()
 
     def on_next(self, element: T, /) -> None:
-        """Forward a requested element. Rules: 1.1, 1.3, 1.7, 1.9, 2.8, 2.13, 3.3."""
+        """Forward a requested element (§1.1, §1.3, §1.7, §1.9, §2.8, §2.13, §3.3)."""
         if element is None:
             raise self._null("on_next")
         if not self._enter():
@@ -163,7 +163,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             self._leave()
 
     def on_error(self, error: BaseException, /) -> None:
-        """Forward the first terminal signal. Rules: 1.3, 1.4, 1.7, 1.9, 2.13."""
+        """Forward the first terminal signal (§1.3, §1.4, §1.7, §1.9, §2.13)."""
         if error is None:
             raise self._null("on_error")
         given: object = error
@@ -173,11 +173,11 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._terminal(Signal.ON_ERROR, error)
 
     def on_complete(self) -> None:
-        """Forward the first terminal signal. Rules: 1.3, 1.7, 1.9."""
+        """Forward the first terminal signal (§1.3, §1.7, §1.9)."""
         self._terminal(Signal.ON_COMPLETE, None)
 
     def source_raised(self, error: BaseException) -> None:
-        """Report an exception of the Publisher's ``subscribe``. Rules: 1.9."""
+        """Report an exception of the Publisher's ``subscribe`` (§1.9)."""
         self._fail_stream(self._violation("Publisher", "1.9", "subscribe()", error))
 
     # From the Subscriber
@@ -232,7 +232,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     # From GuardedPublisher
 
     def serves(self, subscriber: object) -> bool:
-        """Return whether this guard has an active stream to the Subscriber. Rules: 2.12."""
+        """Return whether this guard has an active stream to the Subscriber (§2.12)."""
         subscribed = self._subscriber
         return subscribed is not None and (subscribed is subscriber or subscribed == subscriber)  # §2.12: by equality
 
@@ -407,7 +407,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
 
 class GuardedProcessor(GuardedSubscriber[T], Processor[T, R]):
-    """A third-party Processor, guarded in both of its roles. Rules: 4.1."""
+    """A third-party Processor, guarded in both of its roles (§4.1)."""
 
     def __init__(self, processor: Processor[T, R]) -> None:
         super().__init__(processor)

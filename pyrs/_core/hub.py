@@ -75,7 +75,7 @@ class HubSubscription(DownstreamSubscription[T]):
         self.position: Any = None
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then join the hub. Called once."""
+        """Signal ``on_subscribe``, then join the hub; called once."""
         self._introduce()
         self._hub._admit(self)
 
@@ -113,7 +113,7 @@ class HubSubscription(DownstreamSubscription[T]):
             self._requested = self._emitted + UNBOUNDED
 
     def _ignore_late(self, element: Any) -> None:
-        """Receive an element after the cancel. Called with the hub's turn.
+        """Receive an element after the cancel, with the hub's turn.
 
         The hub discards the element if no other Subscriber receives it.
         """
@@ -170,11 +170,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         """Signal as many elements and terminal signals as possible."""
 
     def _demanded(self) -> None:
-        """React to additional demand. Called on any thread."""
+        """React to additional demand, on any thread."""
         self._wake()
 
     def _left(self) -> None:
-        """React to the cancel of a Subscriber. Called on any thread."""
+        """React to the cancel of a Subscriber, on any thread."""
         with self._lock:
             self._abandoned |= self._final and not self._subscriptions
         self._wake()
@@ -183,7 +183,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         HubSubscription(self, in_context(checked_subscriber(subscriber))).start()
 
     def _include(self, subscription: HubSubscription[T]) -> None:
-        """Add a Subscription, unless it was cancelled. Called under the lock."""
+        """Add a Subscription, unless it was cancelled; called under the lock."""
         while subscription._live:
             before = self._subscriptions
             more = (*before, subscription)
@@ -199,7 +199,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 return
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:
-        """Remove a Subscription, which receives no further signal. Called under the lock."""
+        """Remove a Subscription, which receives no more; called under the lock."""
         self._bounded.discard(subscription)
         while True:
             before = self._subscriptions
@@ -214,7 +214,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 return
 
     def _update_unbounded(self) -> None:
-        """Set ``_unbounded``. Called under the lock."""
+        """Set ``_unbounded``; called under the lock."""
         self._unbounded = not self._bounded and bool(self._subscriptions)
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
@@ -253,7 +253,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             raise interrupt
 
     def _refusal(self) -> EmitResult | None:
-        """Return the reason to reject a push, or None. Called under the lock."""
+        """Return the reason to reject a push, or None; called under the lock."""
         if self._guards and self._busy == EMITTING and self._owner != get_ident():
             return NON_SERIALIZED  # another thread's push is being signalled
         if self._ended:
@@ -268,14 +268,14 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 self._left()
 
     def _finish_one(self, subscription: HubSubscription[T]) -> None:
-        """Send one Subscriber its terminal signal. Runs with the turn."""
+        """Send one Subscriber its terminal signal, with the turn."""
         try:
             subscription.finish(self._error)
         except BaseException as interrupt:  # an interrupt or an exit; the other Subscribers must still be signalled
             self._interrupt = interrupt
 
     def _finish(self) -> None:
-        """Send every Subscriber the terminal signal. Runs with the turn."""
+        """Send every Subscriber the terminal signal, with the turn."""
         with self._lock:
             self._over = True
             subscriptions = self._subscriptions
@@ -414,7 +414,7 @@ class AlignedHub(Hub[T]):
         return OK
 
     def _overflowed(self, element: T) -> EmitResult:
-        """Handle an element for which the buffer has no capacity. Called under the lock."""
+        """Handle an element that the buffer cannot take; called under the lock."""
         return EmitResult.OVERFLOW if self._subscriptions else EmitResult.ZERO_SUBSCRIBERS
 
     def _demanded(self) -> None:
@@ -453,7 +453,7 @@ class AlignedHub(Hub[T]):
             self._finish()
 
     def _drained(self) -> None:
-        """React to elements that left the buffer. Runs with the turn."""
+        """React to elements that left the buffer, with the turn."""
 
     def _discard(self) -> None:
         count = len(self._buffer)

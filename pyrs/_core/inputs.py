@@ -132,13 +132,13 @@ class Input(Subscriber[T]):
         raise NotImplementedError
 
     def _end(self, error: BaseException | None) -> None:
-        """Record the terminal signal. Called at most once, and not after a cancel."""
+        """Record the terminal signal; called at most once, not after a cancel."""
         self.error = error
         self.ended = True
         self._notify()
 
     def _notify(self) -> None:
-        """Wake the owner. Called on any thread."""
+        """Wake the owner, on any thread."""
         if self._owner is not None:
             self._owner.wake()
 
@@ -185,7 +185,7 @@ class PrefetchingInput(Input[T]):
         self.prefetch = Prefetch(prefetch, refill_at)
 
     def taken(self, n: int = 1) -> None:
-        """Count n consumed elements and request more when due. Called serially."""
+        """Count n consumed elements and request more when due; called serially."""
         more = self.prefetch.consume(n)
         if more and not self._closed:
             self.request(more)

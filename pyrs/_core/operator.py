@@ -18,7 +18,7 @@ class Startable(Protocol):
     """Serves one Subscriber of an operator."""
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then subscribe upstream. Called once."""
+        """Signal ``on_subscribe``, then subscribe upstream; called once."""
 
 
 class PublisherWrapper(Publisher[R_co]):

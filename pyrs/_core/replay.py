@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Node(Generic[T]):
-    """An element of the history. A Subscriber's position is its last received node."""
+    """An element of the history; the position of a Subscriber that received it last."""
 
     def __init__(self, element: T, number: int, time: float) -> None:
         self.element = element
@@ -100,7 +100,7 @@ class ReplayHub(Hub[T]):
         return OK
 
     def _trim(self, time: float) -> object:
-        """Remove expired elements; return their first node. Called under the lock."""
+        """Remove expired elements under the lock, and return their first node."""
         limit, seconds = self._limit, self._seconds
         before = head = self._head
         while head.following is not None and (
@@ -129,7 +129,7 @@ class ReplayHub(Hub[T]):
         self._wake()
 
     def _feed(self, subscription: HubSubscription[T]) -> None:
-        """Signal the demanded elements. Runs with the turn."""
+        """Signal the demanded elements, with the turn."""
         node = subscription.position
         while node is not None:
             ended = self._ended  # read first: if it is true, the last element is already linked
@@ -197,7 +197,7 @@ class ReplayHub(Hub[T]):
         del position, positions, departed  # not under the lock: the elements of the nodes may have finalizers
 
     def _lose(self, node: _Node[Any] | None, last: int, missed: bool = False) -> None:
-        """Record unreceived elements after a node, up to a number. Called under the lock."""
+        """Record, under the lock, unreceived elements after a node, up to a number."""
         if hooks.is_discarding(self.discards):
             node = node if missed or node is None else node.following
             while node is not None and node.number <= last:
@@ -207,4 +207,4 @@ class ReplayHub(Hub[T]):
                 node = node.following
 
     def _drained(self) -> None:
-        """React to elements that Subscribers received. Runs with the turn."""
+        """React to elements that Subscribers received, with the turn."""

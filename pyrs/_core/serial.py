@@ -48,7 +48,7 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
 
     @abstractmethod
     def _serve(self) -> None:
-        """Emit, complete or fail, as far as possible now. Runs in the drain loop."""
+        """Emit, complete or fail, as far as possible now, in the drain loop."""
 
     def _on_cancel(self) -> None:
         self.run_here()  # a running loop stops after its current element (1.8, 3.12)

@@ -26,7 +26,7 @@ class SourceSubscription(SerialSubscription[T]):
         self._takes_demand = self._turn
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then the requested elements. Called by ``subscribe``."""
+        """Signal ``on_subscribe``, then the requested elements."""
         self._introduce_with_turn()
         self.run_here()
 

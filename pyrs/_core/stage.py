@@ -161,7 +161,7 @@ class StageRun(ABC):
         self.fail(error)
 
     def on_cancel(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """React, once, to a cancel or to the end of a later stage. Must not raise.
+        """React, once and without raising, to a cancel or to the end of a later stage.
 
         It runs before upstream is cancelled. It may run after this stage forwarded a terminal signal that a later
         stage delays, and concurrently with that signal.
@@ -175,7 +175,7 @@ class StageRun(ABC):
         """
 
     def request(self, n: int) -> None:
-        """Handle demand, on any thread. The source answers an illegal n (§3.9)."""
+        """Handle demand, on any thread; the source answers an illegal n (§3.9)."""
         self.request_upstream(n)
 
     def unlink(self, discards: hooks.Discards) -> None:
@@ -238,7 +238,7 @@ class PlainRun(StageRun):
 
 
 class DroppingRun(StageRun):
-    """A run that may drop elements. It requests one more element for each."""
+    """A run that may drop elements, and requests one more for each."""
 
     _unbounded = False
 
@@ -301,7 +301,7 @@ class TailRun(DrainLoop, StageRun):
         self.discard(element)
 
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
-        """Emit these elements as demanded, then complete or fail. The source has ended."""
+        """Emit these elements after the source's end, then complete or fail."""
         with self._lock:
             over = self._over
             if not over:

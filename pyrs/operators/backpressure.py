@@ -55,7 +55,7 @@ class Drops:
         self.dropping = False
 
     def add(self, element: Any) -> None:
-        """Report a dropped element. An exception of the callback propagates."""
+        """Report a dropped element; an exception of the callback propagates."""
         if self._action is not None:
             self._action(element)
             return

@@ -98,7 +98,7 @@ class _AsyncMapRun(Coordinator[Any]):
             self._start_calls()
 
     def _launch(self) -> None:
-        """Create the task of the next call. Called on the loop, once for each call."""
+        """Create the task of the next call, on the loop, once for each call."""
         call = self._launch_queue.popleft()
         if not self._live:
             return  # _release discards its element
@@ -113,7 +113,7 @@ class _AsyncMapRun(Coordinator[Any]):
         call.task.add_done_callback(lambda task: self._task_ended(call, task))
 
     def _task_ended(self, call: _Call, task: asyncio.Task[Any]) -> None:
-        """Record the outcome of the task. Called on the loop."""
+        """Record the outcome of the task, on the loop."""
         call.task = None
         result: Any = None
         if task.cancelled():

@@ -81,7 +81,7 @@ class _TakeRun(StageRun):
 
 
 class Take(_Counted):
-    """``take(count)``: the first elements. Never requests more than ``count``."""
+    """``take(count)``: the first elements; never requests more than ``count``."""
 
     name = "take"
     run_type = _TakeRun

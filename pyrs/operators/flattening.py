@@ -24,7 +24,7 @@ from pyrs.operators.merging import FlatteningOperator, checked_inner, discard_in
 
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
-    """Emits inner streams sequentially. Outer elements wait in a bounded queue."""
+    """Emits inner streams sequentially; outer elements wait in a bounded queue."""
 
     _operator: ConcatMap
 

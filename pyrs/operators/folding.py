@@ -229,7 +229,7 @@ class _ElementAtRun(GatherRun):
 
 
 class ElementAt(Stage):
-    """``element_at(index, default)``: one element. Requests ``index + 1``."""
+    """``element_at(index, default)``: one of ``index + 1`` requested elements."""
 
     run_type = _ElementAtRun
 
@@ -268,7 +268,7 @@ class First(ElementAt):
 
 
 class OnlyElement(FoldStage):
-    """``single()``: the only element. Requests two, to detect a second element."""
+    """``single()``: the only element; requests two, to detect a second one."""
 
     call = "single()"
     calls_user_code = False

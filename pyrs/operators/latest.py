@@ -93,7 +93,7 @@ class _CombineLatestRun(Coordinator[Any]):
                 self._discard(element)  # it was never combined
 
     def discard_queue(self) -> None:
-        """Discard the queued elements. May be called on any thread."""
+        """Discard the queued elements; callable on any thread."""
         while self.queue:
             try:
                 _, element = self.queue.popleft()

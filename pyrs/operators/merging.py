@@ -122,7 +122,7 @@ class _FlatMapRun(Coordinator[Any]):
                 raise
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
-        """Record that an inner stream has a signal. Called from any thread."""
+        """Record that an inner stream has a signal, on any thread."""
         self._ready.append(inner)
         self.wake()
 
@@ -263,7 +263,7 @@ class _Pushed(QueuedInput[Any]):
         return bool(self.elements)
 
     def emit_up_to(self, limit: int) -> None:
-        """Emit buffered elements up to the demand. Called in the drain loop."""
+        """Emit buffered elements up to the demand, in the drain loop."""
         self.taken(self._owner._emit_from(self.elements))
 
     def _notify(self) -> None:
@@ -293,7 +293,7 @@ class _Pulled:
         return not self.ended
 
     def emit_up_to(self, limit: int) -> None:
-        """Pull and emit up to ``limit`` demanded elements. Called in the drain loop."""
+        """Pull and emit up to ``limit`` demanded elements, in the drain loop."""
         whole = self._chain
         assert whole is not None
         try:

@@ -78,7 +78,7 @@ class _RailDispatcher(Dispatcher):
         return more
 
     def _append(self, element: Any) -> _Rail | None:
-        """Append the element to the next rail with demand. Called under the lock."""
+        """Append the element to the next rail with demand; called under the lock."""
         rails = self._rails
         for _ in range(len(rails)):
             rails.rotate(-1)
@@ -126,7 +126,7 @@ class _RailDispatcher(Dispatcher):
         self._settle()
 
     def _resolve(self, rail: _Rail) -> None:
-        """Count a rail that was subscribed to or detached. Called under the lock."""
+        """Count a rail that was subscribed to or detached; called under the lock."""
         if not rail.resolved:
             rail.resolved = True
             self._unresolved -= 1

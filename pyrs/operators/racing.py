@@ -49,7 +49,7 @@ class _RaceRun(Coordinator[Any]):
             self._discard(element)
 
     def on_source_end(self, racer: _Racer, error: BaseException | None) -> None:
-        """Handle the terminal signal of a source. Called in the drain loop."""
+        """Handle the terminal signal of a source, in the drain loop."""
         if self.winner is None and self._operator.by_value:
             self._lost(error)
         elif self._wins(racer):

@@ -48,7 +48,7 @@ class PartRun(Coordinator[Any]):
 
 
 class Part(Operator[Any]):
-    """A window or a group. It accepts one Subscriber.
+    """A window or a group, which accepts one Subscriber.
 
     Attributes:
         elements: the dispatched elements that are not emitted yet.
@@ -96,7 +96,7 @@ class Part(Operator[Any]):
         return True
 
     def wake(self) -> None:
-        """Emit buffered elements up to the outstanding demand. Called without the lock."""
+        """Emit buffered elements up to the demand; called without the lock."""
         listener = self.listener
         if listener is not None:
             listener.wake()
@@ -164,7 +164,7 @@ class Dispatcher(Input[Any]):
 
     @abstractmethod
     def _dispatch(self, element: Any) -> Iterable[Part]:
-        """Dispatch the element and return the parts to wake. Called without the lock."""
+        """Dispatch the element, without the lock, and return the parts to wake."""
 
     @abstractmethod
     def _open_parts(self) -> Iterable[Part]:
@@ -187,7 +187,7 @@ class Dispatcher(Input[Any]):
         """Count the ``n`` dropped elements of a part that was never subscribed to."""
 
     def _stop(self) -> None:
-        """Release timers. May be called more than once, and without the lock."""
+        """Release timers; may be called more than once, and without the lock."""
 
     # For the methods above
 
@@ -220,7 +220,7 @@ class Dispatcher(Input[Any]):
         part.closed = True
 
     def _settle(self) -> None:
-        """Request or cancel upstream, whichever is due. Called without the lock."""
+        """Request or cancel upstream, whichever is due; called without the lock."""
         with self.lock:
             over = self.gone and not self._open_count
             more = 0 if over else self._more()
@@ -254,7 +254,7 @@ class Dispatcher(Input[Any]):
         self._settle()
 
     def _announce(self) -> None:
-        """Emit the new parts. Called without the lock."""
+        """Emit the new parts; called without the lock."""
         if self.gone:
             self.downstream_cancelled()  # a finalizer cancelled while the parts were created
         else:

@@ -82,7 +82,7 @@ class _FirstInput(Input[Any]):
             self.discard(first)
 
     def take_first(self) -> Any:
-        """Remove and return the first element, or MISSING. May be called on any thread."""
+        """Remove and return the first element, or MISSING; callable on any thread."""
         with self._guard:
             first, self.first = self.first, MISSING
         return first

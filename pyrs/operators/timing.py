@@ -185,10 +185,10 @@ class _LatestRun(Coordinator[Any]):
         self._input.rearm()
 
     def _timer_fired(self) -> None:
-        """Handle the timer. Called in the drain loop."""
+        """Handle the timer, in the drain loop."""
 
     def _take(self) -> Any:
-        """Remove and return the latest element if it is due. Called in the drain loop."""
+        """Remove and return the latest element if it is due, in the drain loop."""
         if not self._timer.claim():
             return MISSING
         self._timer_fired()
@@ -364,7 +364,7 @@ class _DelayedInput(Input[Any]):
             self._owner.wake()
 
     def discard_elements(self) -> None:
-        """Discard the elements that were not emitted. May be called on any thread."""
+        """Discard the elements that were not emitted; callable on any thread."""
         while self.elements:
             try:
                 _, element = self.elements.popleft()
@@ -429,7 +429,7 @@ class _TimeoutRun(Coordinator[Any]):
             upstream.request(more)
 
     def deliver(self, upstream: _TimedInput, element: Any) -> None:
-        """Emit the element if it is in time. Called in the drain loop."""
+        """Emit the element if it is in time, in the drain loop."""
         if upstream is not self._input:
             self._discard(element)
             return
@@ -447,7 +447,7 @@ class _TimeoutRun(Coordinator[Any]):
                     self._fail(error)
 
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
-        """Handle the terminal signal of the source. Called in the drain loop."""
+        """Handle the terminal signal of the source, in the drain loop."""
         if upstream is self._input:
             self._end_with(error)
         elif error is not None:

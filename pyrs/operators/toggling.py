@@ -153,7 +153,7 @@ class _ToggledDispatcher(Dispatcher):
         self._close_for(part)
 
     def _open_for(self, opening: Any) -> None:
-        """Open a window. Called serially by the opening stream."""
+        """Open a window; called serially by the opening stream."""
         try:
             publisher = checked_publisher(self.operator.closing(opening), "the result of closing")
         except BaseException as error:

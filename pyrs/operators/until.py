@@ -22,7 +22,7 @@ class WithOther(Operator[Any]):
 
 
 class WithOtherRun(Coordinator[Any]):
-    """Subscribes to the other stream before the source. Forwards demand."""
+    """Subscribes to the other stream before the source, and forwards demand."""
 
     _operator: WithOther
     _other: Input[Any]

@@ -118,7 +118,7 @@ class Emitter(Generic[T]):
             raise AttributeError(missing_attribute(Emitter, name, _OTHER_NAMES), name=name, obj=self)
 
     def next(self, element: T, /) -> None:
-        """Push an element, without waiting. ``overflow`` applies if it exceeds demand.
+        """Push an element without waiting; without demand, ``overflow`` applies.
 
         After termination or a cancel the element is reported to the dropped-elements hook.
 

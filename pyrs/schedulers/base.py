@@ -35,7 +35,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def now(self) -> float:
-        """Return the monotonic clock's time in seconds. The zero is arbitrary."""
+        """Return the monotonic clock's time in seconds since an arbitrary moment."""
 
     @abstractmethod
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
@@ -66,7 +66,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def close(self, timeout: float = 5.0) -> bool:
-        """Accept no more tasks, and wait until the due ones have finished. Idempotent.
+        """Accept no more tasks, and wait until the due ones have finished; idempotent.
 
         A task that is not yet due never runs, and is reported to the dropped-errors hook when it is due.
 
@@ -79,7 +79,7 @@ class Scheduler(ABC):
 
 
 class TaskHandle:
-    """A task that can be cancelled until it runs. Its scheduler calls it once."""
+    """A task that can be cancelled until its scheduler calls it, which it does once."""
 
     __slots__ = ("_task",)
 

@@ -72,7 +72,7 @@ class LoopScheduler(Scheduler):
             raise
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Accept no more tasks. The loop stays open and runs the accepted ones.
+        """Accept no more tasks; the loop stays open and runs the accepted ones.
 
         Args:
             timeout: the maximum number of seconds to wait. On the loop's own thread there is no wait.
@@ -98,7 +98,7 @@ class LoopScheduler(Scheduler):
 
 
 class _TimedTask(TaskHandle):
-    """A delayed task on the loop. Its timer is used on the loop's thread only."""
+    """A delayed task on the loop, whose timer only the loop's thread uses."""
 
     def __init__(self, task: Task, scheduler: LoopScheduler) -> None:
         super().__init__(task)
@@ -106,7 +106,7 @@ class _TimedTask(TaskHandle):
         self._timer: asyncio.TimerHandle | None = None
 
     def arm(self, due: float) -> None:
-        """Start the loop's timer. Called on the loop."""
+        """Start the loop's timer, on the loop."""
         if self._task is not None:
             self._timer = self._scheduler.loop.call_at(due, run_reporting, self, _WHERE, context=Context())
 

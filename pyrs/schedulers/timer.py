@@ -51,7 +51,7 @@ class Timer:
         return self.deadline is not None
 
     def set(self, deadline: float) -> None:
-        """Set or move the deadline, on the scheduler's clock. May be called on any thread.
+        """Set or move the deadline, on the scheduler's clock; callable on any thread.
 
         Raises:
             SchedulerClosed: the scheduler accepts no more tasks; a third-party one may raise another error.
@@ -70,17 +70,17 @@ class Timer:
         self._schedule(deadline, number)
 
     def set_after(self, seconds: float) -> None:
-        """Set the deadline to ``seconds`` from now. Raises the errors of ``set``."""
+        """Set the deadline to ``seconds`` from now; raise the errors of ``set``."""
         self.set(self.now() + seconds)
 
     def clear(self) -> None:
-        """Remove the deadline. May be called on any thread, and under a lock."""
+        """Remove the deadline; callable on any thread, and under a lock."""
         with self._lock:
             self.deadline = None
             self.fired = False
 
     def cancel(self) -> None:
-        """Remove the deadline and cancel its task. May be called on any thread."""
+        """Remove the deadline and cancel its task; callable on any thread."""
         with self._lock:
             self.clear()
             self._scheduled = None
@@ -96,7 +96,7 @@ class Timer:
         return fired
 
     def close(self) -> None:
-        """Never call the action again. Idempotent; may be called on any thread."""
+        """Never call the action again; idempotent, callable on any thread."""
         self._closed = True
         self.cancel()
 

@@ -58,7 +58,7 @@ class Stream(
     Sharing[T_co],
     Terminal[T_co],
 ):
-    """A Publisher with operators. Nothing runs before ``subscribe``.
+    """A Publisher with operators; nothing runs before ``subscribe``.
 
     Args:
         source: any Publisher. Its signals, demand and cancels pass unchanged.
