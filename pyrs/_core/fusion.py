@@ -4,7 +4,7 @@ A stream over an iterable costs what the plain iterator chain costs: ``map`` and
 one Subscription drives the whole chain with exact demand. Two properties need care:
 
 * *Prompt completion.* A chain that knows that nothing is left (a list is exhausted, ``take`` has taken its elements)
-  completes without a request for one more element. ``_gauges`` are the iterators whose ``length_hint`` is 0 then.
+  completes without a request for one more element. ``_hints`` are the iterators whose ``length_hint`` is 0 then.
 * *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that neither the
   source nor ``take`` reached is an error, as it is in generators (PEP 479). A marker chained after each iterator that
   may end records a true end.
@@ -71,7 +71,7 @@ class IteratorConsumer(ABC, Generic[T_contra]):
         """
 
 
-class Gauge:
+class LengthHint:
     """The length hint of one stage: 0 if it has no more elements, else 1.
 
     Attributes:
@@ -111,11 +111,11 @@ class Chain(Generic[T]):
         self._base: Iterator[Any] = iter(iterable)
         base = self._base
         self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
-        self._gauges: list[Any] = [base] if type(base) in _COUNTED else []
+        self._hints: list[Any] = [base] if type(base) in _COUNTED else []
         # Without user code nothing can end the chain falsely, and no marker is needed.
         self._cannot_end_falsely = not any(stage.calls_user_code for stage in stages)
         self.ended = self._cannot_end_falsely
-        self.steady = self.ended and bool(self._gauges)
+        self.steady = self.ended and bool(self._hints)
         # The caller may continue with its iterator after an error. ``chain`` hides the type of such an iterator,
         # because ``collect`` reads a list iterator ahead.
         iterator = base if self.ended and base is not iterable else chain(base, self._mark())
@@ -144,7 +144,7 @@ class Chain(Generic[T]):
         """Return the first ``count`` elements; the end is known without another pull."""
         count = min(count, sys.maxsize)  # the maximum of ``repeat`` and ``islice``
         ticks = repeat(True, count)
-        self._gauges.append(ticks)
+        self._hints.append(ticks)
         # compress pulls the element before the tick: without islice it would pull one element too many.
         taken = islice(compress(iterator, ticks), count)
         return taken if self.ended else chain(taken, self._mark(ticks))
@@ -154,15 +154,15 @@ class Chain(Generic[T]):
             self.ended = True
         yield from ()
 
-    def hold_back(self, holding: bool = True) -> Gauge:
-        """Return the gauge of a stage that may buffer elements after its source ended.
+    def hold_back(self, holding: bool = True) -> LengthHint:
+        """Return the hint of a stage that may buffer elements after its source ended.
 
         Args:
             holding: whether the stage emits an element even if its source is empty.
         """
-        gauge = Gauge(self._gauges, holding)
-        self._gauges = [gauge]
-        return gauge
+        hint = LengthHint(self._hints, holding)
+        self._hints = [hint]
+        return hint
 
     def after_end(self, *elements: Any) -> Iterator[Any]:
         """Yield elements that a stage emits after its source ended.
@@ -174,11 +174,11 @@ class Chain(Generic[T]):
         self.ended = True
 
     def is_used_up(self) -> bool:
-        """Return True if the gauges show that no element is left.
+        """Return True if the length hints show that no element is left.
 
         An error that the iterators end with is raised.
         """
-        if all(map(length_hint, self._gauges)):
+        if all(map(length_hint, self._hints)):
             return False
         for _ in self.iterator:
             return True  # the list has grown
@@ -260,7 +260,7 @@ class Chain(Generic[T]):
         An error of ``close`` is reported.
         """
         close, self._close = self._close, None
-        self._gauges = []
+        self._hints = []
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
         if close is not None:
             try:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
-from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.sites import Site, blame
 from pyrs.errors import NoElement, NonPositiveRequest
 
@@ -69,7 +69,7 @@ class Stage(ABC):
         """
         return self.pull(iterator, whole, whole.hold_back(self.emits_if_empty))
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         """Yield the elements of the output.
 
         The stage may emit some after its source has ended.
@@ -469,9 +469,9 @@ class FoldStage(Stage):
         """
         return []
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         step, result = self.begin()
-        gauge.holding = True
+        hint.holding = True
         for element in iterator:
             try:
                 step(element)
@@ -484,5 +484,5 @@ class FoldStage(Stage):
         except BaseException:
             whole.raised_in(self)
             raise
-        gauge.used_up = True
+        hint.used_up = True
         yield from whole.after_end(last)

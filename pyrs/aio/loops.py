@@ -10,7 +10,7 @@ from threading import Event, RLock, Thread
 from typing import Any
 
 from pyrs._core import hooks
-from pyrs._core.blocking import is_blocked
+from pyrs._core.blocked_threads import is_blocked
 
 _lock = RLock()  # reentrant: a finalizer may need the loop while the lock is held
 _loop: asyncio.AbstractEventLoop | None = None

@@ -25,7 +25,7 @@ from pyrs.jvm.java_objects import (
     JavaSubscriber,
     ObjectKind,
     Operation,
-    stand_in,
+    proxy_for,
 )
 from pyrs.jvm.kinds import check_convertible, convert_to, object_kind
 from pyrs.jvm.limits import LIMITS
@@ -238,7 +238,7 @@ class Bridge:
             if handle:
                 return references.local(handle)
         given = java_object.source if type(java_object) in STREAM_KINDS.values() else java_object
-        # java_handle ignores a stand-in of another bridge or of an ended link, so it receives the object behind it.
+        # java_handle ignores a proxy of another bridge or of an ended link, so it receives the object behind it.
         stands_in = isinstance(given, (JavaPublisher, JavaSubscriber, JavaFuture))
         reference = references.java_handle(given.java_object if stands_in else given)
         if reference is None:
@@ -253,7 +253,7 @@ class Bridge:
             )
         if hot is None:
             hot = given.hot if isinstance(given, JavaPublisher) else reference._hot
-        return stand_in(reference, exact=exact, convert=convert, hot=hot)
+        return proxy_for(reference, exact=exact, convert=convert, hot=hot)
 
     def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
         """Read one Java object as a Python value in one call, such as a record as a dict.

@@ -20,7 +20,7 @@ from pyrs.jvm.java_objects import (
     ObjectKind,
     Operation,
     java_object_class,
-    stand_in,
+    proxy_for,
 )
 from pyrs.jvm.link.frames import Body
 from pyrs.jvm.link.handles import MissingHandle
@@ -80,7 +80,7 @@ class LinkReferences(References, Codec):
         return None if found is None else (found._kind, found._handle, found)
 
     def java_handle(self, value: object) -> JavaObject | None:
-        """Return the reference of a stand-in for a Java object; None for other values.
+        """Return the reference of a proxy for a Java object; None for other values.
 
         Raises:
             ConversionError: The object is in another JVM, or its link has ended.
@@ -88,7 +88,7 @@ class LinkReferences(References, Codec):
         if type(value) in (Stream, Maybe, Single) and isinstance(value, Stream):
             value = value.source
         if isinstance(value, (JavaPublisher, JavaSubscriber, JavaProcessor, JavaFuture)):
-            # A stand-in of another bridge is a Python Publisher or Subscriber for this one, and keeps its options.
+            # A proxy of another bridge is a Python Publisher or Subscriber for this one, and keeps its options.
             return value.java_object if value.java_object._link.session is self.session else None
         if isinstance(value, JavaClass):
             value = value.class_
@@ -130,7 +130,7 @@ class LinkReferences(References, Codec):
             return received(handle, self.control.move_batch, self.release)
         if kind not in self.classes or kind >= HOT:
             raise ProtocolError(f"malformed reference: there is no kind {kind}")
-        return stand_in(self.classes[kind](handle))
+        return proxy_for(self.classes[kind](handle))
 
     def local(self, handle: int) -> object:
         try:
@@ -154,7 +154,7 @@ class LinkReferences(References, Codec):
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], remote))
 
     def _reference(self, kind: int, handle: int) -> object:
-        """Return the stand-in for an object in a result.
+        """Return the proxy for an object in a result.
 
         It is a ``JavaObject``, even if the object is a Publisher.
         """

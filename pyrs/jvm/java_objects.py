@@ -321,7 +321,7 @@ class JavaFuture(Maybe[Any]):
         raise error
 
 
-def stand_in(reference: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False) -> Any:
+def proxy_for(reference: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False) -> Any:
     """Return the Python counterpart of a Java object.
 
     This is the reference itself for a plain object.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of
-from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.operator import Operator
 from pyrs._core.stage import DROP, Stage, TailRun
@@ -124,7 +124,7 @@ class BufferCount(Stage):
         self.given_skip = skip
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         count, skip = self.count, self.skip
         chunk: list[Any] = []
         error: BaseException | None = None
@@ -140,15 +140,15 @@ class BufferCount(Stage):
                 error = raised
             if len(chunk) < count:
                 break
-            gauge.holding = skip < count  # the next list begins with elements of this one
+            hint.holding = skip < count  # the next list begins with elements of this one
             yield chunk
             chunk = chunk[skip:]
             if skip > count:
                 gap = min(skip - count, maxsize)
                 next(islice(iterator, gap, gap), None)
-        gauge.holding = True
+        hint.holding = True
         while chunk:
-            gauge.used_up = len(chunk) <= skip
+            hint.used_up = len(chunk) <= skip
             yield from whole.after_end(chunk)
             chunk = chunk[skip:]
         if error is not None:
@@ -288,7 +288,7 @@ class BufferBy(Stage):
         self.call = f"buffer_{call}"
         self.cut = cut
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         lists = _Lists(self.cut())
         lists.dropped = _NoElements()
         error: BaseException | None = None
@@ -302,16 +302,16 @@ class BufferBy(Stage):
                     own = raised
                     raise
                 if done is not None:
-                    gauge.holding = bool(lists.current)
+                    hint.holding = bool(lists.current)
                     yield done
-                gauge.holding = True
+                hint.holding = True
             whole.check_end()
         except BaseException as raised:
             if raised is own or isinstance(raised, (KeyboardInterrupt, SystemExit, GeneratorExit)):
                 raise  # close() raises GeneratorExit
             error = raised
         for rest in lists.rest():  # also before an error of the source
-            gauge.used_up = True
+            hint.used_up = True
             yield from whole.after_end(rest)
         if error is not None:
             raise error

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.stage import Stage, TailRun
 from pyrs._core.validation import checked_natural
 from pyrs.errors import BufferOverflow
@@ -53,7 +53,7 @@ class Decode(Stage):
         """Return the decoder of a subscription."""
         return self._decoder(self.errors)
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         decoder, strict = self.begin(), self.errors == "strict"
         for chunk in iterator:
             try:
@@ -63,7 +63,7 @@ class Decode(Stage):
                 raise
             if text:
                 # At the end, incomplete bytes become text, which needs demand, or an error, which needs none.
-                gauge.holding = not strict and bool(decoder.getstate()[0])
+                hint.holding = not strict and bool(decoder.getstate()[0])
                 yield text
         whole.check_end()
         try:
@@ -71,7 +71,7 @@ class Decode(Stage):
         except BaseException:
             whole.raised_in(self)
             raise
-        gauge.used_up = True
+        hint.used_up = True
         if text:
             yield from whole.after_end(text)
 
@@ -242,7 +242,7 @@ class SplitLines(Stage):
     def __init__(self, max_length: int | None) -> None:
         self.max_length = max_length if max_length is None else checked_natural(max_length, "max_length", 1)
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         splitter = _Splitter(self.max_length)
         for chunk in iterator:
             lines = splitter.add(chunk)
@@ -250,15 +250,15 @@ class SplitLines(Stage):
             left = len(lines)
             for line in lines:
                 left -= 1
-                gauge.holding = left > 0 or bool(splitter.pieces)
-                gauge.used_up = not left and failure is not None
+                hint.holding = left > 0 or bool(splitter.pieces)
+                hint.used_up = not left and failure is not None
                 yield line
             if failure is not None:
                 whole.raised_in(self)
                 raise failure
         whole.check_end()
         rest = splitter.rest()
-        gauge.used_up = True
+        hint.used_up = True
         yield from whole.after_end(*rest)
 
     def __repr__(self) -> str:

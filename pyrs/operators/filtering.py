@@ -12,7 +12,7 @@ from typing import Any
 
 from pyrs._core.demand import add_demand
 from pyrs._core.display import name_of
-from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.stage import DROP, SELECT, ElementStage, GatherRun, SelectingRun, Stage, StageRun
 from pyrs._core.validation import MISSING, checked_callable, checked_natural
 
@@ -131,7 +131,7 @@ class TakeWhile(Stage):
         self.predicate = checked_callable(predicate, "predicate")
         self.inclusive = inclusive
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         predicate = self.predicate
         for element in iterator:
             try:
@@ -141,7 +141,7 @@ class TakeWhile(Stage):
                 raise
             if not passes:
                 if self.inclusive:
-                    gauge.used_up = True
+                    hint.used_up = True
                     yield element
                 whole.ended = True
                 return
@@ -194,12 +194,12 @@ class TakeLast(_Counted):
     name = "take_last"
     run_type = _TakeLastRun
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        gauge.holding = True
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
+        hint.holding = True
         last = deque(iterator, min(self.count, maxsize))
         whole.check_end()
         while last:
-            gauge.used_up = len(last) == 1
+            hint.used_up = len(last) == 1
             yield from whole.after_end(last.popleft())
 
 

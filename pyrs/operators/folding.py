@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
-from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.stage import Fold, FoldStage, GatherRun, Stage, StageRun, TailRun, ignored
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
@@ -238,11 +238,11 @@ class ElementAt(Stage):
         self.default = checked_given(default, "default")
         self.emits_if_empty = default is not MISSING
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        gauge.holding = True
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
+        hint.holding = True
         index = min(self.index, maxsize - 1)
         for element in islice(iterator, index, index + 1):
-            gauge.used_up = True
+            hint.used_up = True
             yield element
             whole.ended = True
             return
@@ -250,7 +250,7 @@ class ElementAt(Stage):
         if self.default is MISSING:
             whole.raised_in(self)
             _raise_no_element(self)
-        gauge.used_up = True
+        hint.used_up = True
         yield from whole.after_end(self.default)
 
     def __repr__(self) -> str:
@@ -318,14 +318,14 @@ class DefaultIfEmpty(Stage):
     def __init__(self, value: Any) -> None:
         self.value = checked_given(value, "value")
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         for element in iterator:
-            gauge.holding = False
+            hint.holding = False
             yield element
             yield from iterator
             return
         whole.check_end()
-        gauge.used_up = True
+        hint.used_up = True
         yield from whole.after_end(self.value)
 
     def __repr__(self) -> str:
@@ -369,14 +369,14 @@ class Match(Stage):
         self.predicate = checked_callable(predicate, "predicate")
         self.decisive = decisive
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         for _ in filter(self.predicate, iterator) if self.decisive else filterfalse(self.predicate, iterator):
-            gauge.used_up = True
+            hint.used_up = True
             yield self.decisive
             whole.ended = True
             return
         whole.check_end()
-        gauge.used_up = True
+        hint.used_up = True
         yield from whole.after_end(not self.decisive)
 
     def functions(self) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from pyrs._core import hooks
-from pyrs._core.blocking import is_blocked
+from pyrs._core.blocked_threads import is_blocked
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import kind_of, name_of

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.blocking import while_blocked
+from pyrs._core.blocked_threads import while_blocked
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element
 from pyrs._core.inputs import PrefetchingInput

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrs._core.demand import non_positive
 from pyrs._core.display import name_of, short
-from pyrs._core.fusion import Chain, Gauge, checked_result, null_element
+from pyrs._core.fusion import Chain, LengthHint, checked_result, null_element
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import (
     DROP,
@@ -64,8 +64,8 @@ class Scan(Stage):
             iterator = chain(self._first(whole.hold_back()), iterator)
         return accumulate(iterator, self.function)
 
-    def _first(self, gauge: Gauge) -> Iterator[Any]:
-        gauge.holding = False
+    def _first(self, hint: LengthHint) -> Iterator[Any]:
+        hint.holding = False
         yield self.initial
 
     def run(self) -> StageRun:
@@ -225,7 +225,7 @@ class Handle(Stage):
     def __init__(self, function: Callable[[Any, HandleSink], object]) -> None:
         self.function = checked_callable(function, "function")
 
-    def pull(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+    def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         function, sink = self.function, HandleSink()
         for element in iterator:
             try:
@@ -235,7 +235,7 @@ class Handle(Stage):
                 whole.raised_in(self)
                 raise
             result, sink._result = sink._result, DROP
-            gauge.used_up = sink._ended
+            hint.used_up = sink._ended
             if result is not DROP:
                 yield result
             if sink._ended:

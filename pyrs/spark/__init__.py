@@ -35,7 +35,7 @@ from pyrs.spark.read.queries import Batch, BatchDiscarded, from_stream
 from pyrs.spark.schema.rows import SchemaMisfit
 from pyrs.spark.source.journal import JournalDamaged
 from pyrs.spark.source.microframes import for_each_frame
-from pyrs.spark.source.streams import read_stream
+from pyrs.spark.source.publishers import read_stream
 from pyrs.spark.support import attach, supports
 
 __all__ = [

@@ -11,8 +11,8 @@ from typing import Generic
 
 from pyrs.api import Subscriber, Subscription
 from pyrs.tck.blackbox_tests import BlackboxTests
+from pyrs.tck.concurrent_signals import SerialGuard
 from pyrs.tck.environment import Flop, T, TestEnvironment, described, milliseconds, remaining
-from pyrs.tck.serial import SerialGuard
 from pyrs.tck.subscriber_hooks import PassiveSubscription, SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
 from pyrs.tck.trace import RecordedSubscriber

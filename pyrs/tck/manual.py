@@ -7,8 +7,8 @@ from typing import Any
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
+from pyrs.tck.concurrent_signals import SerialGuard
 from pyrs.tck.environment import T, TestEnvironment, described, named, overdue, quoted
-from pyrs.tck.serial import SerialGuard
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 

@@ -77,17 +77,17 @@ class Meters:
         self._totals: dict[str, Totals] = {}
         self._dropped: dict[str, int] = {}
         meter = metrics.get_meter("pyrs")
-        counter, gauge = meter.create_observable_counter, meter.create_observable_up_down_counter
+        counter, up_down = meter.create_observable_counter, meter.create_observable_up_down_counter
         for create, name, unit, words, count in (
             (counter, "pyrs.subscribed", "{subscription}", "Subscriptions", _subscribed),
             (counter, "pyrs.requested", "{element}", "Requested elements, without unbounded demand", _requested),
             (counter, "pyrs.elements", "{element}", "Elements that Subscribers received", _elements),
-            (gauge, "pyrs.active", "{subscription}", "Live subscriptions", _active),
-            (gauge, "pyrs.demand", "{element}", "Requested elements that are due, without unbounded demand", _demand),
+            (up_down, "pyrs.active", "{subscription}", "Live subscriptions", _active),
+            (up_down, "pyrs.demand", "{element}", "Requested elements that are due, without unbounded demand", _demand),
         ):
             create(name, [partial(self._observe, count)], unit, words)
         counter("pyrs.dropped", [self._drops], "{element}", "Elements that no Subscriber received")
-        gauge("pyrs.in_flight", [_in_flight], "{element}", "Elements between Python and the JVM")
+        up_down("pyrs.in_flight", [_in_flight], "{element}", "Elements between Python and the JVM")
         self._delay = meter.create_histogram(
             "pyrs.on_next.delay", "s", "Mean time between elements", explicit_bucket_boundaries_advisory=_DELAYS
         )

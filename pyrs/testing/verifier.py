@@ -18,7 +18,7 @@ from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
 from pyrs.testing.steps import Await, Do, Expect, Pause, Script, ScriptStep
-from pyrs.testing.verification import VerifyingSubscriber
+from pyrs.testing.verifying import VerifyingSubscriber
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from pyspark.sql import Row
 import pyrs
 from pyrs import schedulers
 from pyrs.errors import NullSignal
-from pyrs.spark.keyed.stage import KeyedStage, _why_not
+from pyrs.spark.keyed.stage import KeyedStage, _unsupported_reason
 from pyrs.spark.keyed.values import decoded, encoded
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.operator_registry import SAMPLES
@@ -176,7 +176,7 @@ def test_exactly_the_documented_operators_keep_their_state() -> None:
             continue
         accepted.add(name.partition("(")[0])
     assert accepted == SAVED
-    assert _why_not(object()) is not None
+    assert _unsupported_reason(object()) is not None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pyspark
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.source import streams
+from pyrs.spark.source import publishers
 from pyrs.spark.source.journal import Journal
 from pyrs.testing import TestPublisher
 from tests.spark.test_events_and_support import EndedJvm
@@ -194,7 +194,7 @@ def test_large_arrow_types_do_not_change_the_values(spark: Any, sink: Sink) -> N
 def test_the_token_is_in_no_command_line_and_no_environment(
     spark: Any, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Plain(streams.Server):
+    class Plain(publishers.Server):
         """Has a token of text, which a command line or an environment could contain."""
 
         def __init__(self, *arguments: Any) -> None:
@@ -202,7 +202,7 @@ def test_the_token_is_in_no_command_line_and_no_environment(
             self.token = token
 
     token = os.urandom(16).hex().encode()
-    monkeypatch.setattr(streams, "Server", Plain)
+    monkeypatch.setattr(publishers, "Server", Plain)
     sink.start(ps.read_stream(spark, pyrs.just((1,)), "n long"))
     sink.await_rows(1)
     seen = 0
@@ -219,7 +219,7 @@ def test_the_token_is_in_no_command_line_and_no_environment(
 def test_an_unused_journal_moves_to_the_next_read_stream(
     spark: Any, sink: Sink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "_PLANNER_SECONDS", 0.1)
+    monkeypatch.setattr(publishers, "_PLANNER_SECONDS", 0.1)
     publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     publisher.next((0,), (1,))
 
@@ -241,7 +241,7 @@ def test_an_unused_journal_moves_to_the_next_read_stream(
 
 def test_a_jvm_that_ends_closes_the_server(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ps.read_stream(spark, TestPublisher(), "n long", journal=tmp_path / "journal")
-    server = streams._servers[tmp_path / "journal"]
+    server = publishers._servers[tmp_path / "journal"]
     monkeypatch.setattr(spark.sparkContext, "_jsc", EndedJvm())
     server._thread.join(DEADLINE)
     assert not server._thread.is_alive()
@@ -250,9 +250,9 @@ def test_a_jvm_that_ends_closes_the_server(spark: Any, tmp_path: Path, monkeypat
 def test_a_read_stream_that_spark_refuses_releases_everything(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    servers: list[streams.Server] = []
+    servers: list[publishers.Server] = []
 
-    class RecordedServer(streams.Server):
+    class RecordedServer(publishers.Server):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             servers.append(self)
@@ -260,8 +260,8 @@ def test_a_read_stream_that_spark_refuses_releases_everything(
     def refuse(name: str, *arguments: Any) -> Any:
         raise PermissionError("no data sources here")
 
-    monkeypatch.setattr(streams, "Server", RecordedServer)
-    monkeypatch.setattr(streams, "reader_source", refuse)
+    monkeypatch.setattr(publishers, "Server", RecordedServer)
+    monkeypatch.setattr(publishers, "reader_source", refuse)
     with pytest.raises(PermissionError, match="no data sources here"):
         ps.read_stream(spark, pyrs.empty(), "n long", journal=tmp_path / "journal")
     assert not servers[0]._thread.is_alive() and servers[0]._listener.fileno() == -1

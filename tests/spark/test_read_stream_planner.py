@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
-from pyrs.spark.source import streams
+from pyrs.spark.source import publishers
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
@@ -371,8 +371,8 @@ def test_a_journal_moves_to_the_next_read_stream_when_its_planner_has_ended(
             turn.__exit__(*raised)
 
     monkeypatch.setattr(before.server, "_turn", Turn())
-    monkeypatch.setitem(streams._servers, tmp_path.resolve(), before.server)
-    streams._opened(str(tmp_path)).close()
+    monkeypatch.setitem(publishers._servers, tmp_path.resolve(), before.server)
+    publishers._opened(str(tmp_path)).close()
     assert before.closed.is_set()
 
 

@@ -20,7 +20,7 @@ from pyrs.spark.source.journal import Journal
 
 pytest.importorskip("pyspark.sql.datasource")
 
-from pyrs.spark.source import streams
+from pyrs.spark.source import publishers
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.elements import BatchElements
 from pyrs.spark.source.intake import Intake
@@ -275,7 +275,7 @@ def test_the_size_of_a_row_is_limited_where_tasks_are_sent(spark: Any) -> None:
         def getConf(self) -> Any:
             return {"spark.rpc.message.maxSize": "2"}
 
-    assert streams._most_bytes(spark.sparkContext) == math.inf
-    assert streams._most_bytes(Context("local")) == math.inf
-    assert streams._most_bytes(Context("local-cluster[2,1,1024]")) == 1 << 20
-    assert streams._most_bytes(Context("yarn")) == 1 << 20
+    assert publishers._most_bytes(spark.sparkContext) == math.inf
+    assert publishers._most_bytes(Context("local")) == math.inf
+    assert publishers._most_bytes(Context("local-cluster[2,1,1024]")) == 1 << 20
+    assert publishers._most_bytes(Context("yarn")) == 1 << 20

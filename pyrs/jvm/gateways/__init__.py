@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from pyrs.errors import JvmUnavailable
+from pyrs.jvm.gateways.connect_arguments import CONNECT_ACCEPTS, py4j_gateway_of
 from pyrs.jvm.gateways.control import Control, Gateway
-from pyrs.jvm.gateways.sources import CONNECT_ACCEPTS, py4j_gateway_of
 
 __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gateway"]
 

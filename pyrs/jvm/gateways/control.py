@@ -130,7 +130,7 @@ class Control:
 
         Null saves a call for the map. Other arguments are returned unchanged.
         """
-        if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's stand-ins for a java.util.Map are Mappings
+        if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's proxies for a java.util.Map are Mappings
             return argument
         return java_map(self._java, argument) if any(value is not None for value in argument.values()) else None
 
@@ -183,7 +183,7 @@ class Gateway(ABC):
 
     @abstractmethod
     def is_java_object(self, value: object) -> bool:
-        """Return True for a stand-in for an object of this JVM. Makes no call."""
+        """Return True for a proxy for an object of this JVM. Makes no call."""
 
     @abstractmethod
     def describe(self) -> str:

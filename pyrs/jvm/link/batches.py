@@ -28,7 +28,7 @@ class Carrying(bytes):
 class OutboundBatch(NamedTuple):
     """The elements of one NEXT.
 
-    ``carried`` holds the exported handles in the batch as ints, which were counted as sent, and the stand-ins of the
+    ``carried`` holds the exported handles in the batch as ints, which were counted as sent, and the proxies of the
     peer's objects, which must not be released before the batch is written.
     """
 

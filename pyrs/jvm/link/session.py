@@ -22,7 +22,6 @@ from pyrs._core.sites import Site
 from pyrs.api import Subscriber
 from pyrs.errors import CallTimeout, ConversionError, JvmError, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.context import collect_entries, context_of
-from pyrs.jvm.deferred import DeferredEntries, restored
 from pyrs.jvm.limits import LIMITS
 from pyrs.jvm.link.frames import (
     CREDIT,
@@ -43,6 +42,7 @@ from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.jvm.link.outbox import Message, on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH, prefetch
+from pyrs.jvm.placeholders import DeferredEntries, restored
 
 _log = logging.getLogger("pyrs.jvm")
 NOBODY = 0

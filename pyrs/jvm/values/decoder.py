@@ -13,8 +13,8 @@ from typing import Any
 import msgpack
 
 from pyrs.errors import ConversionError, LinkBroken, LinkClosed, NullSignal, ProtocolError
-from pyrs.jvm.deferred import DeferredEntries, Home
 from pyrs.jvm.limits import LIMITS
+from pyrs.jvm.placeholders import DeferredEntries, Placeholder
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values import table
 from pyrs.jvm.values.errors import describe
@@ -52,7 +52,8 @@ class ValueDecoder:
     r"""Decodes the bytes of the value table.
 
     Not thread-safe: each stream has its own. With ``defers``, ``decode_entries`` runs no method of the objects that
-    return to this side. It decodes each of them as a ``Home``; entries with a ``Home`` are a ``DeferredEntries``.
+    return to this side. It decodes each of them as a ``Placeholder``; entries with a ``Placeholder`` are a
+    ``DeferredEntries``.
 
     Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
@@ -224,7 +225,7 @@ class ValueDecoder:
             if not self._defers:
                 return local
             self._homes += 1
-            return Home(local)
+            return Placeholder(local)
         if code == types.SET:
             return self._set(payload, set)
         return self._value(code, payload)

@@ -43,7 +43,7 @@ class ValueEncoder:
         encode_element: Encodes an element of a stream. It is ``encode`` until the first Arrow batch; after that it
             does not copy large Arrow batches.
         carried: A list of the references in the encoded values: the handles of local objects, which are ints, and the
-            stand-ins for the peer's objects, which keep their handles valid. The user of the encoder empties the list.
+            proxies for the peer's objects, which keep their handles valid. The user of the encoder empties the list.
         converted: A list with one item: the last value that the packer passed to Python code. ``check`` and
             ``explain`` reset the item to None, so None means that no Python code has run since then.
 
@@ -181,8 +181,8 @@ class ValueEncoder:
     def _from_reference(self, value: object) -> Any:
         home = self.references.home(value)
         if home is not None:
-            kind, handle, stand_in = home
-            self.carried.append(stand_in)
+            kind, handle, proxy = home
+            self.carried.append(proxy)
             return msgpack.ExtType(types.RECEIVER_OWNS, _pack_reference(kind, handle))
         kind = self.references.kind_of(value)
         handle = self.references.own(value)

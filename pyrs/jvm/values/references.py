@@ -31,7 +31,7 @@ class References(Protocol):
     """
 
     remote_object: Callable[[int], object]
-    """Creates the stand-in for a plain object of the peer, once for each receipt."""
+    """Creates the proxy for a plain object of the peer, once for each receipt."""
 
     def own(self, value: object) -> int:
         """Return the handle of a local object, counted as sent once more."""
@@ -43,13 +43,13 @@ class References(Protocol):
         """Return the kind under which a local object is exported."""
 
     def home(self, value: object) -> tuple[int, int, object] | None:
-        """Return the kind, the handle and the stand-in of an object of the peer.
+        """Return the kind, the handle and the proxy of an object of the peer.
 
         Returns None for a local object.
         """
 
     def remote(self, kind: int, handle: int) -> object:
-        """Return the stand-in for an object of the peer; called once for every receipt."""
+        """Return the proxy for an object of the peer; called once for every receipt."""
 
     def local(self, handle: int) -> object:
         """Return the local object of a handle that the peer sent back."""

@@ -157,7 +157,7 @@ def _chain(stage: Callable[[Stream[Any]], Publisher[Any]]) -> list[Any]:
             continue
         publisher = _without_window(publisher)
         for operator in reversed(_operators(publisher)):
-            reason = _why_not(operator)
+            reason = _unsupported_reason(operator)
             if reason is not None:
                 raise TypeError(f"apply_by_key cannot keep the state of {_call(operator)}: {reason}")
         chain.insert(0, publisher)
@@ -173,7 +173,7 @@ def _call(operator: Any) -> str:
     return operator.call if isinstance(operator, Operator) else repr(operator)
 
 
-def _why_not(operator: Any) -> str | None:
+def _unsupported_reason(operator: Any) -> str | None:
     """Return the reason why the state of an operator cannot be saved, None if it can."""
     if isinstance(operator, FoldStage):
         return "it emits when the stream completes, and the stream of a key does not complete; scan emits each result"

@@ -13,7 +13,7 @@ import pytest
 import pyrs
 from pyrs import schedulers
 from pyrs._core import hooks
-from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, verification
+from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, verifying
 from tests.core.testing_kit.failing import FailsWithText, fails
 from tests.waiting import DEADLINE
 
@@ -34,7 +34,7 @@ class ExpiringPublisher(pyrs.Publisher[int]):
     def __init__(self, monkeypatch: pytest.MonkeyPatch, source: Any) -> None:
         self.source = source
         self.seconds = 0.0
-        monkeypatch.setattr(verification, "monotonic", lambda: self.seconds)
+        monkeypatch.setattr(verifying, "monotonic", lambda: self.seconds)
 
     def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
         self.source.subscribe(subscriber)

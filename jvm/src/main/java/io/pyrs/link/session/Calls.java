@@ -89,7 +89,7 @@ final class Calls {
         if (pending.get() >= MAX_PENDING || pendingBytes.get() + size > MAX_PENDING_BYTES) {
             Object error = session.codec().wireError(tooMany(pending.get()));
             session.outbox().control(session.codec().frame(FrameType.RETURN, message.id, Arrays.asList(false, error)));
-            session.outbox().nudge();
+            session.outbox().wakeWriter();
             return;
         }
         pending.incrementAndGet();

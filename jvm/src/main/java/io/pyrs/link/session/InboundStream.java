@@ -144,7 +144,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         if (received > window.granted()) {
             session.codec().discard(body);
             sendCancel();
-            session.outbox().nudge();
+            session.outbox().wakeWriter();
             receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received
                     + " elements, but " + window.granted() + " were granted"));
             return;
@@ -171,7 +171,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     /** Rejects the stream: the Subscriber receives the error after onSubscribe. */
     void reject(Throwable error) {
         sendCancel();
-        session.outbox().nudge();
+        session.outbox().wakeWriter();
         receiveTerminal(error);
     }
 

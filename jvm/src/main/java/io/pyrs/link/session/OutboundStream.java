@@ -136,7 +136,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             session.outbox().flush();
         } else if (writerWaits || !batches.isQueued()) {
             session.outbox().ready(batches);
-            session.outbox().nudge();
+            session.outbox().wakeWriter();
         }
         if (requesting == Thread.currentThread()) {
             forwardToUpstream();

@@ -79,7 +79,7 @@ public final class Outbox {
         this.maxUnsent = maxUnsent;
     }
 
-    /** Queues a control frame; {@link #flush} or {@link #nudge} sends it. */
+    /** Queues a control frame; {@link #flush} or {@link #wakeWriter} sends it. */
     public void control(byte[] frame) {
         if (!closed) {
             control.add(frame);
@@ -89,7 +89,7 @@ public final class Outbox {
         }
     }
 
-    /** Queues a source for its turn; {@link #flush} or {@link #nudge} sends it. */
+    /** Queues a source for its turn; {@link #flush} or {@link #wakeWriter} sends it. */
     void ready(Source source) {
         if (!closed && !source.queued.get() && source.queued.compareAndSet(false, true)) {
             ready.add(source);
@@ -97,7 +97,7 @@ public final class Outbox {
     }
 
     /** Wakes the writer thread. */
-    void nudge() {
+    void wakeWriter() {
         wake.run();
     }
 

@@ -360,7 +360,7 @@ public final class Session {
             byte[] error = codec.encodeError(tooManyStreams());
             Frames.writeHeader(error, 0, FrameType.ERROR, false, id, error.length - Frames.HEADER);
             outbox.control(error);
-            outbox.nudge();
+            outbox.wakeWriter();
             return;
         }
         Conversion conversion = Conversion.AUTO;
@@ -398,7 +398,7 @@ public final class Session {
         Object subscriber = streams.size() >= MAX_STREAMS ? null : handles.claimSubscriber(handle);
         if (subscriber == null) {
             outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
-            outbox.nudge();
+            outbox.wakeWriter();
             return;
         }
         StreamOptions chosen = StreamOptions.DEFAULT;

@@ -2,7 +2,7 @@
 
 The reader thread of a link decodes control frames. An object of this side that returns as the key of a map or as a
 member of a set must be hashed, and perhaps compared, by methods of the user. The reader therefore decodes it as a
-``Home``, and the thread that uses the value calls ``restored``.
+``Placeholder``, and the thread that uses the value calls ``restored``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from pyrs.errors import ConversionError
 
 
-class Home:
+class Placeholder:
     """Stands for an object of this side in a decoded value."""
 
     __slots__ = ("target",)
@@ -22,11 +22,11 @@ class Home:
 
 
 class DeferredEntries(list[Any]):
-    """The entries of a control frame that contains at least one ``Home``."""
+    """The entries of a control frame that contains at least one ``Placeholder``."""
 
 
 def restored(value: Any) -> Any:
-    """Replace each ``Home`` in a value by its object.
+    """Replace each ``Placeholder`` in a value by its object.
 
     Raises:
         ConversionError: An object raised while it was hashed or compared.
@@ -42,7 +42,7 @@ def restored(value: Any) -> Any:
 
 def _restored(value: Any) -> Any:
     kind = type(value)
-    if kind is Home:
+    if kind is Placeholder:
         return value.target
     if kind is dict:
         # One Python frame for each level, here and below: value.depth is half of Python's recursion limit.

@@ -10,7 +10,7 @@ import pytest
 
 from pyrs.errors import JvmUnavailable
 from pyrs.jvm.gateways import gateway_for
-from pyrs.jvm.gateways.sources import py4j_gateway_of
+from pyrs.jvm.gateways.connect_arguments import py4j_gateway_of
 
 
 def fake(class_name: str, **attributes: Any) -> Any:
