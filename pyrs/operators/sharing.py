@@ -272,7 +272,7 @@ class RefCount(Operator[Any]):
         self._needed = checked_natural(subscribers, "subscribers", 1)
         self._seconds = seconds
         self._scheduler = scheduler
-        self._lock = RLock()
+        self._lock = shared._lock  # one lock, so that no thread waits for one while it holds the other
         self._period: _Period | None = None
 
     def __repr__(self) -> str:
@@ -291,6 +291,7 @@ class RefCount(Operator[Any]):
                         self._scheduler,
                         partial(self._expired, period),
                         lambda _: self._disconnect(period),  # the scheduler was closed before the deadline
+                        self._lock,
                     )
                     if isinstance(connection.hub, _PublishHub):  # a history outlives the terminal signal
                         connection.hub.on_finished.append(period.timer.cancel)

@@ -112,7 +112,7 @@ class _TimeDispatcher(_SingleWindowDispatcher):
         self._count = operator.count
         self._size = operator.count or operator.prefetch
         self._seconds = operator.seconds
-        self._timer = Timer(operator.scheduler, self._time_up, self._refused)  # closes the window
+        self._timer = Timer(operator.scheduler, self._time_up, self._refused, self.lock)  # closes the window
         self._due = False
         self._wanted = 0  # the number of demanded windows that are not open yet
 

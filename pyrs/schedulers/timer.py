@@ -23,6 +23,9 @@ class Timer:
     variables and the current scheduler where it is created, which is in ``subscribe``. ``refused`` is called with the
     error if the scheduler is closed before the deadline.
 
+    An owner that calls ``clear`` or ``claim`` under its own ``lock``, which must be reentrant, passes it. With two
+    locks, one thread could hold the lock of the owner and wait for that of the timer, and a finalizer the reverse.
+
     Attributes:
         deadline: the time at which the timer fires; None if it is not set.
         fired: whether the deadline has passed; reset by ``set``, ``clear`` and ``claim``.
@@ -30,7 +33,11 @@ class Timer:
     """
 
     def __init__(
-        self, scheduler: Scheduler | None, action: Callable[[], object], refused: Callable[[BaseException], object]
+        self,
+        scheduler: Scheduler | None,
+        action: Callable[[], object],
+        refused: Callable[[BaseException], object],
+        lock: RLock | None = None,
     ) -> None:
         self.scheduler = current(scheduler)
         self.now = self.scheduler.now
@@ -38,7 +45,7 @@ class Timer:
         self._action = action
         self._refused = refused
         self._context = capture()
-        self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
+        self._lock = lock or RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self.deadline: float | None = None
         self._scheduled: float | None = None  # when the task runs, which is not after the deadline
         self._number = 0  # the number of the latest task; an older task has no effect

@@ -36,6 +36,8 @@ class Collector:
         self.acquired = 0
         self.finalizer: Callable[[], object] | None = None
         self.deadlocks: list[str] = []
+        self.nested: set[str] = set()  # the calls that acquired a lock while their thread held another one
+        self.held = threading.local()
 
     def arm(self, position: int, finalizer: Callable[[], object] | None) -> None:
         self.acquired, self.at, self.finalizer = 0, position, finalizer
@@ -62,10 +64,18 @@ class FinalizingLock:
             caller = sys._getframe(2)
             self.collector.deadlocks.append(f"{caller.f_code.co_filename}:{caller.f_lineno}")
             raise RuntimeError("a deadlock")
+        held = vars(self.collector.held).setdefault("locks", [])
+        if any(other is not self for other in held):
+            caller = sys._getframe(2)
+            self.collector.nested.add(f"{caller.f_code.co_filename}:{caller.f_lineno}")
+        held.append(self)
         self.collector.lock_acquired()
         return True
 
     def release(self) -> None:
+        held = vars(self.collector.held).get("locks", [])
+        if self in held:
+            held.remove(self)
         self.lock.release()
 
     def __enter__(self) -> None:
@@ -125,6 +135,53 @@ def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: C
             subscriber.assert_rules()
             if acquired <= position:
                 break
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@every
+def test_no_thread_waits_for_a_lock_while_it_holds_another(
+    name: str, collector: Collector, no_collection: None
+) -> None:
+    # Otherwise two threads could wait for each other: one as above, and one that runs a finalizer under the other lock.
+    for _ in range(2):
+        subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
+        CATALOGUE[name]().subscribe(subscriber)
+        subscriber.await_subscription()
+        subscriber.request(5)
+        subscriber.cancel()
+    assert collector.nested == set()
+
+
+def test_no_thread_holds_two_locks_when_it_moves_a_timer(collector: Collector, no_collection: None) -> None:
+    time = VirtualTime()
+    source: TestPublisher[int] = TestPublisher()
+    windows: TestSubscriber[Any] = TestSubscriber(1)
+    source.stream().window(2, seconds=1, scheduler=time).subscribe(windows)
+    source.next(1)
+    time.advance_by(1)
+    windows.request(2)  # closes the window whose time has passed
+    source.next(2)
+    source.next(3)  # closes the window, because it is full
+
+    shared: Any = TestPublisher[int]().stream().publish().ref_count(1, seconds=1, scheduler=time)
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    shared.subscribe(subscriber)
+    schedule = time.schedule
+
+    def subscribed_in_time(*arguments: Any) -> Any:
+        shared.subscribe(TestSubscriber())
+        return schedule(*arguments)
+
+    time.schedule = subscribed_in_time  # type: ignore[method-assign]
+    subscriber.cancel()
+    assert collector.nested == set()
 
 
 def test_garbage_collector_can_cancel_and_request_at_any_allocation() -> None:
