@@ -182,6 +182,24 @@ def test_cyclic_and_long_chains_of_causes_are_cut() -> None:
     assert depth == 16
 
 
+def test_traceback_of_a_long_chain_shows_its_last_exceptions() -> None:
+    formatted: list[int] = []
+
+    class Counted(Exception):
+        def __str__(self) -> str:
+            formatted.append(self.args[0])
+            return f"number {self.args[0]}"
+
+    error = Counted(0)
+    for number in range(1, 1_000):
+        later = Counted(number)
+        later.__context__ = error
+        error = later
+    text = exception_to_wire(error, Originals())[6]
+    assert text.endswith("Counted: number 999\n") and text.count("number") == 16
+    assert min(formatted) == 984
+
+
 def test_suppressed_context_is_not_a_cause() -> None:
     try:
         try:

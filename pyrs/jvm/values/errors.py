@@ -175,8 +175,22 @@ def _frames(trace: TracebackType | None) -> list[list[Any]]:
 
 
 def _traceback(error: BaseException) -> str | None:
+    def read() -> str:
+        chain = [error]
+        while len(chain) <= MAX_CAUSES and (cause := _cause(chain[-1])) and not any(cause is each for each in chain):
+            chain.append(cause)
+        if len(chain) <= MAX_CAUSES:
+            return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        # Python would format the whole chain, and most of the text would be cut out.
+        return "\n".join(map(_short_traceback, reversed(chain[:MAX_CAUSES])))
+
     # Formatting calls the user's code: __str__, __notes__, a source loader.
-    return _attempt(lambda: _clean("".join(traceback.format_exception(type(error), error, error.__traceback__))), None)
+    return _attempt(lambda: _clean(read()), None)
+
+
+def _short_traceback(error: BaseException) -> str:
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    return f"Traceback (most recent call last):\n{frames}{describe(error)}\n"
 
 
 def _clean(text: str) -> str:
