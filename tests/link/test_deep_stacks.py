@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from plain_session import PlainSession
+from plain_session import PlainEncoder, PlainSession
 
 import pyrs
 from pyrs.api import Subscription
-from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.batches import Batches
+from pyrs.jvm.link.frames import CREDIT, Fragments, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.outbox import Message
 from tests.waiting import DEADLINE, recording
 
 DEPTHS = 60
@@ -146,3 +148,70 @@ def test_cancel_that_failed_on_a_deep_stack_can_be_repeated() -> None:
     cancelled = {message.id for message in session.messages() if message.type == FrameType.CANCEL}
     assert cancelled == {stream.id for stream in streams}
     assert not session.streams
+
+
+class Refusing(RawSession):
+    """Raises a RecursionError in the first write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refusals = 1
+        self.woken: list[None] = []
+        self.outbox._send = self.refuse
+        self.outbox.wake = lambda: self.woken.append(None)
+
+    def refuse(self, data: bytes) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise RecursionError
+        self.written.append(data)
+
+
+def test_frames_of_a_failed_write_are_counted_once_and_wake_the_writer() -> None:
+    session = Refusing()
+    answered: list[None] = []
+    session.outbox.control(frame(FrameType.CANCEL, 1))
+    session.outbox.ready(Message(Fragments(FrameType.RETURN, 2, b"r"), [], lambda: answered.append(None)))
+    with pytest.raises(RecursionError):
+        session.outbox.write()
+    assert session.woken == [None]
+    assert [message.type for message in session.messages()] == [FrameType.CANCEL, FrameType.RETURN]
+    assert answered == [None]
+    assert session.outbox.frames_out == 2
+    assert session.outbox.bytes_out == len(b"".join(session.written))
+
+
+def test_answer_of_a_failed_write_is_counted_once() -> None:
+    session = Refusing()
+    session.refusals = 0
+    answered: list[None] = []
+    session.outbox.ready(Message(Fragments(FrameType.RETURN, 2, b"r"), [], lambda: answered.append(None)))
+    session.outbox._round()  # the fragment
+    session.outbox.control(frame(FrameType.CANCEL, 1))
+    session.refusals = 1
+    with pytest.raises(RecursionError):
+        session.outbox.write()  # the end of the answer
+    session.outbox.write()
+    assert answered == [None]
+
+
+def test_discard_that_failed_on_a_deep_stack_disowns_each_handle_once() -> None:
+    disowned: list[object] = []
+    failing = [2, 5]
+
+    def disown(handles: Iterable[object]) -> None:
+        for handle in handles:
+            if handle in failing:
+                failing.remove(handle)
+                raise RecursionError
+            disowned.append(handle)
+
+    batches = Batches(PlainEncoder())
+    for handle in range(1, 8):
+        batches._encoder.carried.append(handle)
+        batches.add(handle)
+    for _ in range(2):
+        with pytest.raises(RecursionError):
+            batches.discard(disown)
+    batches.discard(disown)
+    assert sorted(disowned) == [*range(1, 8)] and not batches

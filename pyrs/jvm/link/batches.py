@@ -174,8 +174,12 @@ class Batches:
         The elements will not be written.
         """
         parts = self._encoded[:]
+        for part in parts:
+            carried = part.carried if isinstance(part, Carrying) else []
+            while carried:  # one at a time: a RecursionError must neither skip nor repeat one
+                disown(carried[-1:])
+                del carried[-1]
         del self._encoded[: len(parts)]
-        disown(_carried(parts))
 
 
 def _carried(parts: Sequence[bytes | Buffers]) -> list[object]:

@@ -184,11 +184,12 @@ class Outbox:
                     size += len(frame)
                 if more:
                     self.ready(source)
+                source = None
             if not parts or self.closed:
                 return
+            self._send(b"".join(parts))  # returns a single part without a copy
             self.frames_out += len(parts)
             self.bytes_out += size
-            self._send(b"".join(parts))  # returns a single part without a copy
         except BaseException:
             # For example a RecursionError, because a Publisher emits from a deep stack. The frames are written later,
             # in the same order: control frames go first.
@@ -196,6 +197,7 @@ class Outbox:
             if source is not None and not source.queued:
                 source.queued = True
                 ready.append(source)
+            self.wake()  # the writer thread has a stack of its own
             raise
 
     def close(self) -> None:
