@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -215,3 +216,24 @@ def test_discard_that_failed_on_a_deep_stack_disowns_each_handle_once() -> None:
             batches.discard(disown)
     batches.discard(disown)
     assert sorted(disowned) == [*range(1, 8)] and not batches
+
+
+def test_requests_are_summed_while_request_of_the_publisher_blocks() -> None:
+    session = RawSession()
+    source = Emitting()
+    requests: list[int] = []
+
+    def request(n: int) -> None:
+        requests.append(n)
+        if len(requests) == 1:
+            for _ in range(10_000):
+                session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(3)))
+            sizes.append(sum(len(each) for each in vars(stream).values() if isinstance(each, deque)))
+
+    source.request = request  # type: ignore[method-assign]
+    sizes: list[int] = []
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([session.handles.own(source), {}])))
+    stream = session.streams[2]
+    session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(5)))
+    assert requests == [5, 30_000]
+    assert sizes == [0]

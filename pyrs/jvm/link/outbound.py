@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import Context
 from functools import partial
@@ -49,7 +48,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session = session
         self._batches = Batches(session.codec.encoder())
         self._gate = threading.Lock()
-        self._credits: deque[int] = deque()
+        self._credited = 0  # the sum of all REQUESTs
         self._large: Fragments | None = None
         self._large_references: list[object] = []  # kept alive until the elements in ``_large`` are written
         self._granted = 0
@@ -149,7 +148,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 taken += count
                 outbox.ready(self)
                 outbox.flush()
-                if self._credits or self._cancelled:
+                if self._credited > self._granted or self._cancelled:
                     self._forward_pending()
                 if isinstance(failure, ConversionError):
                     self.fail(failure)
@@ -238,7 +237,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             subscription = self._subscription
             if self._cancelled:
                 self._cancel_upstream()
-            elif self._credits and subscription is not None:
+            elif self._credited > self._granted and subscription is not None:
                 self._request(subscription)
 
     def _request(self, subscription: Subscription) -> None:
@@ -246,12 +245,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
         Only the draining thread calls this.
         """
-        n = 0
-        credits = self._credits
-        while credits:
-            n = add_demand(n, credits.popleft())
+        credited = self._credited
+        n = credited - self._granted
         if n:
-            self._granted = add_demand(self._granted, n)
+            self._granted = credited
             self._in_context(partial(subscription.request, n))
 
     def _in_context(self, task: Callable[[], None]) -> None:
@@ -265,7 +262,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         if n <= 0:
             self._illegal_credit = n
         else:
-            self._credits.append(n)
+            self._credited = add_demand(self._credited, n)
         self.schedule()
 
     def cancelled(self) -> None:
@@ -281,7 +278,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             return self._subscription is not None or self.id in self._session.streams
         if self._terminal is not None:
             return self._subscription is not None
-        return self._subscription is not None and (bool(self._credits) or self._illegal_credit is not None)
+        return self._subscription is not None and (self._credited > self._granted or self._illegal_credit is not None)
 
     def _work(self) -> None:
         self._requesting = threading.get_ident()
