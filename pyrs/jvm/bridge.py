@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from pyrs._core.sites import Site, assembly_site
-from pyrs._core.validation import checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.errors import LinkBroken, LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkReferences
@@ -380,9 +380,14 @@ class Bridge:
             element_type: The Java class of the result.
             convert: The conversion of foreign types among the arguments. It does not apply to the elements of a
                 Publisher among them; use ``from_jvm(argument, convert=...)`` for these.
+
+        Raises:
+            TypeError: The function is not callable, or is a coroutine function, which the call would not await. A
+                function that returns ``pyrs.from_awaitable(...)`` gives Java a Publisher of the result.
+            JavaError: The JVM does not have the interface, or it does not have a single abstract method.
+            LinkClosed: The bridge is closed.
         """
-        if not callable(function):
-            raise TypeError(f"to_jvm_callable takes a function, not {type(function).__name__}")
+        checked_callable(function, "function")
         self._check_open()
         _check_options(element_type=element_type, interface=interface)
         options = {"element_type": element_type, "convert": convert}

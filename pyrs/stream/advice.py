@@ -48,6 +48,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("on_next", "emit", "next", "send", "push"), "use a sink of pyrs.sinks, which has a stream"),
     **dict.fromkeys(("request", "cancel", "dispose"), "use the Subscription that subscribe(on_next=...) returns"),
     **dict.fromkeys(("to_df", "to_pandas", "write_stream"), "use pyrs.spark.for_each_frame() or read_stream()"),
+    **dict.fromkeys(("delay_elements", "rate_limit", "pace"), "use delay_until(lambda _: pyrs.timer(seconds))"),
     "enumerate": "use with_index()",
     "union": "use merge() or concat()",
     "get": "use element_at(), or first().block() for one element",

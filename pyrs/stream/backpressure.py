@@ -48,6 +48,7 @@ class Backpressure(OperatorFamily[T_co]):
 
         Requests in batches, whatever the downstream demand is, and buffers up to ``high`` elements. Drops nothing; a
         slow Subscriber slows the source. Use it if a request is expensive, or if the source rejects unbounded demand.
+        It does not limit the elements per second: ``delay_until(lambda _: pyrs.timer(seconds))`` does.
 
         Args:
             high: the maximum number of elements requested and not yet consumed.

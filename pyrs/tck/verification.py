@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -159,7 +160,8 @@ class Verification:
         """Call a hook that creates an object, and check the object's methods.
 
         Raises:
-            HookFailed: the hook raised, except AssertionErrors, or the object lacks one of the methods.
+            HookFailed: the hook raised, except AssertionErrors, or the object lacks one of the methods, or
+                defines it with ``async def``.
             Skipped: the hook raised it, or skipped the test as in unittest or pytest.
         """
         try:
@@ -172,8 +174,14 @@ class Verification:
             raise HookFailed(f"{text} raised {described(error)}") from error
         if thing is not None or not none_is_fine:
             for method in methods:
-                if not callable(getattr(thing, method, None)):
+                function = getattr(thing, method, None)
+                if not callable(function):
                     raise HookFailed(f"{text} returned {named(thing)}, which has no method {method}()")
+                if iscoroutinefunction(function):
+                    raise HookFailed(
+                        f"{text} returned {named(thing)}, whose method {method}() is a coroutine function, which "
+                        "nothing awaits: define it with def instead of async def"
+                    )
         return thing
 
 

@@ -173,6 +173,21 @@ class TestCallables:
         with pytest.raises(TypeError, match="function"):
             bridge.to_jvm_callable(5, FUNCTION)  # type: ignore[arg-type]
 
+    def test_coroutine_function_is_rejected(self, bridge: Bridge) -> None:
+        async def doubled(number: int) -> int:
+            return 2 * number
+
+        with pytest.raises(TypeError, match=r"function must be a plain function: .* from_awaitable"):
+            bridge.to_jvm_callable(doubled, FUNCTION)
+
+    def test_awaitable_of_a_function_is_awaited(self, bridge: Bridge, java: Java) -> None:
+        async def doubled(number: int) -> int:
+            return 2 * number
+
+        awaited = bridge.to_jvm_callable(lambda number: pyrs.from_awaitable(lambda: doubled(number)), FUNCTION)
+        flux = java.call(java.static(FLUX, "range", 1, 3), "concatMap", awaited)
+        assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [2, 4, 6]
+
     @pytest.mark.parametrize("interface", ["java.util.List", "java.lang.String", "no.such.Interface"])
     def test_interface_with_several_methods_is_rejected(self, bridge: Bridge, interface: str) -> None:
         def function(argument: object) -> object:

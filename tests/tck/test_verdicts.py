@@ -483,3 +483,24 @@ def test_a_hook_that_is_a_coroutine_function_fails(hook: str) -> None:
     assert verdict.status is Status.FAILED
     assert verdict.reason.startswith(f"{hook}(")
     assert verdict.reason.endswith("returned a coroutine: define it with def instead of async def")
+
+
+@pytest.mark.parametrize("method", ["on_subscribe", "on_next", "on_error", "on_complete"])
+def test_a_subscriber_with_a_coroutine_method_fails(method: str) -> None:
+    async def asynchronous(self: Any, *arguments: Any) -> None:
+        pass
+
+    class Verification(SubscriberBlackboxVerification[Any]):
+        environment = QUICK
+
+        def create_subscriber(self) -> Any:
+            return type("Asynchronous", (RightSubscriber,), {method: asynchronous})()
+
+        def create_element(self, n: int) -> Any:
+            return n
+
+    verdict = judge(
+        Verification, "required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall"
+    )
+    assert verdict.status is Status.FAILED
+    assert f"whose method {method}() is a coroutine function" in verdict.reason
