@@ -33,6 +33,9 @@ _SECONDS_OF_A_LARGE_DEMAND = 3.0
 _MAX_AFTER_CANCEL = 10_000
 _SUBSCRIBERS = 10
 _LARGE_DEMAND = 1_500
+_LARGER_DEMAND = 10_500  # of a Publisher that publishes 1,500 elements within _SECONDS_OF_A_FAST_RUN
+_SECONDS_OF_A_FAST_RUN = 0.2
+_LONG_SILENCE = 10  # no_signals_timeouts
 
 
 class BeyondPublisherTests(PublisherHooks[T]):
@@ -62,6 +65,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
             self._failed_after_an_element(),
             self._failed_inside("on_subscribe", 0, at=0),
             self._failed_inside("on_next with further demand", -1, at=1),
+            *self._failed_inside_unbounded(),
         )
 
     @publisher_test(1, completes=True)
@@ -157,11 +161,17 @@ class BeyondPublisherTests(PublisherHooks[T]):
         subscriber.request(0)
         return self._await_value_error(subscriber, "request(0) after an element")
 
-    def _failed_inside(self, signal: str, n: int, at: int) -> Watching[T]:
+    def _failed_inside_unbounded(self) -> list[Watching[T]]:
+        elements = 2 * _MAX_AFTER_CANCEL
+        if not elements <= self.asked(self.max_elements_from_publisher) < LONG_MAX:
+            return []  # a short stream may end before a Publisher with its own thread reads the request
+        return [self._failed_inside("on_next with unbounded demand", 0, 1, LONG_MAX, elements)]
+
+    def _failed_inside(self, signal: str, n: int, at: int, demand: int = 3, elements: int = 10) -> Watching[T]:
         subscriber = Acting[T](self.env, lambda own: own.subscription.value.request(n), at)
-        self.subscribe(self.new_publisher(10), subscriber)
+        self.subscribe(self.new_publisher(elements), subscriber)
         if at:
-            subscriber.request(3)
+            subscriber.request(demand)
         return self._await_value_error(subscriber, f"request({n}) inside {signal}")
 
     def _await_value_error(self, subscriber: Watching[T], call: str) -> Watching[T]:
@@ -188,27 +198,68 @@ class BeyondPublisherTests(PublisherHooks[T]):
     def beyond_spec101_mustNotExceedALargeDemand(self, publisher: Publisher[T]) -> None:
         """A demand for 1,500 elements must lead to 1,500 elements (§1.1).
 
-        The demand is ``request(1500)``, or ``request(1)`` 1,500 times.
-
-        The test does not wait for all elements of a slow Publisher.
+        The demand is ``request(1500)``, or ``request(1)`` 1,500 times. A fast Publisher must also publish 10,500
+        elements, and then complete after one more. The test does not wait for all elements of a slow Publisher.
         """
-        self._publishes_a_large_demand(publisher, by=_LARGE_DEMAND)
-        self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), by=1)
+        began = time.monotonic()
+        self._publishes_a_large_demand(publisher, _LARGE_DEMAND, by=_LARGE_DEMAND)
+        took = time.monotonic() - began - self.env.no_signals_timeout
+        self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), _LARGE_DEMAND, by=1)
+        most = self.asked(self.max_elements_from_publisher)
+        if took < _SECONDS_OF_A_FAST_RUN * self.env.scale and most > _LARGER_DEMAND:
+            publisher = self.new_publisher(_LARGER_DEMAND + 1)
+            self._publishes_a_large_demand(publisher, _LARGER_DEMAND, by=_LARGER_DEMAND, completes=most < LONG_MAX)
 
-    def _publishes_a_large_demand(self, publisher: Publisher[T], by: int) -> None:
+    def _publishes_a_large_demand(
+        self, publisher: Publisher[T], demand: int, by: int, *, completes: bool = False
+    ) -> None:
         self.env.progress()  # a slow Publisher has the deadline for each Subscriber
-        subscriber = self.subscribe(publisher, Watching[T](self.env, _LARGE_DEMAND))
+        subscriber = self.subscribe(publisher, Watching[T](self.env, demand))
         until = time.monotonic() + _SECONDS_OF_A_LARGE_DEMAND * self.env.scale
-        for _ in range(0, _LARGE_DEMAND, by):
+        for _ in range(0, demand, by):
             subscriber.request(by)
         if not subscriber.all_received.closes_while(lambda: subscriber.elements, until):
             arrived = subscriber.elements
-            self.env.flop(f"{_LARGE_DEMAND} elements were requested, but {arrived} arrived (rule 1.2)")
+            self.env.flop(f"{demand} elements were requested, but {arrived} arrived (rule 1.2)")
         self.env.verify_no_async_errors()
+        if subscriber.elements > demand:
+            self.env.flop_and_fail(f"{subscriber.elements} elements arrived, but {demand} were requested (rule 1.1)")
+        if completes and subscriber.elements == demand:
+            subscriber.request(2)
+            subscriber.ended.closes_while(lambda: subscriber.signals)
+            if subscriber.elements != demand + 1 or not subscriber.ended.is_closed:
+                self.env.flop(
+                    f"create_publisher({demand + 1}) must publish {demand + 1} elements and on_complete, but "
+                    f"{subscriber.elements} elements arrived, and {subscriber.last} last (rule 1.2)"
+                )
         subscriber.cancel()
-        if subscriber.elements > _LARGE_DEMAND:
-            arrived = subscriber.elements
-            self.env.flop_and_fail(f"{arrived} elements arrived, but {_LARGE_DEMAND} were requested (rule 1.1)")
+
+    @publisher_test(10)
+    def beyond_spec107_mustStaySilentForLong(self, publisher: Publisher[T]) -> None:
+        """No signal may follow the terminal signal, however late (§1.7).
+
+        Nor may an element follow that was not requested (§1.1), nor several elements a cancel (§1.8).
+        """
+        ended = [self._failed(publisher)]
+        if self.asked(self.max_elements_from_publisher) < LONG_MAX:
+            ended.append(self._completed(self.new_publisher(1)))
+        served = self.subscribe(self.new_publisher(10), Watching[T](self.env, 1))
+        served.request(1)
+        served.all_received.closes_while(lambda: served.signals)
+        cancelled = self.subscribe(self.new_publisher(10), Acting[T](self.env, ManualSubscriber.cancel, at=1))
+        cancelled.request(10)
+        cancelled.acted.closes_while(lambda: cancelled.signals)
+        self.env.verify_no_async_errors(_LONG_SILENCE / 2 * self.env.no_signals_timeout)
+        after_cancel = cancelled.elements
+        self.env.verify_no_async_errors(_LONG_SILENCE / 2 * self.env.no_signals_timeout)
+        if served.elements > 1:
+            self.env.flop(f"{served.elements} elements arrived, but 1 was requested (rule 1.1)")
+        if cancelled.elements > after_cancel + 1:  # a slow Publisher may have one element in progress
+            within = milliseconds(_LONG_SILENCE / 2 * self.env.no_signals_timeout)
+            self.env.flop(f"elements did not stop {within} of a cancel inside on_next (rule 1.8)")
+        for subscriber in ended:  # Watching has recorded any signal after the terminal one
+            subscriber.cancel()
+        served.cancel()
 
     @publisher_test(3, completes=True)
     def beyond_spec103_mustNotCompleteDuringOnNext(self, publisher: Publisher[T]) -> None:

@@ -61,7 +61,7 @@ class BlackboxTests(SubscriberHooks[T]):
     ) -> None:
         """A second Subscription must be cancelled and not used (§2.5)."""
         stage = self.stage()
-        self.must_cancel_a_second(stage, refuses_requests=True)
+        self.must_cancel_another(stage.sub)
         stage.sub.on_complete()
 
     def required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall(self) -> None:

@@ -8,15 +8,17 @@ from threading import Event, Thread, current_thread
 from types import FrameType
 from typing import Any
 
-from pyrs.tck.environment import LONG_MAX, T, TestEnvironment, described, is_machinery, named, quoted
+from pyrs.api import Publisher
+from pyrs.tck.environment import LONG_MAX, Flop, T, TestEnvironment, callers, described, is_machinery, named, quoted
 from pyrs.tck.manual import Watching
-from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.waiting import linger, started
 
 _MAX_LINES = 500
 _ATTEMPTS = 3
 _SECONDS = 10.0  # for all lines; long enough for a loaded machine
 _BLOCKED = 0.02  # seconds without progress after which a thread is considered to wait for the other one
+_SECONDS_OF_EMISSION = 3.0  # for all lines that the Publisher's own thread runs between two elements
 _PATIENCE = 4  # timeouts that the third thread stays inside on_next, unless that blocks the requests
 
 
@@ -33,6 +35,32 @@ class InterleavingTests(PublisherHooks[T]):
         self._interleave_requests(elements=4, with_third=True)
         if self.asked(self.max_elements_from_publisher) < LONG_MAX:
             self._interleave_requests(elements=1, with_third=False)  # both threads reach the end of the stream
+
+    @publisher_test(3)
+    def beyond_spec308_mustCountARequestAtEveryLineOfTheEmission(self, publisher: Publisher[T]) -> None:
+        """A request while the Publisher's thread stops emitting must count (§1.2, §3.8).
+
+        The test traces a thread of the Publisher from on_next on. If on_next runs inside ``request``,
+        beyond_spec103_mustSignalSeriallyAtEveryInterleaving covers the emission.
+        """
+        for line in self.env.rounds(_MAX_LINES, _SECONDS_OF_EMISSION):
+            for _ in range(_ATTEMPTS):
+                subscriber = self.subscribe(publisher, _RequestsAtLine[T](self.env, line))
+                publisher = self.new_publisher(3)
+                reached, served = subscriber.request_two()
+                self.env.verify_no_async_errors_no_delay()
+                subscriber.cancel()
+                if served:
+                    break
+            else:
+                lost = Flop(
+                    "2 elements were requested, the second one while the Publisher's thread was at the line below, "
+                    f"after on_next, but {subscriber.elements} arrived (rule 1.2)"
+                )
+                lost.stack = subscriber.place
+                raise lost
+            if not reached:
+                return
 
     def _interleave_requests(self, elements: int, *, with_third: bool) -> None:
         requested = 2 + with_third
@@ -170,6 +198,54 @@ class _Interleaved(Watching[T]):
             self.env.flop(f"a concurrent call raised {described(error)}", error)
 
 
+class _RequestsAtLine(Watching[T]):
+    """Requests an element; requests another at a later line of the Publisher's thread.
+
+    Attributes:
+        place: the line, as text.
+    """
+
+    def __init__(self, env: TestEnvironment, line: int) -> None:
+        super().__init__(env, total=1)
+        self._at_line = _AtLine(line, self._reach)
+        self._requester = current_thread()
+        self._traced = False
+        self._reached = Event()
+        self._requested = Event()
+        self.place = ""
+
+    def request_two(self) -> tuple[bool, bool]:
+        """Request twice.
+
+        Returns whether the thread reached the line, and whether two elements arrived then.
+        """
+        self.request(1)
+        self.all_received.closes_while(lambda: self.elements)
+        if self._traced:
+            linger(self._reached, 5 * _BLOCKED)
+        self._at_line.stop()
+        if not self._reached.is_set():
+            return False, True
+        self.expect(2)
+        return True, self.all_received.closes_while(lambda: self.elements)
+
+    def on_next(self, element: T, /) -> None:
+        if self.elements == 0 and current_thread() is not self._requester and sys.gettrace() is None:
+            self._traced = True
+            self._at_line.trace_callers()
+        super().on_next(element)
+
+    def _reach(self) -> None:
+        self.place = callers()
+        self._reached.set()
+        started("second", self._request_second)
+        linger(self._requested, _BLOCKED)  # the second thread may wait for a lock that this one holds
+
+    def _request_second(self) -> None:
+        self.act("request(1)", lambda own: own.request(1))
+        self._requested.set()
+
+
 class _AtLine:
     """Calls a function at the n-th line of the code under test on this thread."""
 
@@ -177,9 +253,25 @@ class _AtLine:
         self._left = line
         self._action = action
 
+    def trace_callers(self) -> None:
+        """Trace the functions that have called the current one, and those that they call."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if not is_machinery(frame.f_code.co_filename):
+                frame.f_trace = self._at
+            frame = frame.f_back
+        sys.settrace(self.enter)
+
+    def stop(self) -> None:
+        """Stop tracing on the traced thread at its next line."""
+        self._left = -1
+
     def enter(self, frame: FrameType, event: str, argument: object) -> Any:
         """Trace the calls of the code under test."""
-        return None if self._left < 0 or is_machinery(frame.f_code.co_filename) else self._at
+        if self._left < 0:
+            sys.settrace(None)
+            return None
+        return None if is_machinery(frame.f_code.co_filename) else self._at
 
     def _at(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line":

@@ -52,11 +52,13 @@ class SubscriberHooks(Verification, Generic[T]):
         subscriber.on_subscribe(subscription)
         subscription.deliver(lambda: getattr(subscriber, signal)(*arguments))
 
-    def must_cancel_a_second(self, stage: ElementSource[T], *, refuses_requests: bool) -> None:
-        """Send a second Subscription, which the Subscriber must cancel (§2.5)."""
-        second = PassiveSubscription(self.env, refuses_requests=refuses_requests)
-        stage.sub.on_subscribe(second)
-        second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
+    def must_cancel_another(
+        self, subscriber: Subscriber[T], which: str = "the second", *, refuses_requests: bool = True, state: str = ""
+    ) -> None:
+        """Send a further Subscription, which the Subscriber must cancel (§2.5)."""
+        other = PassiveSubscription(self.env, refuses_requests=refuses_requests)
+        subscriber.on_subscribe(other)
+        other.cancelled.expect_close(f"{state}the Subscriber did not cancel {which} Subscription (rule 2.5)")
         self.env.verify_no_async_errors_no_delay()
 
     def must_refuse_none(self, subscriber: Subscriber[T], signal: str, state: str = "") -> None:

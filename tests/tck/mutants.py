@@ -18,6 +18,7 @@ from tests.tck.unusual import BLACKBOX as UNUSUAL_BLACKBOX
 from tests.tck.unusual import PUBLISHERS as UNUSUAL_PUBLISHERS
 from tests.tck.unusual import WHITEBOX as UNUSUAL_WHITEBOX
 from tests.tck.wrong_counting import COUNTING
+from tests.tck.wrong_for_long import FOR_LONG, FOR_LONG_WHITEBOX
 from tests.tck.wrong_later import LATER, LATER_BLACKBOX, LATER_FAILED, LATER_WHITEBOX
 from tests.tck.wrong_processors import PROCESSORS
 from tests.tck.wrong_states import STATES
@@ -29,9 +30,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "mutants.md"
 MEASURED = ROOT / "tests" / "tck_java" / "measured.json"
 CASES = {
-    "Publishers": (*test_wrong_publishers.CASES, *test_false_passes.CASES, *COUNTING, *STATES, *SUBSCRIBING, *LATER),
+    "Publishers": (
+        *test_wrong_publishers.CASES,
+        *test_false_passes.CASES,
+        *COUNTING,
+        *STATES,
+        *SUBSCRIBING,
+        *LATER,
+        *FOR_LONG,
+    ),
     "Failed Publishers": (*test_wrong_publishers.FAILED_CASES, *test_false_passes.FAILED_CASES, *FAILED, *LATER_FAILED),
-    "Subscribers, whitebox": (*test_wrong_subscribers.CASES, *WHITEBOX, *LATER_WHITEBOX),
+    "Subscribers, whitebox": (*test_wrong_subscribers.CASES, *WHITEBOX, *LATER_WHITEBOX, *FOR_LONG_WHITEBOX),
     "Subscribers, blackbox": (*test_wrong_subscribers.BLACKBOX_CASES, *BLACKBOX, *LATER_BLACKBOX),
     "Processors": (*test_processors.CASES, *PROCESSORS),
 }

@@ -20,17 +20,18 @@ from tests.tck.judging import (
 )
 from tests.tck.test_processors import judged
 from tests.tck.wrong_counting import COUNTING
+from tests.tck.wrong_for_long import FOR_LONG, FOR_LONG_WHITEBOX
 from tests.tck.wrong_later import LATER, LATER_BLACKBOX, LATER_FAILED, LATER_WHITEBOX
 from tests.tck.wrong_processors import PROCESSORS
 from tests.tck.wrong_states import STATES
 from tests.tck.wrong_subscriber_families import BLACKBOX, WHITEBOX
 from tests.tck.wrong_subscribing import FAILED, SUBSCRIBING
 
-CASES = [*COUNTING, *STATES, *SUBSCRIBING, *LATER]
+CASES = [*COUNTING, *STATES, *SUBSCRIBING, *LATER, *FOR_LONG]
 KINDS = (
     (CASES, judge_publisher),
     ([*FAILED, *LATER_FAILED], judge_failed_publisher),
-    ([*WHITEBOX, *LATER_WHITEBOX], judge_whitebox),
+    ([*WHITEBOX, *LATER_WHITEBOX, *FOR_LONG_WHITEBOX], judge_whitebox),
     ([*BLACKBOX, *LATER_BLACKBOX], judge_blackbox),
     (PROCESSORS, judged),
 )
@@ -64,6 +65,7 @@ def verdicts() -> dict[str, Future[Verdict]]:
             races, "_SWITCH_INTERVAL", sys.getswitchinterval()
         )  # the short interval would slow down the other tests
         patch.setattr(beyond_publisher, "_SECONDS_OF_A_LARGE_DEMAND", 60.0)
+        patch.setattr(beyond_publisher, "_SECONDS_OF_A_FAST_RUN", 60.0)
         patch.setattr(beyond_subscription, "_SECONDS_OF_A_LONG_RUN", 60.0)
         with ThreadPoolExecutor(AT_A_TIME, "judging") as pool:
             return {str(case): pool.submit(judge_with, kind, case) for cases, kind in KINDS for case in cases}

@@ -24,6 +24,7 @@ from tests.tck import test_false_passes, unusual, wrong_counting, wrong_demand
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import PATIENT, Case, assert_verdict, judge_failed_publisher, judge_publisher
 from tests.tck.right import Inert, RightFailedPublisher, RightPublisher, RightSubscription
+from tests.tck.wrong_for_long import FOR_LONG
 from tests.waiting import eventually
 
 SAME = "optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequesting"
@@ -362,7 +363,7 @@ def test_a_wrong_failed_publisher_fails(case: Case) -> None:
 
 
 def test_every_test_rejects_some_publisher() -> None:
-    others = (*test_false_passes.CASES, *test_false_passes.FAILED_CASES, *wrong_counting.COUNTING)
+    others = (*test_false_passes.CASES, *test_false_passes.FAILED_CASES, *wrong_counting.COUNTING, *FOR_LONG)
     rejecting = {case.test for case in (*CASES, *FAILED_CASES, *others)}
     runnable = {name for name in PublisherVerification.test_names() if PUBLISHER.get(name) is not Kind.UNTESTED}
     assert runnable - rejecting == set()
