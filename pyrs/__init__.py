@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from pyrs import adapters as adapters
     from pyrs import schedulers as schedulers
     from pyrs import sinks as sinks
-    from pyrs.operators.backoff import Backoff
     from pyrs.operators.metrics import Metrics
     from pyrs.operators.notification import Notification
+    from pyrs.operators.retrying import Backoff
     from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future, using_when
     from pyrs.publishers.combining import combine_latest, concat, merge
     from pyrs.publishers.combining import zip as zip
@@ -115,7 +115,7 @@ __all__ = [
 
 # These names are imported on first access: each module takes a fraction of a millisecond, and most programs use few.
 _LAZY_NAMES = {
-    "Backoff": "pyrs.operators.backoff",
+    "Backoff": "pyrs.operators.retrying",
     "Metrics": "pyrs.operators.metrics",
     "Notification": "pyrs.operators.notification",
     "from_async_iterable": "pyrs.publishers.asynchronous",

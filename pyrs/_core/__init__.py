@@ -2,7 +2,7 @@
 
 Towards the Subscriber:
 
-    demand        the arithmetic of demand
+    demand        the arithmetic of demand, and how much a consumer with a bounded buffer requests, and when
     states        the life cycle of a Subscription as a transition table
     downstream    the Subscription of one Subscriber: demand, cancel, terminal signals
     drain         the drain loop: any thread adds work, one thread at a time does it
@@ -22,7 +22,6 @@ Operators with several sources, a buffer, a clock or a thread:
     coordinator   the engine of operators with several inputs
     arbiter       the engine of operators that switch from one source to the next
     inputs        the Subscribers that receive the sources
-    prefetch      how much a consumer with a bounded buffer requests, and when
     overflow      the strategies for elements without demand
 
 Several Subscribers:

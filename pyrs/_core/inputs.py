@@ -10,9 +10,8 @@ from typing import Any, Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import attach_safely
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.demand import UNBOUNDED
+from pyrs._core.demand import UNBOUNDED, Prefetch
 from pyrs._core.fusion import IteratorConsumer, non_null, null_element
-from pyrs._core.prefetch import Prefetch
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 

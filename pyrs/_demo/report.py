@@ -1,13 +1,18 @@
-"""Report what the pipeline did, and compare the demo's counts with Spark SQL's."""
+"""Compare the pipeline's counts with Spark SQL's, and the bridge with Py4J.
+
+The race measures the throughput of the bridge and of a Py4J proxy, from a Flux to a Subscriber.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pyrs._demo.driver import DemoError
 from pyrs._demo.pipeline import BUFFER, Java, Pipeline
 from pyrs._demo.screen import Screen
-from pyrs._demo.stages import KEEP_FROM
+from pyrs._demo.stages import KEEP_FROM, PatientSubscriber, Tally
 from pyrs.jvm import Bridge
 
 _SAMPLES = 2
@@ -116,3 +121,38 @@ def _java_samples(elements: Java) -> list[str]:
 def _samples(screen: Screen, samples: Sequence[object]) -> None:
     for sample in samples[:_SAMPLES]:
         screen.fact("", f"  {sample}")
+
+
+DEMAND = 64
+_DEADLINE_SECONDS = 60.0
+
+
+class NaiveSubscriber:
+    """A Py4J proxy, as PySpark users write it today: one callback per signal."""
+
+    class Java:
+        """The interfaces that Py4J's proxy implements."""
+
+        implements = ("org.reactivestreams.Subscriber",)
+
+    def __init__(self, subscriber: PatientSubscriber) -> None:
+        self.onSubscribe = subscriber.on_subscribe
+        self.onNext = subscriber.on_next
+        self.onError = lambda error: subscriber.on_error(RuntimeError(str(error)))
+        self.onComplete = subscriber.on_complete
+
+
+def race(subscribe: Callable[[PatientSubscriber], Any]) -> tuple[Tally, float]:
+    """Subscribe to a stream of rating lines, and measure it.
+
+    Returns the tally of the elements, and their number per second.
+    """
+    subscriber = PatientSubscriber(DEMAND, lambda line: int(line[-1]))
+    begun = time.perf_counter()
+    subscribe(subscriber)
+    ended, taken = subscriber.ended.wait(_DEADLINE_SECONDS), subscriber.taken
+    seconds = time.perf_counter() - begun
+    if not ended or subscriber.error is not None:
+        reason = subscriber.error or f"it did not end within {_DEADLINE_SECONDS:.0f} seconds"
+        raise DemoError(f"the race failed after {taken.count} elements: {reason}")
+    return taken, taken.count / seconds

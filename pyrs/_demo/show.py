@@ -10,8 +10,18 @@ from pyspark.sql import SparkSession
 from pyrs import __version__
 from pyrs._demo.driver import REACTOR, DemoError, naive_jvm, ratings_file, spark_driver
 from pyrs._demo.pipeline import BUFFER, Java, Pipeline, flux_of
-from pyrs._demo.race import DEMAND, NaiveSubscriber, race
-from pyrs._demo.report import Check, ExpectedCounts, checks_of, expected_of, show_checks, show_demand, show_stages
+from pyrs._demo.report import (
+    DEMAND,
+    Check,
+    ExpectedCounts,
+    NaiveSubscriber,
+    checks_of,
+    expected_of,
+    race,
+    show_checks,
+    show_demand,
+    show_stages,
+)
 from pyrs._demo.screen import DIAGRAM, Screen
 from pyrs._demo.stages import PatientSubscriber, RatingProcessor
 from pyrs.jvm import Bridge, connect

@@ -9,8 +9,7 @@
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
     combining     concat, start_with, switch_if_empty, zip, sequence_equal, merge_comparing
-    latest        combine_latest, with_latest_from
-    until         take_until, skip_until
+    latest        combine_latest, with_latest_from, take_until, skip_until
     switching     switch_on_first
     racing        first_with_signal, first_with_value
     merging       merge, flat_map
@@ -23,8 +22,7 @@
     grouping      group_by
     timing        sample, throttle, debounce, delay, timeout
     recovering    on_error_*, repeat
-    retrying      retry, retry_when, repeat_when
-    backoff       Backoff, the delays between attempts of retry
+    retrying      retry, retry_when, repeat_when, and Backoff, the delays of retry
     observing     do_on_*, finally_do, log, checkpoint
     metrics       Metrics, counters of the signals of a stream
     progress      progress
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
     # isort would write one import statement per name, so the names are sorted by hand.
     # isort: off
     from pyrs.operators import (
-        backoff as backoff,
         backpressure as backpressure,
         buffering as buffering,
         combining as combining,
@@ -75,7 +72,6 @@ if TYPE_CHECKING:
         timing as timing,
         toggling as toggling,
         transforming as transforming,
-        until as until,
         windowing as windowing,
     )
     # isort: on

@@ -11,12 +11,11 @@ from typing import Any
 from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.context import in_context
-from pyrs._core.demand import UNBOUNDED
+from pyrs._core.demand import UNBOUNDED, Prefetch
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.hub import OK, AlignedHub, EmitResult, HubSubscription
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
-from pyrs._core.prefetch import Prefetch
 from pyrs._core.replay import ReplayHub
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber

@@ -12,10 +12,10 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator
+from pyrs._core.demand import Prefetch
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
-from pyrs._core.prefetch import Prefetch
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 from pyrs.schedulers.threads import default

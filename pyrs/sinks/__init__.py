@@ -26,10 +26,9 @@ from pyrs._core.hub import EmitResult
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import EmitFailed, PublisherClosed
-from pyrs.sinks.multicasting import AlignedSink, DirectSink, ReplaySink
+from pyrs.sinks.multicasting import AlignedSink, DirectSink, ReplaySink, UnicastSink
 from pyrs.sinks.sink import Sink, busy_looping
 from pyrs.sinks.submission import SubmissionPublisher
-from pyrs.sinks.unicasting import UnicastSink
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -434,7 +434,7 @@ class Combining(OperatorFamily[T_co]):
             >>> pyrs.just(1, 2).take_until(pyrs.never()).collect()
             [1, 2]
         """
-        return self._over(operators.until.TakeUntil(self.source, other))
+        return self._over(operators.latest.TakeUntil(self.source, other))
 
     def skip_until(self, other: Publisher[Any]) -> Stream[T_co]:
         """Drop elements until another stream emits its first element or completes.
@@ -455,4 +455,4 @@ class Combining(OperatorFamily[T_co]):
             >>> pyrs.just(1, 2).skip_until(pyrs.just("go")).collect()
             [1, 2]
         """
-        return self._over(operators.until.SkipUntil(self.source, other))
+        return self._over(operators.latest.SkipUntil(self.source, other))

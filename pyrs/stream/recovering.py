@@ -10,8 +10,8 @@ from pyrs.api import Publisher
 from pyrs.stream.family import K_co, OfKind, OperatorFamily, R, T_co
 
 if TYPE_CHECKING:
-    from pyrs.operators.backoff import Backoff
     from pyrs.operators.recovering import Kind
+    from pyrs.operators.retrying import Backoff
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import Stream
 

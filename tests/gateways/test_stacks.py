@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyrs.jvm.gateways.stacks import parse_stack
+from pyrs.jvm.gateways.base import parse_stack
 
 PRINTED = """java.lang.IllegalStateException: two
 lines, at the start

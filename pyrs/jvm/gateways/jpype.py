@@ -19,10 +19,9 @@ from typing import Any, cast
 import jpype
 
 from pyrs.errors import JvmError, JvmUnavailable
-from pyrs.jvm.gateways.base import Java, check_argument
+from pyrs.jvm.gateways.base import Java, check_argument, java_error
 from pyrs.jvm.gateways.control import Control, Gateway
 from pyrs.jvm.gateways.jars import packaged_jars
-from pyrs.jvm.gateways.stacks import java_error
 from pyrs.jvm.java_objects import JavaObject
 from pyrs.jvm.versions import to_be_added
 

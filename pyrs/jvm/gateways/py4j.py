@@ -19,9 +19,8 @@ from py4j import protocol
 from py4j.java_gateway import JavaObject
 
 from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable, PyrsError
-from pyrs.jvm.gateways.base import Java, check_argument
+from pyrs.jvm.gateways.base import Java, check_argument, java_error, parse_stack
 from pyrs.jvm.gateways.control import Gateway
-from pyrs.jvm.gateways.stacks import java_error, parse_stack
 
 _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 """The pause in seconds after each attempt to send a command, if the connection was reset."""
