@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from threading import Condition
+from threading import Condition, Event
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -23,6 +23,7 @@ from pyrs.spark.read.execution import ExecutionFailed
 
 R = TypeVar("R")
 
+_CHECK_SECONDS = 1.0
 _CANCEL_AGAIN_SECONDS = 0.05
 _CANCEL_FOR_SECONDS = 60.0
 _NEED_JVM = {
@@ -195,6 +196,18 @@ def why_stopped(spark: Any) -> str | None:
     except Exception:
         return "the JVM of the SparkSession has ended"
     return "the SparkSession was stopped" if stopped else None
+
+
+def wait_while_running(spark: Any, ended: Event, stopped: Callable[[JvmUnavailable], object]) -> None:
+    """Wait until ``ended`` is set, or call ``stopped`` if the session stops before.
+
+    Spark does not report the stop of a session.
+    """
+    while not ended.wait(_CHECK_SECONDS):
+        reason = why_stopped(spark)
+        if reason is not None:
+            stopped(JvmUnavailable(reason))
+            return
 
 
 def unless_stopped(spark: Any, error: BaseException) -> BaseException:

@@ -12,6 +12,7 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.errors import BufferOverflow, JvmUnavailable
+from pyrs.spark import sessions
 from pyrs.spark.executors import shipping
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, eventually
@@ -99,16 +100,10 @@ def test_cancel_removes_the_listener(spark: Any) -> None:
 
 
 def test_a_stopped_session_fails_the_stream(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = set(listeners(spark))
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
-    added = set(listeners(spark)) - before
-    monkeypatch.setattr("pyrs.spark.read.events.why_stopped", lambda spark: "it was stopped")
-    try:
-        assert str(subscriber.await_error(JvmUnavailable, DEADLINE)) == "it was stopped"
-    finally:
-        for listener in added:
-            spark._jsparkSession.streams().removeListener(listener)
+    monkeypatch.setattr(sessions, "why_stopped", lambda spark: "it was stopped")
+    assert str(subscriber.await_error(JvmUnavailable, DEADLINE)) == "it was stopped"
 
 
 def test_wrong_arguments_raise(spark: Any) -> None:

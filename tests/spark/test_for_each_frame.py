@@ -142,6 +142,7 @@ def test_a_jvm_that_ends_between_two_frames_fails_the_result(spark: Any, monkeyp
     def fail(*_: object) -> Any:
         raise ConnectionError("the JVM has ended")
 
+    monkeypatch.setattr(sessions, "_CHECK_SECONDS", JOB_DEADLINE)
     monkeypatch.setattr(sessions, "inherited", lambda spark, task: fail)
     ps.for_each_frame(source, SCHEMA, lambda df: df.count(), max_rows=1, spark=spark).subscribe(counted)
     monkeypatch.setattr(sessions, "why_stopped", lambda spark: "it has ended")
@@ -149,6 +150,16 @@ def test_a_jvm_that_ends_between_two_frames_fails_the_result(spark: Any, monkeyp
     source.await_requested(1)
     source.next((1,))
     assert str(counted.await_error(JvmUnavailable, JOB_DEADLINE).__cause__) == "the JVM has ended"
+
+
+def test_a_stopped_session_fails_a_stream_that_waits_for_elements(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_frame(source, SCHEMA, print).subscribe(counted)
+    source.await_requested(1)
+    monkeypatch.setattr(sessions, "why_stopped", lambda spark: "it was stopped")
+    assert str(counted.await_error(JvmUnavailable, JOB_DEADLINE)) == "it was stopped"
+    source.await_cancelled()
 
 
 def test_an_upstream_error_follows_the_rows_before_it(spark: Any) -> None:

@@ -10,12 +10,10 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyrs import schedulers
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_natural
-from pyrs.errors import JvmUnavailable
 from pyrs.publishers.creating import Emitter, created
-from pyrs.spark.sessions import check_pyspark, checked_session, in_background, why_stopped
+from pyrs.spark.sessions import check_pyspark, checked_session, in_background, wait_while_running, why_stopped
 from pyrs.stream.stream import Stream
 
-_CHECK_SECONDS = 1.0
 _BOUNDED = (Overflow.DROP_OLDEST, Overflow.DROP_LATEST, Overflow.LATEST, Overflow.ERROR)
 
 
@@ -57,24 +55,16 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
         spark.streams.addListener(listener)
         ended = Event()
         emitter.on_cancel(ended.set)
-        in_background(lambda: _watch(spark, listener, emitter, ended))
+
+        def watch() -> None:
+            wait_while_running(spark, ended, emitter.error)
+            if why_stopped(spark) is None:
+                spark.streams.removeListener(listener)
+
+        in_background(watch)
 
     # One event is prefetched by the signalling thread; all others stay in the buffer of the overflow strategy.
     return created(listen, "events(spark", strategy, capacity).publish_on(schedulers.default(), prefetch=1)
-
-
-def _watch(spark: Any, listener: Any, emitter: Emitter[Any], ended: Event) -> None:
-    """Fail the stream when the session stops, or remove the listener.
-
-    Spark does not report the stop of a session. The listener is removed after a cancel.
-    """
-    while not ended.wait(_CHECK_SECONDS):
-        reason = why_stopped(spark)
-        if reason is not None:
-            emitter.error(JvmUnavailable(reason))
-            return
-    if why_stopped(spark) is None:
-        spark.streams.removeListener(listener)
 
 
 class _Listener(StreamingQueryListener):  # type: ignore[misc]

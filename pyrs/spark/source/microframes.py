@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow
@@ -22,7 +23,7 @@ from pyrs.errors import JvmUnavailable
 from pyrs.schedulers.timer import waking_timer
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_session
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_session, in_background, wait_while_running
 from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ class _MicroFramesRun(JobRun[int]):
         self._due = False
         self._running = False
         self._rows = 0
+        self._ended = Event()
+        self._stopped: JvmUnavailable | None = None
 
     def _advance(self) -> None:
         source = self._rows_input
@@ -144,6 +147,10 @@ class _MicroFramesRun(JobRun[int]):
             assert self._operator.source is not None
             # A pulled source must not block the drain loop, which also serves the timer.
             source.subscribe_to(Stream(self._operator.source).subscribe_on(schedulers.default()).source)
+            # A stream that waits for elements has no job that would fail when the session stops.
+            in_background(
+                partial(wait_while_running, self._frames.spark, self._ended, partial(self.post, self._session_stopped))
+            )
         ended = source.ended  # read before the queue: all elements before the end are in it
         waiting = len(source.elements)
         if waiting and not self._due and not self._timer.is_set:
@@ -165,6 +172,8 @@ class _MicroFramesRun(JobRun[int]):
             else:
                 self._emit(self._rows)
                 self._complete()
+        elif self._stopped is not None:
+            self._fail(self._stopped)
 
     def _run_frame(self, rows: list[Any], first: int) -> None:
         """Call ``fn``, on a thread whose jobs carry the tag."""
@@ -180,11 +189,15 @@ class _MicroFramesRun(JobRun[int]):
     def _frame_done(self, _: object) -> None:
         self._running = False
 
+    def _session_stopped(self, error: JvmUnavailable) -> None:
+        self._stopped = error
+
     def _job_failed(self, error: BaseException) -> None:
         self._operator.blame(error)
         super()._job_failed(error)
 
     def _release(self) -> None:
+        self._ended.set()
         self._timer.close()
         self._rows_input.cancel()
         self._drop(self._rows_input.error)
