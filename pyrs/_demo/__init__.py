@@ -28,6 +28,8 @@ def main(size: Size | None = None) -> int:
         return 130
     except (DemoError, PyrsError) as error:
         failure = str(error)
+    except OSError:  # possibly of standard output, which the command line reports
+        raise
     except Exception as error:
         traceback.print_exc()
         failure = f"{type(error).__name__}: {error}"

@@ -149,6 +149,24 @@ def test_ctrl_c_stops_the_demo_and_its_jvm(moment: str) -> None:
             os.killpg(demo.pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [("EPIPE", 141, ""), ("ENOSPC", 1, "pyrs: cannot write the output: No space left on device\n")],
+)
+def test_a_closed_pipe_or_a_full_disk_ends_the_demo_without_a_traceback(error: str, status: int, message: str) -> None:
+    ended = run(f"""
+        import errno, os, sys
+        from pyrs import __main__, _demo
+
+        def show(*arguments):
+            raise OSError(errno.{error}, os.strerror(errno.{error}))
+
+        _demo.show = show
+        sys.exit(__main__.main(["demo"]))
+    """)
+    assert (ended.returncode, ended.stderr) == (status, message)
+
+
 def test_missing_ratings_are_reported() -> None:
     missing = run("""
         import sys
