@@ -138,12 +138,29 @@ class SwitchIfEmpty(Operator[Any]):
         self.sources = (source, checked_publisher(other, "other"))
 
 
+class _ZipInput(QueuedInput[Any]):
+    def _end(self, error: BaseException | None) -> None:
+        self.error, self.ended = error, True
+        if not self.elements:  # read last: if the drain loop takes the last element later, it checks ``ended`` itself
+            self._owner._exhausted = True
+        self._notify()
+
+
 class _ZipRun(Coordinator[Any]):
+    """Emits a row once each source has an element.
+
+    A scan of all sources for each element would take a time that is quadratic in the number of sources. Therefore the
+    drain loop scans them only if the source has an element for which the last scan found none, or one is exhausted.
+    """
+
+    _exhausted = False  # a source may have ended with an empty queue
+
     def __init__(self, subscriber: Subscriber[Any], operator: CombiningOperator | MergeComparing) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.sources
         self._combine: Callable[..., Any] = operator.combine
-        self._inputs = [QueuedInput[Any](self, operator.prefetch) for _ in operator.sources]
+        self._inputs = [_ZipInput(self, operator.prefetch) for _ in operator.sources]
+        self._last_empty = next(reversed(self._inputs), None)
 
     def _begin(self) -> None:
         for each, source in zip(self._inputs, self._sources, strict=True):
@@ -157,15 +174,21 @@ class _ZipRun(Coordinator[Any]):
         inputs = self._inputs
         while not self._interrupted:
             rows = self._demand()
+            awaited = self._last_empty
+            if not (self._exhausted or (rows and awaited and awaited.elements)):
+                return
+            self._exhausted = False
             for each in inputs:
                 ended = each.ended  # read first: if it is true, the queue contains all remaining elements
                 rows = min(rows, len(each.elements), each.prefetch.until_refill)
-                if ended and not each.elements:
-                    self._end_with(each.take_error())
-                    return
-            if not rows:
-                return
-            self._emit_rows(rows)
+                if not each.elements:
+                    self._last_empty = each
+                    if ended:
+                        self._end_with(each.take_error())
+                        return
+            if rows:
+                self._emit_rows(rows)
+                self._exhausted = True
 
     def _emit_rows(self, rows: int) -> None:
         takes = [each.elements.popleft for each in self._inputs]
