@@ -42,7 +42,7 @@ class Prefetch:
         return self.refill_at - self.consumed
 
     def consume(self, n: int = 1, *, at_once: bool = False) -> int:
-        """Count n consumed elements and return how many to request now.
+        """Count n consumed elements and return the number to request now.
 
         With ``at_once``, the consumed elements are requested below the threshold too.
         """
@@ -53,7 +53,7 @@ class Prefetch:
         return n
 
     def grow(self, size: int) -> int:
-        """Enlarge the buffer and return how many additional elements to request now."""
+        """Enlarge the buffer and return the number of additional elements to request now."""
         more, self.size = size - self.size, size
         self.refill_at = size - (size >> 2)
         return more

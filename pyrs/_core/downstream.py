@@ -157,7 +157,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
     # Called by sources and operators, serially.
 
     def _demand(self) -> int:
-        """Return how many elements may be emitted now."""
+        """Return the number of elements that may be emitted now."""
         return self._requested - self._emitted
 
     def _introduce(self) -> None:

@@ -32,7 +32,7 @@ class SourceSubscription(SerialSubscription[T]):
 
     @abstractmethod
     def _produce(self, subscriber: Subscriber[T], demand: int) -> int:
-        """Signal up to ``demand`` elements and return how many, or terminate the stream.
+        """Signal up to ``demand`` elements and return their number, or terminate.
 
         Return when ``_interrupted`` is set after an element. Demand that arrived in the meantime, which is
         ``_requested - _emitted`` in total, may be served as well.

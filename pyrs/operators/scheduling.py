@@ -278,7 +278,7 @@ class _SubscribeOnRun(Coordinator[Any]):
         self._input.cancel()
 
     def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
-        """Signal up to ``limit`` elements of the iterator and return how many."""
+        """Signal up to ``limit`` elements of the iterator and return their number."""
         count = 0
         while count < limit and self._live:
             batch = min(limit - count, _TURN)

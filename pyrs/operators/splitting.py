@@ -192,7 +192,7 @@ class Dispatcher(Input[Any]):
     # For the methods above
 
     def _refill(self, capacity: int, size: int) -> int:
-        """Count as requested, and return, the free capacity of a buffer of this size.
+        """Return the free capacity of a buffer of this size, and count it as requested.
 
         Return 0 while less than three quarters of the buffer are free and other elements are outstanding.
         """

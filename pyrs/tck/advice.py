@@ -10,7 +10,7 @@ from pyrs.tck.verification import Verification
 
 _SPECIFICATION = "https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md"
 _LATE = "If the call may take that long, set TestEnvironment(hook_timeout=...)."
-# The likely cause of a violation, and what to change.
+# The likely cause of a violation, and its repair.
 _CAUSES = {
     "1.1": "It does not count the demand. Emit only while sent < requested; count each element before on_next.",
     "1.2": "It lost a request, or stopped emitting while there was demand. Add every request to the demand, and check "

@@ -277,18 +277,18 @@ class Driven(Generic[T]):
         The first of these elements has the number ``at``.
         """
         for late in range(min(_LATE_ELEMENTS, int(self.subscription.demand) - at)):
-            which = f", for requested element {late + 1} after its cancel (rule 2.8)"
-            self._send_on_a_thread("on_next", create(at + late), context=which)
+            which = f" for requested element {late + 1} after its cancel"
+            self._send_on_a_thread("on_next", create(at + late), which=which, rule="2.8")
         arguments = [tck_error()] if end == "on_error" else []
-        why = " after its cancel, which the Publisher may not have noticed yet (rule 2.13)"
-        self._send_on_a_thread(end, *arguments, context=why)
+        which = " after its cancel, which the Publisher may not have noticed yet,"
+        self._send_on_a_thread(end, *arguments, which=which)
 
-    def _send_on_a_thread(self, signal: str, *arguments: object, context: str = " (rule 2.13)") -> None:
+    def _send_on_a_thread(self, signal: str, *arguments: object, which: str = "", rule: str = "2.13") -> None:
         def run() -> None:
             try:
                 getattr(self.subscriber, signal)(*arguments)
             except Exception as error:
-                raised = Flop(f"{signal} raised {described(error)}{context}")
+                raised = Flop(f"{signal}{which} raised {described(error)} (rule {rule})")
                 raised.__cause__ = error
                 self._env.flop("", raised)
 

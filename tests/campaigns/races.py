@@ -1,6 +1,6 @@
 """Run the jcstress tests of the Java side: races of the drain loop, the outbox, the handles and the window.
 
-jcstress runs two threads on each state many million times, and counts the results. It has no seed.
+jcstress runs two threads on each state millions of times, and counts the results. It has no seed.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class MirrorReferee(JavaReferee):
         super().__init__(jvm, family)
 
     def give(self, java_object: object) -> int:
-        """Pass an object to the TCK, and return its number for the result of a hook."""
+        """Store an object in the JVM for the TCK, and return the number that the hook answers with."""
         return int(str(self._gateway.with_java(lambda java: java.call(self._entry, "give", java_object))))
 
     def is_java(self, thing: object) -> bool:
@@ -70,7 +70,7 @@ class _MirrorHooks(Hooks):
 
     def call(self, scope: Scope, hook: str, arguments: list[Any]) -> Any:
         if hook == "create_element":
-            return self._subject.create_element(*arguments)  # a number instead of a reference
+            return self._subject.create_element(*arguments)  # elements are values, which need no mirror
         if hook not in _MAKE:
             return super().call(scope, hook, arguments)
         created = self._method(_MAKE[hook])(*arguments)

@@ -91,7 +91,7 @@ def test_each_received_element_is_delivered_or_discarded_once(bridge: Bridge) ->
 
 
 def discarded_by_a_cancel(bridge: Bridge, plan: random.Random) -> int:
-    """Cancel a range at a random element. Check each element that Java sent, and return how many were discarded."""
+    """Cancel a range at a random element. Check the elements that Java sent; return the number of discarded ones."""
     discarded: list[int] = []
     stop = plan.choice([0, 1, 5, 100, 300])
 

@@ -1,6 +1,6 @@
 """With ``exact=True`` a Publisher receives each request of its Subscriber as one request, in both directions.
 
-The window bounds what is requested at a time; the requests of these tests are smaller.
+The window bounds the elements that are requested at a time. The requests of these tests are smaller.
 
 By default the bridge requests a window of sixteen. If a broker counts delivery as acknowledgement, a cancel would lose
 the messages of the window.

@@ -1,4 +1,4 @@
-"""A Ctrl-C at any line of a call of a Subscription: the call can be repeated."""
+"""A call of a Subscription that Ctrl-C interrupts at any line can be repeated."""
 
 from __future__ import annotations
 

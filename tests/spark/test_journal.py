@@ -63,7 +63,7 @@ def test_committed_segments_are_removed_and_numbers_continue(opened: Opened) -> 
     journal.trim(3)
     journal = opened()
     assert (journal.epoch, journal.end) == (epoch, 3)
-    with pytest.raises(ValueError, match="a segment from 7 cannot follow one up to 3"):
+    with pytest.raises(ValueError, match="a segment from 7 cannot follow one that ends at 3"):
         journal.append(Segment(7, 8, []))
     journal.append(Segment(3, 4, [b"y"]))
 

@@ -1,4 +1,4 @@
-"""The buffer of read_stream after restarts and with small batches, called as Spark does."""
+"""The buffer of read_stream after restarts and with small batches. The tests send the requests of Spark."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_only_offset_of_an_available_now_query_before_spark_4_2_waits_for_an
     [(rows_from, False, 30), (small_batches_from, True, 2), (one_batch_from, True, 8)],
     ids=["max_rows lowered", "smaller batches", "a larger batch"],
 )
-def test_an_earlier_batch_is_planned_with_any_new_sizes(
+def test_a_batch_from_before_a_restart_is_planned_with_other_sizes(
     source: Callable[[int], Any], whole: bool, capacity: int
 ) -> None:
     limits = {"max_rows": 20 if source is small_batches_from else 5, "capacity": capacity, "whole": whole}
@@ -215,7 +215,7 @@ def test_a_query_continues_if_uncommitted_rows_exhaust_the_capacity(
         list(planned(replay, start, end))
     allowed.clear()
     with closing(buffer(numbers_of(whole), max_rows=3, capacity=4, journal=tmp_path, whole=whole)) as replay:
-        if not start_is_known:  # before Spark 4.2, which repeats no batch
+        if not start_is_known:  # before Spark 4.2; Spark then repeats no batch
             assert latest(replay, None, finish=False) == end
         after = latest(replay, end)
         assert after["sequence"] == end["sequence"] + 1

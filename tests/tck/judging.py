@@ -24,7 +24,7 @@ from tests.tck.right import RightPublisher
 Judge = Callable[[Any, str], Verdict]
 # A violation often means a timeout. One second suffices, because all signals are sent on the test's own thread.
 SHORT = TestEnvironment(timeout=1, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=30, deadline=60)
-# For right implementations, which never reach a timeout.
+# Right implementations never reach these timeouts.
 PATIENT = TestEnvironment(timeout=30, no_signals_timeout=0.03, reference_timeout=30, hook_timeout=30, deadline=90)
 
 

@@ -64,25 +64,27 @@ LATE_SIGNALS = [
             "RaisesForTheSecondLate",
             "Raises for the second element after its cancel",
             ("on_next", 2),
-            "it is cancelled, for requested element 2 after its cancel (rule 2.8)",
+            "on_next for requested element 2 after its cancel raised RuntimeError: it is cancelled (rule 2.8)",
         ),
         (
             "RaisesForTheThirdLate",
             "Raises for the third element after its cancel",
             ("on_next", 3),
-            "it is cancelled, for requested element 3 after its cancel (rule 2.8)",
+            "on_next for requested element 3 after its cancel raised RuntimeError: it is cancelled (rule 2.8)",
         ),
         (
             "RaisesForALateEnd",
             "Raises for on_complete after its cancel",
             ("on_complete", 1),
-            "on_complete raised RuntimeError: it is cancelled after its cancel, which the Publisher",
+            "on_complete after its cancel, which the Publisher may not have noticed yet, raised RuntimeError: "
+            "it is cancelled (rule 2.13)",
         ),
         (
             "RaisesForALateError",
             "Raises for on_error after its cancel",
             ("on_error", 1),
-            "on_error raised RuntimeError: it is cancelled after its cancel, which the Publisher",
+            "on_error after its cancel, which the Publisher may not have noticed yet, raised RuntimeError: "
+            "it is cancelled (rule 2.13)",
         ),
     )
 ]

@@ -28,9 +28,9 @@ FILE = Path(__file__).with_name("measured.json")
 QUICK = TestEnvironment(timeout=0.5, no_signals_timeout=0.05, reference_timeout=0.5, hook_timeout=10, deadline=20)
 AT_A_TIME = 20
 EXCLUDED = {"Concurrent", "IgnoresDemand"}
-"""Implementations with a verdict in the test suite, which occupy the processor when they are run often."""
+"""Implementations that occupy the processor when they are run often. The test suite verifies them."""
 
-# The function that judges, the tests, and the conforming implementation of a kind.
+# Each kind has a function that judges, a table of tests, and a conforming implementation.
 KINDS: dict[str, tuple[Any, Any, Any]] = {
     "Publishers": (judging.judge_publisher, PUBLISHER, RightPublisher),
     "Failed Publishers": (judging.judge_failed_publisher, PUBLISHER, RightFailedPublisher),
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def rejecting(referee: JavaReferee, kind: str, make: Any, first: list[str]) -> str:
-    """Return a test that rejects an implementation twice, or an empty string."""
+    """Return the name of a test that rejects an implementation in two runs, or an empty string."""
     judge = KINDS[kind][0]
     usual = statuses(referee, kind)
     likely = [name for name in first if name in usual]
@@ -91,7 +91,7 @@ def statuses(referee: JavaReferee, kind: str) -> dict[str, Status]:
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         found = dict(zip(names, pool.map(lambda name: _status(judge, right, name, referee.judge), names), strict=True))
     rejected = [name for name, status in found.items() if status is Status.FAILED]
-    if rejected:  # the verdict of an object that passes would differ from this one, and count as a rejection
+    if rejected:  # a verdict that differs from this one counts as a rejection, also if the implementation passes
         raise RuntimeError(f"the conforming implementation fails {', '.join(rejected)}: run this on an idle machine")
     return found
 

@@ -80,14 +80,14 @@ class Elements:
         return end - start
 
     def rows_in(self, waiting: int) -> int:
-        """Return how many rows the waiting elements are known to have.
+        """Return the number of rows that the waiting elements are known to have.
 
         Waiting elements are not encoded yet. ``waiting`` is their number.
         """
         return waiting
 
     def needed_for(self, rows: int) -> int:
-        """Return how many elements to allow at first for this number of rows."""
+        """Return the number of elements to allow at first for this number of rows."""
         return rows
 
     def last_row(self, position: int, capacity: int) -> float:

@@ -88,7 +88,7 @@ class Journal:
             OSError: it could not be written.
         """
         if self._ranges and segment.start != self._ranges[-1][1]:
-            raise ValueError(f"a segment from {segment.start} cannot follow one up to {self._ranges[-1][1]}")
+            raise ValueError(f"a segment from {segment.start} cannot follow one that ends at {self._ranges[-1][1]}")
         pieces = [memoryview(piece) for piece in segment.pieces]
         head = _HEAD.pack(_MAGIC, self.epoch.encode(), segment.start, segment.end, len(pieces))
         head += b"".join(_PIECE.pack(piece.nbytes, zlib.crc32(piece)) for piece in pieces)
@@ -110,7 +110,7 @@ class Journal:
         self.end = segment.end
 
     def renumber(self, epoch: str, number: int) -> None:
-        """Remove all elements, and continue at a number of an epoch.
+        """Remove all elements, and begin a new epoch, whose first element has this number.
 
         A kill during the call leaves a journal that ends earlier, or an empty one.
         """

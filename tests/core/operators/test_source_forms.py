@@ -90,14 +90,14 @@ def ignore_drops(dropped: Any) -> Iterator[None]:
 def test_operator_emits_the_same_signals_for_an_iterable_and_a_publisher(name: str, form: str) -> None:
     sample, source = SAMPLES[name], FUSED[form]
     if name in IN_TURNS and form == "failing":
-        pytest.skip("an error of a pulled source waits for its turn")
+        pytest.skip("an iterable signals its error when it is pulled, which merge does in alternation")
     for elements in ([], [1], [1, 2, 3]):
         demands: tuple[int, ...]
         for demands in ((), (1,), (1, 1, 100), (100,)):
             to_the_end = name in OTHER_THREADS
             if to_the_end and 100 not in demands:
                 continue
-            # The clock of virtual time stands still. In real time, the result of `throttle` depends on the machine.
+            # Virtual time does not advance here. In real time, the result of `throttle` depends on the machine.
             with nullcontext() if to_the_end else schedulers.use(schedulers.VirtualTime()):
                 fused = trace(sample.apply(source(list(elements))), demands, to_the_end=to_the_end)
                 over_publisher = trace(sample.apply(pushed(source)(list(elements))), demands, to_the_end=to_the_end)

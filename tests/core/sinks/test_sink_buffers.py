@@ -1,4 +1,4 @@
-"""The buffers of sinks whose Subscriber cancels after the end."""
+"""The buffers of sinks whose Subscriber cancels after termination."""
 
 from __future__ import annotations
 
