@@ -8,13 +8,11 @@
     coroutines    map with a coroutine function
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
-    combining     concat, start_with, switch_if_empty, zip, sequence_equal, merge_comparing
+    combining     concat, start_with, switch_if_empty, zip, sequence_equal, merge_comparing, first_with_*
     latest        combine_latest, with_latest_from, take_until, skip_until
     switching     switch_on_first
-    racing        first_with_signal, first_with_value
     merging       merge, flat_map
-    flattening    concat_map, switch_map, filter_when, delay_until
-    expanding     expand
+    flattening    concat_map, switch_map, filter_when, delay_until, expand
     buffering     buffer, by count, by time or by value
     toggling      buffer_when, window_when
     splitting     the base classes of windowing and grouping
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
         combining as combining,
         coroutines as coroutines,
         decoding as decoding,
-        expanding as expanding,
         filtering as filtering,
         flattening as flattening,
         folding as folding,
@@ -61,7 +58,6 @@ if TYPE_CHECKING:
         observing as observing,
         parallel as parallel,
         progress as progress,
-        racing as racing,
         recovering as recovering,
         retrying as retrying,
         scheduling as scheduling,

@@ -181,7 +181,7 @@ class Combining(OperatorFamily[T_co]):
             >>> pyrs.never().first_with_signal(pyrs.just("a", "b")).collect()
             ['a', 'b']
         """
-        return self._over(operators.racing.FirstWithSignal(self._and(others)))
+        return self._over(operators.combining.FirstWithSignal(self._and(others)))
 
     def first_with_value(self, *others: Publisher[R]) -> Stream[T_co | R]:
         """Emit the stream that emits an element first, and cancel the others.
@@ -206,7 +206,7 @@ class Combining(OperatorFamily[T_co]):
             >>> pyrs.empty().first_with_value(pyrs.just("a", "b")).collect()
             ['a', 'b']
         """
-        return self._over(operators.racing.FirstWithValue(self._and(others)))
+        return self._over(operators.combining.FirstWithValue(self._and(others)))
 
     @overload
     def zip(self, b: Source[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...

@@ -184,7 +184,7 @@ class Flattening(OperatorFamily[T_co]):
             >>> pyrs.just("a").expand(tree, depth_first=True).collect()
             ['a', 'b', 'd', 'c']
         """
-        return self._over(operators.expanding.Expand(self.source, function, depth_first, prefetch))
+        return self._over(operators.flattening.Expand(self.source, function, depth_first, prefetch))
 
     def filter_when(self, predicate: Callable[[T_co], Inner[Any]], *, prefetch: int = 32) -> Stream[T_co]:
         """Emit the elements for which an asynchronous predicate is true.

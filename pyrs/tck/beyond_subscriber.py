@@ -10,14 +10,13 @@ from threading import Condition
 from typing import Generic
 
 from pyrs.api import Subscriber, Subscription
-from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.concurrent_signals import SerialGuard
 from pyrs.tck.environment import Flop, T, TestEnvironment, described, milliseconds, remaining
 from pyrs.tck.subscriber_hooks import SubscriberHooks, tck_error
 from pyrs.tck.subscriber_probes import WhiteboxProbe
+from pyrs.tck.subscriber_tests import BlackboxTests, WhiteboxTests
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, Promise, started
-from pyrs.tck.whitebox_tests import WhiteboxTests
 
 _ELEMENTS = 10
 _MANY_ELEMENTS = 100

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from pyrs.tck.beyond_subscriber import BeyondBlackboxTests, BeyondWhiteboxTests
 from pyrs.tck.beyond_subscription import BeyondSubscriptionTests
-from pyrs.tck.blackbox_tests import BlackboxTests
 from pyrs.tck.environment import T
 from pyrs.tck.expected import BLACKBOX, PUBLISHER, WHITEBOX
 from pyrs.tck.publisher_tests import PublisherTests
 from pyrs.tck.races import RaceTests
+from pyrs.tck.subscriber_tests import BlackboxTests, WhiteboxTests
 from pyrs.tck.subscription_tests import SubscriptionTests
-from pyrs.tck.whitebox_tests import WhiteboxTests
 
 
 class PublisherVerification(
