@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from pyrs._core.prefetch import Prefetch
 
 import pyrs
+from pyrs._core.demand import Prefetch
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 
