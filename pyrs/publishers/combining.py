@@ -138,8 +138,25 @@ def zip(
 @overload
 def zip(*sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
 @overload
+def zip(a: Publisher[A], b: Publisher[B], /, *, combine: Callable[[A, B], R], prefetch: int = 32) -> Stream[R]: ...
+@overload
 def zip(
-    *sources: Publisher[Any] | Iterable[Publisher[Any]], combine: Callable[..., R], prefetch: int = 32
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, combine: Callable[[A, B, C], R], prefetch: int = 32
+) -> Stream[R]: ...
+@overload
+def zip(
+    sources: Publisher[Any] | Iterable[Publisher[Any]], /, *, combine: Callable[..., R], prefetch: int = 32
+) -> Stream[R]: ...
+@overload
+def zip(
+    a: Publisher[Any],
+    b: Publisher[Any],
+    c: Publisher[Any],
+    d: Publisher[Any],
+    /,
+    *sources: Publisher[Any],
+    combine: Callable[..., R],
+    prefetch: int = 32,
 ) -> Stream[R]: ...
 def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
     """Return a stream that combines the n-th elements of all sources.
@@ -183,7 +200,26 @@ def combine_latest(
 ) -> Stream[tuple[Any, ...]]: ...
 @overload
 def combine_latest(
-    *sources: Publisher[Any] | Iterable[Publisher[Any]], combine: Callable[..., R], prefetch: int = 32
+    a: Publisher[A], b: Publisher[B], /, *, combine: Callable[[A, B], R], prefetch: int = 32
+) -> Stream[R]: ...
+@overload
+def combine_latest(
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, combine: Callable[[A, B, C], R], prefetch: int = 32
+) -> Stream[R]: ...
+@overload
+def combine_latest(
+    sources: Publisher[Any] | Iterable[Publisher[Any]], /, *, combine: Callable[..., R], prefetch: int = 32
+) -> Stream[R]: ...
+@overload
+def combine_latest(
+    a: Publisher[Any],
+    b: Publisher[Any],
+    c: Publisher[Any],
+    d: Publisher[Any],
+    /,
+    *sources: Publisher[Any],
+    combine: Callable[..., R],
+    prefetch: int = 32,
 ) -> Stream[R]: ...
 def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
     """Return a stream that combines the latest elements of all sources.

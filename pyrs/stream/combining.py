@@ -223,7 +223,22 @@ class Combining(OperatorFamily[T_co]):
     @overload
     def zip(self, *others: Source[Any], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
     @overload
-    def zip(self, *others: Source[Any], combine: Callable[..., R], prefetch: int = 32) -> Stream[R]: ...
+    def zip(self, b: Source[A], /, *, combine: Callable[[T_co, A], R], prefetch: int = 32) -> Stream[R]: ...
+    @overload
+    def zip(
+        self, b: Source[A], c: Source[B], /, *, combine: Callable[[T_co, A, B], R], prefetch: int = 32
+    ) -> Stream[R]: ...
+    @overload
+    def zip(
+        self,
+        b: Source[Any],
+        c: Source[Any],
+        d: Source[Any],
+        /,
+        *others: Source[Any],
+        combine: Callable[..., R],
+        prefetch: int = 32,
+    ) -> Stream[R]: ...
     def zip(self, *others: Source[Any], combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
         """Combine the n-th elements of all streams.
 
@@ -306,7 +321,24 @@ class Combining(OperatorFamily[T_co]):
     @overload
     def combine_latest(self, *others: Publisher[Any], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
     @overload
-    def combine_latest(self, *others: Publisher[Any], combine: Callable[..., R], prefetch: int = 32) -> Stream[R]: ...
+    def combine_latest(
+        self, b: Publisher[A], /, *, combine: Callable[[T_co, A], R], prefetch: int = 32
+    ) -> Stream[R]: ...
+    @overload
+    def combine_latest(
+        self, b: Publisher[A], c: Publisher[B], /, *, combine: Callable[[T_co, A, B], R], prefetch: int = 32
+    ) -> Stream[R]: ...
+    @overload
+    def combine_latest(
+        self,
+        b: Publisher[Any],
+        c: Publisher[Any],
+        d: Publisher[Any],
+        /,
+        *others: Publisher[Any],
+        combine: Callable[..., R],
+        prefetch: int = 32,
+    ) -> Stream[R]: ...
     def combine_latest(
         self, *others: Publisher[Any], combine: Callable[..., Any] | None = None, prefetch: int = 32
     ) -> Stream[Any]:

@@ -201,6 +201,13 @@ assert_type(numbers.zip(words), Stream[tuple[int, str]])
 assert_type(numbers.zip(words, words, words, numbers), Stream[tuple[int, str, str, str, int]])
 assert_type(numbers.combine_latest(words, words, numbers), Stream[tuple[int, str, str, int]])
 assert_type(pyrs.zip(numbers, words, words, numbers), Stream[tuple[int, str, str, int]])
+assert_type(numbers.zip(words, combine=lambda n, word: word * n), Stream[str])
+assert_type(numbers.zip(words, numbers, combine=lambda n, word, other: n + other), Stream[int])
+assert_type(numbers.combine_latest(words, combine=lambda n, word: word * n), Stream[str])
+assert_type(pyrs.zip(numbers, words, combine=lambda n, word: word * n), Stream[str])
+assert_type(pyrs.combine_latest(numbers, words, numbers, combine=lambda n, word, other: n + other), Stream[int])
+assert_type(pyrs.zip(numbers, words, words, numbers, combine=lambda *row: len(row)), Stream[int])
+assert_type(pyrs.zip([numbers, numbers], combine=lambda *row: len(row)), Stream[int])
 assert_type(pyrs.combine_latest(numbers, words, words, words, words), Stream[tuple[int, str, str, str, str]])
 
 # A chain of fifteen operators keeps track of the element type.
