@@ -107,6 +107,13 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
     return seconds
 
 
+def checked_string(value: F, parameter: str) -> F:
+    """Return the value, or raise a TypeError if it is not a string."""
+    if not isinstance(value, str):
+        raise TypeError(f"{parameter} must be a string, not {type(value).__name__}")
+    return value
+
+
 def checked_publisher(publisher: P, parameter: str) -> P:
     """Return the publisher, or raise a TypeError if it is not a Publisher."""
     if isinstance(publisher, type):

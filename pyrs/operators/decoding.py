@@ -10,7 +10,7 @@ from typing import Any
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.stage import Stage, TailRun
-from pyrs._core.validation import checked_natural
+from pyrs._core.validation import checked_natural, checked_string
 from pyrs.errors import BufferOverflow
 
 
@@ -44,8 +44,8 @@ class Decode(Stage):
     run_type = _DecodeRun
 
     def __init__(self, encoding: str, errors: str) -> None:
-        self.encoding = encoding
-        self.errors = errors
+        self.encoding = checked_string(encoding, "encoding")
+        self.errors = checked_string(errors, "errors")
         self._decoder = getincrementaldecoder(encoding)
         lookup_error(errors)
 

@@ -141,7 +141,7 @@ class FilterWhen(ConcatMap):
     An inner stream accepts its element if the first element of the inner stream is true.
     """
 
-    name = "filter_when"
+    name, parameter = "filter_when", "predicate"
     emits_elements = True
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:

@@ -323,12 +323,13 @@ class FlatteningOperator(Operator[Any]):
     """The base class of operators with a function that returns inner streams."""
 
     name: str
+    parameter = "function"
 
     def __init__(
         self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int, delay_errors: bool = False
     ) -> None:
         super().__init__(source, f"{self.name}({name_of(function)})")
-        self.function = checked_callable(function, "function", awaited=True)  # see ``checked_inner``
+        self.function = checked_callable(function, self.parameter, awaited=True)  # see ``checked_inner``
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
         self.delay_errors = delay_errors
 

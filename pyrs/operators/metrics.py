@@ -10,7 +10,7 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.stage import PushedStage
-from pyrs._core.validation import checked_callable
+from pyrs._core.validation import checked_callable, checked_string
 from pyrs.operators.observing import ObservingRun, amount
 
 Observer = Callable[[str, float], object]
@@ -47,9 +47,7 @@ class Metrics:
     def __init__(
         self, name: str, *, observer: Observer | None = None, clock: Callable[[], float] = perf_counter
     ) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"name must be a string, not {type(name).__name__}")
-        self.name = name
+        self.name = checked_string(name, "name")
         self._observer = observer if observer is None else checked_callable(observer, "observer")
         self._clock = checked_callable(clock, "clock")
         self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held

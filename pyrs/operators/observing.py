@@ -17,7 +17,7 @@ from pyrs._core.fusion import Chain, IteratorConsumer
 from pyrs._core.operator import Operator
 from pyrs._core.sites import Site, add_note, blame
 from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
-from pyrs._core.validation import checked_callable, checked_natural
+from pyrs._core.validation import checked_callable, checked_natural, checked_string
 from pyrs.api import Publisher, Subscriber
 
 if TYPE_CHECKING:
@@ -243,9 +243,7 @@ class Checkpoint(Stage):
     run_type = _CheckpointRun
 
     def __init__(self, name: str | None) -> None:
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"name must be a string, not {type(name).__name__}")
-        self.name = name
+        self.name = name if name is None else checked_string(name, "name")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return iterator
@@ -262,12 +260,10 @@ class Log(PushedStage):
     """``log(name)``: writes a log record for each signal."""
 
     def __init__(self, name: str | None, logger: Logger | None, level: int, shown: str) -> None:
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"name must be a string, not {type(name).__name__}")
+        self.name = name if name is None else checked_string(name, "name")
         called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # a LoggerAdapter has both
         if logger is not None and (isinstance(logger, type) or not all(map(callable, called))):
             raise TypeError(f"logger must be a logging.Logger, not {type(logger).__name__}")
-        self.name = name
         self.logger = logger
         self.level = checked_natural(level, "level")
         self.shown = name or shown

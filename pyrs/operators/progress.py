@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pyrs._core import hooks
 from pyrs._core.stage import PushedStage
-from pyrs._core.validation import checked_natural
+from pyrs._core.validation import checked_natural, checked_string
 from pyrs.operators.observing import ObservingRun
 
 
@@ -67,9 +67,7 @@ class Progress(PushedStage):
 
     def __init__(self, total: int | None, description: str | None, file: _Writes | None) -> None:
         self.total = total if total is None else checked_natural(total, "total")
-        if not isinstance(description, (str, type(None))):
-            raise TypeError(f"description must be a string, not {type(description).__name__}")
-        self.description = description
+        self.description = description if description is None else checked_string(description, "description")
         if file is not None and not callable(getattr(file, "write", None)):
             raise TypeError(f"file must be an object with write(), not {type(file).__name__}")
         self.file = file

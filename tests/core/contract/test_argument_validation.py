@@ -48,6 +48,13 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
         TypeError,
         "the function must return a Publisher, not the class Stream",
     ),
+    "filter_when": (lambda: numbers.filter_when(5), TypeError, "predicate must be callable, not int"),  # type: ignore[arg-type]
+    "decode": (lambda: pyrs.just(b"").decode(5), TypeError, "encoding must be a string, not int"),  # type: ignore[arg-type]
+    "errors of decode": (
+        lambda: pyrs.just(b"").decode(errors=5),  # type: ignore[arg-type]
+        TypeError,
+        "errors must be a string, not int",
+    ),
     "merge": (lambda: numbers.merge(numbers, 5), TypeError, r"others\[1\] must be a Publisher: int"),  # type: ignore[arg-type]
     "concat": (lambda: numbers.concat(5), TypeError, r"others\[0\] must be"),  # type: ignore[arg-type]
     "zip": (lambda: numbers.zip(5), TypeError, r"others\[0\] must be"),  # type: ignore[call-overload]
