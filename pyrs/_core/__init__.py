@@ -2,7 +2,7 @@
 
 Towards the Subscriber:
 
-    demand        the arithmetic of demand, and how much a consumer with a bounded buffer requests, and when
+    demand        the arithmetic of demand; the requests of a consumer with a bounded buffer
     states        the life cycle of a Subscription as a transition table
     downstream    the Subscription of one Subscriber: demand, cancel, terminal signals
     drain         the drain loop: any thread adds work, one thread at a time does it
@@ -31,7 +31,7 @@ Several Subscribers:
 
 Shared by all:
 
-    blocking      threads that wait for a stream
+    blocked_threads  threads that wait for a stream
     callbacks     a Subscriber that calls the given functions
     context       context variables in every callback
     display       reprs of streams, functions and values
