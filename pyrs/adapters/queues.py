@@ -192,11 +192,13 @@ class _QueueRun(Coordinator[Any]):
                 return
             if ended:
                 self._complete()
-            elif self._live:
-                self._emit(element)
             else:
-                hooks.on_next_dropped(1, f"{self._call}: taken from the queue before the cancel", cancelled=True)
-                self._discard(element)
+                self._emit(element)
+
+    def _discard(self, element: Any) -> None:
+        """Report an element that was taken when the Subscriber had cancelled."""
+        hooks.on_next_dropped(1, f"{self._call}: taken from the queue before the cancel", cancelled=True)
+        super()._discard(element)
 
 
 class _QueuePublisher(Operator[Any]):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs._core.coordinator import Coordinator
 from pyrs.adapters.queues import from_queue, to_queue
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
@@ -276,6 +277,21 @@ class TestFromAsyncioQueue:
             return [len(each) for each in await asyncio.gather(*results)]
 
         assert asyncio.run(main()) == [0, 0]
+
+
+def test_cancel_just_before_an_element_is_emitted_reports_it(monkeypatch: pytest.MonkeyPatch, dropped: Dropped) -> None:
+    """The cancel of another thread arrives after the drain loop has seen that the stream is live."""
+    emit, received = Coordinator._emit, TestSubscriber[int](1)
+
+    def cancelled_before(run: Coordinator[int], element: int) -> None:
+        received.cancel()
+        emit(run, element)
+
+    monkeypatch.setattr(Coordinator, "_emit", cancelled_before)
+    elements: queue.Queue[int] = queue.Queue()
+    elements.put(1)
+    from_queue(elements, scheduler=pyrs.schedulers.inline()).subscribe(received)
+    assert (received.elements, dropped.elements) == ([], 1)
 
 
 class TestToQueue:
