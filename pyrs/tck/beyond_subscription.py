@@ -36,9 +36,10 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
 
     def _stays_flat(self, publisher: Publisher[T], elements: int, *, in_on_subscribe: bool) -> None:
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
-        subscriber = Recursing[T](
-            self.env, bound, elements, _SECONDS_OF_A_LONG_RUN * self.env.scale, in_on_subscribe=in_on_subscribe
-        )
+        seconds = _SECONDS_OF_A_LONG_RUN * self.env.scale
+        if in_on_subscribe:
+            seconds = min(seconds, self.env.hook_timeout / 2)  # subscribe may return after the emission
+        subscriber = Recursing[T](self.env, bound, elements, seconds, in_on_subscribe=in_on_subscribe)
         with subscriber:
             self.subscribe(publisher, subscriber)
             if not in_on_subscribe:

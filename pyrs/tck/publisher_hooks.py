@@ -11,9 +11,11 @@ from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
 from pyrs.tck.environment import LONG_MAX, Skipped, T, named, remaining
-from pyrs.tck.manual import Failing, ManualSubscriber, UnexpectedSubscriber
+from pyrs.tck.manual import Failing, ManualSubscriber, UnexpectedSubscriber, Watching
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
+
+_SAMPLE = 10  # the elements from which the pace of a Publisher is measured
 
 U = TypeVar("U", bound=UnexpectedSubscriber[Any])
 S = TypeVar("S", bound="PublisherHooks[Any]")
@@ -99,6 +101,19 @@ class PublisherHooks(Verification, Generic[T]):
         subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
         subscriber.failed.expect_close(f"failed {name} did not call on_error")
         return subscriber
+
+    def affordable(self, publisher: Publisher[T], demand: int, seconds: float) -> int:
+        """Return a demand, at most this one, that the Publisher fulfils in time.
+
+        A synchronous Publisher blocks ``request`` for that time.
+        """
+        subscriber = self.subscribe(publisher, Watching[T](self.env, _SAMPLE))
+        began = time.monotonic()
+        subscriber.request(_SAMPLE)
+        subscriber.all_received.closes_while(lambda: subscriber.elements)
+        pace = (time.monotonic() - began) / _SAMPLE
+        subscriber.cancel()
+        return max(_SAMPLE, min(demand, int(seconds * self.env.scale / pace)))
 
     def must_refuse_none_subscriber(self, publisher: Publisher[T]) -> None:
         """Call ``subscribe(None)``, which must raise TypeError or AttributeError (§1.9)."""

@@ -18,8 +18,8 @@ from pyrs.tck.waiting import started
 
 _ROUNDS = 50
 _THREADS = 4
-_REQUESTS = 25
-_TOTAL = _THREADS * _REQUESTS
+_TOTAL = 100
+_SECONDS = 3.0  # a slow Publisher publishes fewer elements
 _SIGNAL_DURATION = 0.0002  # seconds that a signal takes, so that an overlapping signal is detected
 _SWITCH_INTERVAL = 1e-5  # seconds: a short switch interval makes interleavings more likely
 
@@ -29,22 +29,27 @@ class RaceTests(InterleavingTests[T]):
 
     @publisher_test(_TOTAL + 1)
     def beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest(self, publisher: Publisher[T]) -> None:
-        """Signals must be serial and complete when four threads request (§1.1, §1.3)."""
-        subscriber = self.subscribe(publisher, _Slow[T](self.env, _TOTAL))
+        """Signals must be serial and complete when four threads request (§1.1, §1.3).
+
+        They request fewer elements from a slow Publisher.
+        """
+        requests = self.affordable(publisher, _TOTAL, _SECONDS) // _THREADS
+        total = _THREADS * requests
+        subscriber = self.subscribe(self.new_publisher(_TOTAL + 1), _Slow[T](self.env, total))
 
         def request_all() -> None:
-            for _ in range(_REQUESTS):
+            for _ in range(requests):
                 subscriber.request(1)
 
         race(self.env, *[request_all] * _THREADS)
         if not subscriber.all_received.closes_while(lambda: subscriber.elements):
             self.env.flop(
-                f"{_THREADS} threads requested {_TOTAL} elements, but {subscriber.elements} arrived (rule 1.2)"
+                f"{_THREADS} threads requested {total} elements, but {subscriber.elements} arrived (rule 1.2)"
             )
         self.env.verify_no_async_errors()
         subscriber.cancel()
-        if subscriber.elements != _TOTAL:
-            self.env.flop(f"{subscriber.elements} elements arrived, but {_TOTAL} were requested (rule 1.1)")
+        if subscriber.elements != total:
+            self.env.flop(f"{subscriber.elements} elements arrived, but {total} were requested (rule 1.1)")
 
     @publisher_test(3)
     def beyond_spec305_cancelMustBeThreadSafe(self, publisher: Publisher[T]) -> None:
