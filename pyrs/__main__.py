@@ -55,8 +55,8 @@ def build_parser() -> argparse.ArgumentParser:
     tck = command(
         run_tck,
         "run the TCK against a Publisher, a Subscriber or a Processor",
-        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if every "
-        "required test passes, 1 if one fails, 2 if there is nothing to test.",
+        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if every test "
+        "passes or is skipped, 1 if a test fails or none runs, 2 if the verification cannot be run.",
     )
     argument = tck.add_argument
     argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")

@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         reports += found[:1] + [compared(found[0], each) for each in found[1:]]
     for report in reports:
         print(as_text(report))
+        if not report.verdicts:
+            print(f"pyrs tck: no test of {report.verification} has a name with {arguments.k!r}", file=sys.stderr)
     for path, content in ((arguments.junit, as_junit(reports)), (arguments.json, as_json(reports).encode())):
         try:
             if path is not None:

@@ -133,6 +133,7 @@ class TestEnvironment:
         self.trace = Trace(printed=self.debug_enabled)
         self.signals = ""  # the trace when the first error was recorded
         self._errors: list[BaseException] = []
+        self._messages: dict[int, str] = {}  # by the id of an error
         self._changed = Condition()
         self._closing: list[Callable[[], None]] = []
         self.closed = Event()
@@ -201,7 +202,9 @@ class TestEnvironment:
 
         The test fails with ``error``, the exception behind the violation, if one is given.
         """
-        self._record(Flop(message) if error is None else error)
+        if error is None:
+            error, message = Flop(message), ""
+        self._record(error, message)
 
     def flop_and_fail(self, message: str) -> NoReturn:
         """Record the violation of a rule and raise it; for the test's own thread."""
@@ -209,9 +212,10 @@ class TestEnvironment:
         self._record(flop)
         raise flop
 
-    def _record(self, error: BaseException) -> None:
+    def _record(self, error: BaseException, message: str = "") -> None:
         self.debug(f"flop: {named(error)}")
         with self._changed:
+            self._messages.setdefault(id(error), message)  # the error stays recorded or was removed by the test
             self.signals = self.signals or str(self.trace)
             if len(self._errors) < _MAX_ERRORS:
                 self._errors.append(error)
@@ -254,7 +258,9 @@ class TestEnvironment:
         if isinstance(error, (AssertionError, Skipped)):
             raise error
         if error is not None:
-            raise AssertionError(f"async error during the test: {described(error)}") from error
+            message = self._messages.get(id(error))
+            where = f"; {message}" if message else ""
+            raise AssertionError(f"async error during the test: {blamed(error)}{where}") from error
 
     def debug(self, message: str) -> None:
         """Print a message if debugging is enabled."""
@@ -281,6 +287,30 @@ def quoted(thing: object) -> str:
 def described(error: BaseException) -> str:
     """Return the class and the message of an exception for messages."""
     return f"{type(error).__name__}: {named(error)}"
+
+
+# The methods of the code under test, and the rules by which they must return normally.
+_RETURNS_NORMALLY = {"request": "3.16", "cancel": "3.15", "subscribe": "1.9"} | dict.fromkeys(
+    ("on_subscribe", "on_next", "on_error", "on_complete"), "2.13"
+)
+
+
+def blamed(error: BaseException) -> str:
+    """Describe an exception, with the called method that raised it.
+
+    The method is the one that the TCK called. It is omitted if it is not known.
+    """
+    method = ""
+    inside = False
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if is_machinery(frame.f_code.co_filename):
+            inside, method = True, ""
+        elif inside:
+            inside, method = False, frame.f_code.co_name
+    rule = _RETURNS_NORMALLY.get(method)
+    if rule is None or isinstance(error, RecursionError):  # a recursion violates another rule (§3.3)
+        return described(error)
+    return f"{method} raised {described(error)} (rule {rule})"
 
 
 def same(one: object, other: object) -> bool:

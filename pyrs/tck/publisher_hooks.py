@@ -10,7 +10,7 @@ from functools import update_wrapper
 from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
-from pyrs.tck.environment import LONG_MAX, Skipped, T, named, remaining
+from pyrs.tck.environment import LONG_MAX, Skipped, T, described, named, remaining
 from pyrs.tck.manual import Failing, ManualSubscriber, UnexpectedSubscriber, Watching
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
@@ -117,11 +117,14 @@ class PublisherHooks(Verification, Generic[T]):
 
     def must_refuse_none_subscriber(self, publisher: Publisher[T]) -> None:
         """Call ``subscribe(None)``, which must raise TypeError or AttributeError (§1.9)."""
+        instead = ""
         try:
             self.call_subscribe(publisher, None)
         except NULL_ERRORS:
             return
-        self.env.flop(f"{self.name_of(publisher)} did not raise TypeError for subscribe(None) (rule 1.9)")
+        except Exception as error:
+            instead = f", but {described(error)}"
+        self.env.flop(f"{self.name_of(publisher)} did not raise TypeError for subscribe(None){instead} (rule 1.9)")
 
     def name_of(self, publisher: Publisher[T]) -> str:
         """Return the Publisher's name for messages."""

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Generic
 
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.tck.environment import INT_MAX, T, TestEnvironment
+from pyrs.tck.environment import INT_MAX, T, TestEnvironment, described
 from pyrs.tck.helper import HelperPublisher
 from pyrs.tck.manual import ManualPublisher, ManualSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
@@ -63,11 +63,14 @@ class SubscriberHooks(Verification, Generic[T]):
 
     def must_refuse_none(self, subscriber: Subscriber[T], signal: str, state: str = "") -> None:
         """Send a signal with None, which must raise TypeError or AttributeError (§2.13)."""
+        instead = ""
         try:
             getattr(subscriber, signal)(None)
         except NULL_ERRORS:
             return
-        raise AssertionError(f"{signal}(None){state} did not raise TypeError (rule 2.13)")
+        except Exception as error:
+            instead = f", but {described(error)}"
+        raise AssertionError(f"{signal}(None){state} did not raise TypeError{instead} (rule 2.13)")
 
 
 class ElementSource(ManualPublisher[T]):

@@ -19,6 +19,7 @@ from pyrs.tck.environment import (
     Skipped,
     TestEnvironment,
     as_text,
+    blamed,
     described,
     milliseconds,
     named,
@@ -212,9 +213,8 @@ def judge(
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        reason = named(error) or type(error).__name__
-        if not isinstance(error, AssertionError):
-            reason = f"{type(error).__name__}: {reason}"
+        own = isinstance(error, AssertionError)
+        reason = (named(error) or type(error).__name__) if own else blamed(error)
         judged = "env" in vars(subject) and not isinstance(error, HookFailed)
         details = f"{explain(subject, name, reason, judged=judged)}\n{details_of(error)}".rstrip()
         return Verdict(name, kind, Status.FAILED, reason, time.monotonic() - began, error, details)

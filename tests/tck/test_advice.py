@@ -13,8 +13,8 @@ from pyrs.tck.advice import rule_of
 from pyrs.tck.trace import RecordedSubscriber, Trace, original
 from tests.tck import test_false_passes, test_wrong_publishers, wrong_sharing
 from tests.tck import wrong_publishers as wrong
-from tests.tck.judging import Case, judge_publisher
-from tests.tck.right import Inert, RightPublisher, RightSubscriber
+from tests.tck.judging import Case, judge_blackbox, judge_publisher
+from tests.tck.right import Inert, RightPublisher, RightSubscriber, RightSubscription
 
 NO_MORE = "required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled"
 
@@ -135,3 +135,80 @@ def test_a_hook_that_exits_is_not_explained_by_a_rule() -> None:
     verdict = judge(Exits, "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates")
     assert verdict.reason == "create_publisher(3) raised SystemExit: 3"
     assert "likely cause" not in verdict.details
+
+
+class _Refuses(RightPublisher):
+    """Raises for a second cancel, and for a request after a cancel."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if self.stopped:
+                raise RuntimeError("it is over")
+            super().request(n)
+
+        def cancel(self) -> None:
+            if self.stopped:
+                raise RuntimeError("it is over")
+            super().cancel()
+
+
+class _RaisesOnError(RightSubscriber):
+    def on_error(self, error: BaseException, /) -> None:
+        raise error
+
+
+class _RefusesNoneWithValueError(RightPublisher):
+    def subscribe(self, subscriber: Any, /) -> None:
+        if subscriber is None:
+            raise ValueError("no Subscriber")
+        super().subscribe(subscriber)
+
+
+class _FailsAtTheEnd(RightPublisher):
+    class subscription(RightSubscription):  # noqa: N801
+        def emit(self, subscriber: Any) -> None:
+            if self.sent == self.elements:
+                self.cancel()
+                subscriber.on_error(StopIteration())
+            else:
+                super().emit(subscriber)
+
+
+@pytest.mark.parametrize(
+    ("judge_kind", "make", "test", "reason"),
+    [
+        (
+            judge_publisher,
+            _Refuses,
+            "required_spec306_afterSubscriptionIsCancelledRequestMustBeNops",
+            "request raised RuntimeError: it is over (rule 3.16)",
+        ),
+        (
+            judge_publisher,
+            _Refuses,
+            "beyond_spec305_cancelMustBeThreadSafe",
+            "cancel raised RuntimeError: it is over (rule 3.15); a concurrent call raised it",
+        ),
+        (
+            judge_blackbox,
+            _RaisesOnError,
+            "required_spec203_blackbox_mustNotCallMethodsOnSubscriptionOrPublisherInOnError",
+            "on_error raised RuntimeError: an error from the TCK (rule 2.13)",
+        ),
+        (
+            judge_publisher,
+            _RefusesNoneWithValueError,
+            "required_spec109_subscribeThrowNPEOnNullSubscriber",
+            "did not raise TypeError for subscribe(None), but ValueError: no Subscriber (rule 1.9)",
+        ),
+        (
+            judge_publisher,
+            _FailsAtTheEnd,
+            "required_createPublisher1MustProduceAStreamOfExactly1Element",
+            "unexpected on_error(StopIteration())",
+        ),
+    ],
+)
+def test_an_exception_names_the_method_that_raised_it(judge_kind: Any, make: Any, test: str, reason: str) -> None:
+    """The rule of the test may differ from the violated one, and then its likely cause would mislead."""
+    assert judge_kind(Case(test, make, "")).reason.endswith(reason)

@@ -457,6 +457,7 @@ def test_the_command_selects_tests_and_writes_json(project: Path) -> None:
     nothing = run(project, "pyrs", "tck", "test_mine:Mine", "-k", "spec999")
     assert nothing.returncode == 1
     assert "nothing ran" in nothing.stdout
+    assert "no test of test_mine:Mine has a name with " in nothing.stderr
 
 
 def test_find_rejects_a_class_without_tests() -> None:

@@ -255,12 +255,12 @@ CASES = [
     Case(
         "beyond_race_requestAgainstCancel",
         wrong.RaisesWhenCancelWins,
-        "async error during the test: RuntimeError: request after cancel",
+        "async error during the test: request raised RuntimeError: request after cancel (rule 3.16)",
     ),
     Case(
         "beyond_race_requestAgainstCancel",
         wrong.ExitsWhenCancelWins,
-        "async error during the test: SystemExit: 3",
+        "async error during the test: request raised SystemExit: 3 (rule 3.16)",
     ),
     Case(
         "beyond_race_cancelAgainstComplete",
