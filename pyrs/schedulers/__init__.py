@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
+from pyrs._core.validation import checked_string
 from pyrs.errors import SchedulerClosed
 from pyrs.schedulers.base import Cancellable, Scheduler, checked_scheduler, not_a_scheduler
 from pyrs.schedulers.threads import Inline, Pool, SingleThread, default
@@ -86,7 +87,7 @@ def single(name: str = "single") -> Scheduler:
         >>> seen
         [1, 2, 3]
     """
-    return SingleThread(_checked_name(name))
+    return SingleThread(checked_string(name, "name"))
 
 
 def pool(max_threads: int = 256, name: str = "pool") -> Scheduler:
@@ -104,7 +105,7 @@ def pool(max_threads: int = 256, name: str = "pool") -> Scheduler:
         TypeError: ``max_threads`` is not an integer, or ``name`` is not a string.
         ValueError: ``max_threads`` is less than 1.
     """
-    return Pool(max_threads, _checked_name(name))
+    return Pool(max_threads, checked_string(name, "name"))
 
 
 def asyncio(loop: AbstractEventLoop | None = None) -> Scheduler:
@@ -167,9 +168,3 @@ if not TYPE_CHECKING:  # a type checker would accept every attribute
     def __getattr__(name: str) -> object:
         advice = f": {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
-
-
-def _checked_name(name: str) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a string, not {type(name).__name__}")
-    return name
