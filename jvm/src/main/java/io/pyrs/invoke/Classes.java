@@ -16,6 +16,8 @@ public final class Classes {
             double.class,
             void.class);
 
+    private static final int MOST_NESTED = 32;
+
     private Classes() {}
 
     /**
@@ -49,7 +51,8 @@ public final class Classes {
 
     private static Class<?> visible(String name, ClassLoader loader) {
         String each = name;
-        while (true) {
+        // Each attempt reads the whole name, so without a limit a name with thousands of dots would take a minute.
+        for (int nested = 0; nested <= MOST_NESTED; nested++) {
             try {
                 return Class.forName(each, false, loader);
             } catch (ClassNotFoundException unknown) {
@@ -61,5 +64,6 @@ public final class Classes {
                 each = each.substring(0, dot) + "$" + each.substring(dot + 1);
             }
         }
+        return null;
     }
 }
