@@ -111,7 +111,7 @@ class PublisherHooks(Verification, Generic[T]):
         began = time.monotonic()
         subscriber.request(_SAMPLE)
         subscriber.all_received.closes_while(lambda: subscriber.elements)
-        pace = (time.monotonic() - began) / _SAMPLE
+        pace = max(time.monotonic() - began, 1e-6) / _SAMPLE  # a coarse clock may show no difference
         subscriber.cancel()
         return max(_SAMPLE, min(demand, int(seconds * self.env.scale / pace)))
 

@@ -213,24 +213,26 @@ def test_a_late_hook_of_a_subscriber_is_named(gate: Gate, hook: str, call: str, 
 
 
 def test_the_details_of_a_failure_omit_the_frames_of_the_guard() -> None:
-    inside, seen = Event(), Event()
-
     class BlockingElement:
         """An element whose ``__str__`` blocks, so that its signal stays inside the guard."""
 
+        def __init__(self) -> None:
+            self.inside, self.seen = Event(), Event()
+
         def __str__(self) -> str:
-            inside.set()
-            seen.wait(30)
+            self.inside.set()
+            self.seen.wait(30)
             return "blocking"
 
     class Elsewhere(RightPublisher):
         class subscription(RightSubscription):  # noqa: N801
             def emit(self, subscriber: Any) -> None:
-                thread = Thread(target=subscriber.on_next, args=(BlockingElement(),))
+                element = BlockingElement()
+                thread = Thread(target=subscriber.on_next, args=(element,))
                 thread.start()
-                inside.wait(30)
+                element.inside.wait(30)
                 subscriber.on_next(1)
-                seen.set()
+                element.seen.set()
                 thread.join()
                 self.cancel()
 

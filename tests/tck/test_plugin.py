@@ -241,7 +241,7 @@ from operator import attrgetter
 
 import pyrs
 
-NAMES = ("combining", "merging", "racing", "latest", "buffering", "timing", "windowing", "grouping", "sharing")
+NAMES = ("combining", "merging", "latest", "buffering", "timing", "windowing", "grouping", "sharing")
 
 def test_operators_are_imported_in_threads():
     gc.set_threshold(100)

@@ -12,8 +12,8 @@ from pyrs.errors import JvmUnavailable
 from pyrs.jvm.downloads import Jar
 from pyrs.tck import JavaReferee, Kind, Report, Status, Verdict
 from pyrs.tck._java.connection import ConnectionLost, Exchange
+from pyrs.tck._java.jars import JARS, cache_folder, tck_jars
 from pyrs.tck._java.proxies import JavaSubscription, as_long
-from pyrs.tck._java.referee import JARS, cache_folder, tck_jars
 from pyrs.tck.referees import KNOWN_FALSE_PASSES, chosen, compared, disagreement
 
 NOWHERE = "http://127.0.0.1:9"
@@ -31,7 +31,7 @@ def fill_repository(folder: Path, content: dict[str, bytes]) -> str:
 def fake_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Return a folder with a repository of fake jars, which contain their own names, and with an empty cache."""
     jars = [Jar(jar.path, hashlib.sha256(jar.name.encode()).hexdigest()) for jar in JARS]
-    monkeypatch.setattr("pyrs.tck._java.referee.JARS", jars)
+    monkeypatch.setattr("pyrs.tck._java.jars.JARS", jars)
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", fill_repository(tmp_path / "repository", {}))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
