@@ -67,5 +67,7 @@ def _call_of(operator: Any) -> str:
         return operator.name
     if isinstance(operator, Operator | Assembled):
         return operator.call
-    foreign = hasattr(operator, "subscribe") and not type(operator).__module__.startswith("pyrs.")
-    return "" if foreign else repr(operator)  # the repr of a third-party Publisher may be long
+    module = type(operator).__module__
+    ours = module.startswith("pyrs.") and not module.startswith("pyrs.testing.")  # a probe's repr is that of its source
+    # The repr of a third-party Publisher may be long, or raise.
+    return repr(operator) if ours or not hasattr(operator, "subscribe") else ""

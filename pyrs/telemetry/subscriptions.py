@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextvars import copy_context
 from functools import partial
-from itertools import compress, count
+from itertools import compress, count, takewhile
 from operator import length_hint
 from threading import RLock
 from time import perf_counter
@@ -24,6 +24,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import CountingSubscription
 from pyrs._core.operator import Operator
 from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.operators.sharing import Assembled
 from pyrs.telemetry.meters import Meters
 from pyrs.telemetry.naming import name_of_stream, operators_of
 
@@ -335,9 +336,11 @@ class Observer:
         Return None for a stream that is not observed.
         """
         try:
-            # A stream with ``span`` has a span already. A ``SubmissionPublisher`` compares its Subscribers by identity.
+            # A stream with ``span`` has a span already, unless the span is that of a subscription which is shared.
+            # A ``SubmissionPublisher`` compares its Subscribers by identity.
             operators = operators_of(source)
-            if any(isinstance(each, Span) for each in operators):
+            unshared = takewhile(lambda each: not isinstance(each, Assembled), operators)
+            if any(isinstance(each, Span) for each in unshared):
                 return None
             if getattr(operators[0], "identifies_subscribers", False) is True:
                 return None

@@ -75,6 +75,15 @@ def test_span_operator_records_each_subscription() -> None:
     }
 
 
+@pytest.mark.parametrize("shared", ["share", "cache"])
+def test_each_subscriber_of_a_shared_span_has_a_span_too(shared: str) -> None:
+    telemetry.instrument()
+    stream = getattr(pyrs.range(5).transform(telemetry.span("source")), shared)().map(str)
+    assert stream.collect() == list("01234")
+    names = sorted(span.name.partition(" at ")[0] for span in EXPORTER.get_finished_spans())
+    assert names == ["map", "source"]
+
+
 def test_strict_names_the_subscriber_of_the_user() -> None:
     class Requesting(TestSubscriber[int]):
         def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
