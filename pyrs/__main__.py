@@ -55,8 +55,8 @@ def build_parser() -> argparse.ArgumentParser:
     tck = command(
         run_tck,
         "run the TCK against a Publisher, a Subscriber or a Processor",
-        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if every test "
-        "passes or is skipped, 1 if a test fails or none runs, 2 if the verification cannot be run.",
+        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if no "
+        "test fails, 1 if one fails or the run is void, 2 if the verification cannot be run or a report be written.",
     )
     argument = tck.add_argument
     argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
@@ -224,17 +224,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("pyrs: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        status = 141  # the status of a process that SIGPIPE ends
     except OSError as error:
         import errno
 
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        failure = _output_error() or error
+        if isinstance(failure, BrokenPipeError):
+            return 141  # the status of a process that SIGPIPE ends
+        # Unbuffered output does not fail again. The error of another file has its name.
+        if failure is error and (error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename):
             raise
-        print(f"pyrs: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
-        status = 1
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout again
-    return status
+        print(f"pyrs: cannot write the output: {failure.strerror}", file=sys.stderr)
+        return 1
+
+
+def _output_error() -> OSError | None:
+    """Return the error of standard output, or None if it can be written."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout again
+        return error
+    return None
 
 
 def _run(arguments: Sequence[str] | None) -> int:

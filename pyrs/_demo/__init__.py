@@ -28,9 +28,9 @@ def main(size: Size | None = None) -> int:
         return 130
     except (DemoError, PyrsError) as error:
         failure = str(error)
-    except OSError:  # possibly of standard output, which the command line reports
-        raise
     except Exception as error:
+        if error is screen.error:
+            raise  # the command line reports that standard output cannot be written
         traceback.print_exc()
         failure = f"{type(error).__name__}: {error}"
     screen.finish_line()

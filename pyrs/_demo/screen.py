@@ -25,24 +25,28 @@ _WIDTH = 12
 
 
 class Screen:
-    """Print lines, and flush each one."""
+    """Print lines, and flush each one.
+
+    Attributes:
+        error: the error of a write that failed; None if all succeeded.
+    """
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
         self._terminal = self._out.isatty()
         self._unfinished = False
+        self.error: OSError | None = None
 
     def finish_line(self) -> None:
         """Write a line break after a progress line that is overwritten in place."""
         if self._unfinished:
-            self._out.write("\n")
-            self._out.flush()
             self._unfinished = False
+            self._write("\n")
 
     def say(self, text: str = "") -> None:
         """Print one or more lines."""
         self.finish_line()
-        print(text, file=self._out, flush=True)
+        self._write(f"{text}\n")
 
     def title(self, text: str) -> None:
         """Print an underlined heading."""
@@ -61,8 +65,15 @@ class Screen:
         """Print one row of the live table."""
         row = f"{seconds:{_WIDTH}.1f}" + "".join(f"{number:{_WIDTH},}" for number in numbers)
         if self._terminal:
-            self._out.write("\r" + row)
             self._unfinished = True
-            self._out.flush()
+            self._write("\r" + row)
         else:
             self.say(row)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except OSError as error:
+            self.error = error
+            raise

@@ -150,21 +150,41 @@ def test_ctrl_c_stops_the_demo_and_its_jvm(moment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "message"),
-    [("EPIPE", 141, ""), ("ENOSPC", 1, "pyrs: cannot write the output: No space left on device\n")],
+    ("output", "status", "message"),
+    [
+        ("os.pipe()[1]", 141, ""),
+        ("os.open('/dev/full', os.O_WRONLY)", 1, "pyrs: cannot write the output: No space left on device\n"),
+    ],
+    ids=["closed pipe", "full disk"],
 )
-def test_a_closed_pipe_or_a_full_disk_ends_the_demo_without_a_traceback(error: str, status: int, message: str) -> None:
+def test_a_closed_pipe_or_a_full_disk_ends_the_demo_without_a_traceback(output: str, status: int, message: str) -> None:
     ended = run(f"""
-        import errno, os, sys
+        import os, sys
         from pyrs import __main__, _demo
 
-        def show(*arguments):
-            raise OSError(errno.{error}, os.strerror(errno.{error}))
+        os.dup2({output}, 1)
+        os.closerange(3, 100)  # the pipe has no reader
+
+        def show(screen, size):
+            screen.say("counted")
 
         _demo.show = show
         sys.exit(__main__.main(["demo"]))
     """)
     assert (ended.returncode, ended.stderr) == (status, message)
+
+
+def test_an_error_of_another_file_is_a_failure_of_the_demo() -> None:
+    ended = run("""
+        import sys
+        from pyrs import __main__, _demo
+        _demo.show = lambda *arguments: open("not_there.txt")
+        sys.exit(__main__.main(["demo"]))
+    """)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(
+        "pyrs demo: FAILED: FileNotFoundError: [Errno 2] No such file or directory: 'not_there.txt'\n"
+    )
 
 
 def test_missing_ratings_are_reported() -> None:
