@@ -253,7 +253,7 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
                 completed = isinstance(error, StopIteration)
                 if end is not MISSING:
                     if isinstance(error, _INTERRUPTS):
-                        with suppress(queues.Full):
+                        with suppress(Exception):  # the interrupt matters more
                             queue.put_nowait(end)
                     else:
                         put(end, None if completed else error)
@@ -273,7 +273,7 @@ async def _fill_asyncio(source: Publisher[Any], queue: asyncio.Queue[Any], end: 
             except BaseException as error:
                 if end is not MISSING:
                     if isinstance(error, _INTERRUPTS):
-                        with suppress(asyncio.QueueFull):
+                        with suppress(Exception):
                             queue.put_nowait(end)
                     else:
                         await queue.put(end)

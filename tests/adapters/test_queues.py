@@ -365,6 +365,14 @@ class TestToQueue:
 
         assert asyncio.run(main()) == 1
 
+    def test_closed_queue_does_not_replace_an_interrupt(self) -> None:
+        class Closed(queue.Queue[Any]):
+            def put_nowait(self, item: Any) -> None:
+                raise ValueError("closed")
+
+        with pytest.raises(KeyboardInterrupt):
+            to_queue(pyrs.just(1).concat(pyrs.error(KeyboardInterrupt())), Closed(), end=None)
+
     def test_timeout_of_the_end_marker_has_the_error_of_the_stream_as_its_cause(self) -> None:
         elements: queue.Queue[Any] = queue.Queue(1)
         with pytest.raises(TimeoutError, match="the queue was full") as raised:
