@@ -153,7 +153,7 @@ class _ZipRun(Coordinator[Any]):
     """Emits a row once each source has an element.
 
     A scan of all sources for each element would take a time that is quadratic in the number of sources. Therefore the
-    drain loop scans them only if the source has an element for which the last scan found none, or one is exhausted.
+    drain loop counts the leading sources that have an element, and scans all only if each has one, or one is exhausted.
     """
 
     _exhausted = False  # a source may have ended with an empty queue
@@ -163,7 +163,7 @@ class _ZipRun(Coordinator[Any]):
         self._sources = operator.sources
         self._combine: Callable[..., Any] = operator.combine
         self._inputs = [_ZipInput(self, operator.prefetch) for _ in operator.sources]
-        self._last_empty = next(reversed(self._inputs), None)
+        self._filled = 0  # the number of leading inputs that have an element
 
     def _begin(self) -> None:
         for each, source in zip(self._inputs, self._sources, strict=True):
@@ -177,20 +177,21 @@ class _ZipRun(Coordinator[Any]):
         inputs = self._inputs
         while not self._interrupted:
             rows = self._demand()
-            awaited = self._last_empty
-            if not (self._exhausted or (rows and awaited and awaited.elements)):
-                return
+            if not self._exhausted:
+                while self._filled < len(inputs) and inputs[self._filled].elements:
+                    self._filled += 1
+                if not rows or not inputs or self._filled < len(inputs):
+                    return
             self._exhausted = False
             for each in inputs:
                 ended = each.ended  # read first: if it is true, the queue contains all remaining elements
                 rows = min(rows, len(each.elements), each.prefetch.until_refill)
-                if not each.elements:
-                    self._last_empty = each
-                    if ended:
-                        self._end_with(each.take_error())
-                        return
+                if ended and not each.elements:
+                    self._end_with(each.take_error())
+                    return
             if rows:
                 self._emit_rows(rows)
+                self._filled = 0
                 self._exhausted = True
 
     def _emit_rows(self, rows: int) -> None:

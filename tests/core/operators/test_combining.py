@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 
 import pyrs
-from pyrs._core.demand import Prefetch
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 
@@ -583,18 +582,3 @@ def test_repeated_concat_is_flattened_and_reprs_stay_short() -> None:
         merged, zipped = merged.merge(merged), zipped.zip(zipped)  # type: ignore[assignment]
     assert max(len(repr(each)) for each in (pages, merged, zipped)) < 1_000
     assert repr(pyrs.just(*range(300_000))) == "just(0, 1, 2, 3, 4, 5, 6, 7, ...)"
-
-
-def test_zip_of_many_sources_looks_at_each_source_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = 0
-    until_refill = Prefetch.until_refill.fget  # type: ignore[attr-defined]
-
-    def counted(prefetch: Prefetch) -> int:
-        nonlocal looks
-        looks += 1
-        return until_refill(prefetch)  # type: ignore[no-any-return]
-
-    monkeypatch.setattr(Prefetch, "until_refill", property(counted))
-    sources = [pyrs.range(3).concat(pyrs.empty()) for _ in range(200)]
-    assert pyrs.zip(*sources).collect() == [(n,) * 200 for n in range(3)]
-    assert looks <= 10 * 200  # once for each arriving element would be 600 * 200
