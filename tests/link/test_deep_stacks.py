@@ -6,6 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from plain_session import PlainEncoder, PlainSession
 import pyrs
 from pyrs.api import Subscription
 from pyrs.jvm.link.batches import Batches
+from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import CREDIT, Fragments, Frame, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.outbox import Message
 from tests.waiting import DEADLINE, recording
@@ -180,6 +182,33 @@ def test_frames_of_a_failed_write_are_counted_once_and_wake_the_writer() -> None
     assert answered == [None]
     assert session.outbox.frames_out == 2
     assert session.outbox.bytes_out == len(b"".join(session.written))
+
+
+def test_count_of_frames_is_unchanged_while_a_write_blocks() -> None:
+    session = RawSession()
+    counts: list[int] = []
+    session.outbox._send = lambda data: counts.append(session.outbox.frames_out)
+    session.outbox.ready(Message(Fragments(FrameType.RETURN, 2, b"r"), [], lambda: None))
+    session.outbox.write()
+    assert counts and counts == sorted(counts) and counts[0] == 0
+
+
+def test_wake_that_failed_on_a_deep_stack_can_be_repeated() -> None:
+    class Failing(SimpleQueue[Any]):
+        failures = 1
+
+        def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise RecursionError
+            super().put(item)
+
+    connection = object.__new__(LinkConnection)
+    connection._woken, connection._posted = False, Failing()
+    with pytest.raises(RecursionError):
+        connection._wake()
+    connection._wake()
+    assert connection._posted.get_nowait() is None
 
 
 def test_answer_of_a_failed_write_is_counted_once() -> None:

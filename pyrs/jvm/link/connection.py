@@ -127,7 +127,11 @@ class LinkConnection:
     def _wake(self) -> None:
         if not self._woken:
             self._woken = True
-            self._posted.put(None)
+            try:
+                self._posted.put(None)
+            except BaseException:  # a RecursionError
+                self._woken = False
+                raise
 
     def _write(self) -> None:
         session, outbox = self.session, self.session.outbox

@@ -155,7 +155,7 @@ class Outbox:
         # references until it is written.
         parts: list[Buffer] = []
         control, ready = self._control, self._ready
-        size = 0
+        size = further = 0  # bytes, and parts that belong to the frame of an earlier part
         source: FrameSource | None = None
         frame: FrameBytes
         try:
@@ -178,7 +178,7 @@ class Outbox:
                 if isinstance(frame, list):
                     parts += frame
                     size += sum(map(len, frame))
-                    self.frames_out += 1 - len(frame)
+                    further += len(frame) - 1
                 elif frame:
                     parts.append(frame)
                     size += len(frame)
@@ -188,12 +188,13 @@ class Outbox:
             if not parts or self.closed:
                 return
             self._send(b"".join(parts))  # returns a single part without a copy
-            self.frames_out += len(parts)
+            self.frames_out += len(parts) - further
             self.bytes_out += size
         except BaseException:
             # For example a RecursionError, because a Publisher emits from a deep stack. The frames are written later,
             # in the same order: control frames go first.
             control.extendleft(reversed(parts))
+            self.frames_out -= further  # each part will count as a frame
             if source is not None and not source.queued:
                 source.queued = True
                 ready.append(source)
