@@ -26,6 +26,7 @@ T = TypeVar("T")
 MAX_TEXT = LIMITS["error.text"]
 MAX_FRAMES = LIMITS["error.frames"]
 MAX_CAUSES = LIMITS["error.causes"]
+_MAX_CHAIN = 10_000  # a property __cause__ may return a new exception each time
 CAPACITY = LIMITS["error.originals"]
 
 
@@ -176,13 +177,19 @@ def _frames(trace: TracebackType | None) -> list[list[Any]]:
 
 def _traceback(error: BaseException) -> str | None:
     def read() -> str:
-        chain = [error]
-        while len(chain) <= MAX_CAUSES and (cause := _cause(chain[-1])) and not any(cause is each for each in chain):
-            chain.append(cause)
+        chain = {id(error): error}
+        cause = _cause(error)
+        while cause is not None and id(cause) not in chain and len(chain) < _MAX_CHAIN:
+            chain[id(cause)] = cause
+            cause = _cause(cause)
         if len(chain) <= MAX_CAUSES:
             return "".join(traceback.format_exception(type(error), error, error.__traceback__))
         # Python would format the whole chain, and most of the text would be cut out.
-        return "\n".join(map(_short_traceback, reversed(chain[:MAX_CAUSES])))
+        oldest_first = [*reversed(chain.values())]
+        half = MAX_CAUSES // 2
+        texts = [*map(_short_traceback, oldest_first[:half] + oldest_first[-half:])]
+        texts.insert(half, f"[{len(chain) - 2 * half} exceptions are omitted]\n")
+        return "\n".join(texts)
 
     # Formatting calls the user's code: __str__, __notes__, a source loader.
     return _attempt(lambda: _clean(read()), None)
