@@ -8,6 +8,7 @@ the traceback.
 from __future__ import annotations
 
 import sys
+from functools import partial, partialmethod
 from os.path import dirname, join
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
@@ -62,11 +63,18 @@ def code_of(function: object) -> CodeType | None:
         code = getattr(function, "__code__", None)
         if code is not None:
             return cast("CodeType", code)
-        inner = getattr(function, "func", None) or getattr(function, "__func__", None)
+        inner = _inner(function)
         if inner is None:
             return None if isinstance(function, type) else getattr(_call_of(function), "__code__", None)
         function = inner
     return None
+
+
+def _inner(function: object) -> object:
+    """Return the function of a partial or a bound method, None for others."""
+    if isinstance(function, partial | partialmethod):
+        return function.func
+    return getattr(function, "__func__", None)
 
 
 def is_coroutine_function(function: object) -> bool:
@@ -85,7 +93,7 @@ def _is_marked(function: object) -> bool:
         for name in ("_is_coroutine_marker", "_is_coroutine"):
             if type(getattr(function, name, None)) is object:  # the marker; a mock has every attribute
                 return True
-        inner = getattr(function, "func", None) or getattr(function, "__func__", None)
+        inner = _inner(function)
         if inner is None:
             return False
         function = inner

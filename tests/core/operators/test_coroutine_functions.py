@@ -96,3 +96,13 @@ def test_flattening_operators_await_a_coroutine_function(name: str) -> None:
         return n
 
     assert getattr(pyrs.just(5), name)(same).collect(timeout=20) == [5]
+
+
+def test_object_that_holds_a_coroutine_function_is_accepted_if_its_call_is_plain() -> None:
+    class Wrapper:
+        func = staticmethod(coroutine)
+
+        def __call__(self, number: int) -> int:
+            return number + 1
+
+    assert pyrs.just(1).filter(Wrapper()).collect() == [1]
