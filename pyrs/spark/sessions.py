@@ -201,11 +201,13 @@ def why_stopped(spark: Any) -> str | None:
 def wait_while_running(spark: Any, ended: Event, stopped: Callable[[JvmUnavailable], object]) -> None:
     """Wait until ``ended`` is set, or call ``stopped`` if the session stops before.
 
-    Spark does not report the stop of a session.
+    Spark does not report the stop of a session. A check that fails once may be transient.
     """
+    reasons = 0
     while not ended.wait(_CHECK_SECONDS):
         reason = why_stopped(spark)
-        if reason is not None:
+        reasons = 0 if reason is None else reasons + 1
+        if reason is not None and reasons > 1:
             stopped(JvmUnavailable(reason))
             return
 

@@ -76,7 +76,8 @@ def for_each_frame(
         JvmUnavailable: there is no session, it was stopped, or it runs with ``PYSPARK_PIN_THREAD=false``.
 
     An element that does not fit the schema fails the result with ``SchemaMisfit``. ``fn`` is not called with the rows
-    of that frame.
+    of that frame. The result fails with ``JvmUnavailable`` within about two seconds if the session is stopped while it
+    waits for elements.
 
     Rules: 1.3, 1.4, 2.1, 2.7, 2.8, 3.5, 3.13.
 
@@ -190,6 +191,7 @@ class _MicroFramesRun(JobRun[int]):
         self._running = False
 
     def _session_stopped(self, error: JvmUnavailable) -> None:
+        self._operator.blame(error)
         self._stopped = error
 
     def _job_failed(self, error: BaseException) -> None:
