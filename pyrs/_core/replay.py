@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Node(Generic[T]):
-    """An element of the history; the position of a Subscriber that received it last."""
+    """An element of the history. Each Subscriber refers to the last one it received."""
 
     def __init__(self, element: T, number: int, time: float) -> None:
         self.element = element

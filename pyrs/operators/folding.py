@@ -229,7 +229,7 @@ class _ElementAtRun(GatherRun):
 
 
 class ElementAt(Stage):
-    """``element_at(index, default)``: one of ``index + 1`` requested elements."""
+    """``element_at(index, default)``: the element at an index, or the default."""
 
     run_type = _ElementAtRun
 

@@ -79,7 +79,7 @@ class Scheduler(ABC):
 
 
 class TaskHandle:
-    """A task that can be cancelled until its scheduler calls it, which it does once."""
+    """A task that its scheduler calls once, and that can be cancelled before."""
 
     __slots__ = ("_task",)
 

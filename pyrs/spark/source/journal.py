@@ -110,7 +110,7 @@ class Journal:
         self.end = segment.end
 
     def renumber(self, epoch: str, number: int) -> None:
-        """Remove all elements, and begin a new epoch, whose first element has this number.
+        """Remove all elements; the next element of the epoch has this number.
 
         A kill during the call leaves a journal that ends earlier, or an empty one.
         """
