@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from pyrs.api import Publisher
-from pyrs.tck.environment import LONG_MAX, Flop, T, TestEnvironment, callers, is_machinery, named, quoted
+from pyrs.tck.environment import LONG_MAX, Flop, Skipped, T, TestEnvironment, callers, is_machinery, named, quoted
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
 from pyrs.tck.waiting import linger, started
@@ -44,23 +44,25 @@ class InterleavingTests(PublisherHooks[T]):
         beyond_spec103_mustSignalSeriallyAtEveryInterleaving covers the emission.
         """
         for line in self.env.rounds(_MAX_LINES, _SECONDS_OF_EMISSION):
-            for _ in range(_ATTEMPTS):
+            losses = misses = 0
+            reached = served = False
+            while not (reached and served):
                 subscriber = self.subscribe(publisher, _RequestsAtLine[T](self.env, line))
                 publisher = self.new_publisher(3)
                 reached, served = subscriber.request_two()
                 self.env.verify_no_async_errors_no_delay()
                 subscriber.cancel()
-                if served:
-                    break
-            else:
-                lost = Flop(
-                    "2 elements were requested, the second one while the Publisher's thread was at the line below, "
-                    f"after on_next, but {subscriber.elements} arrived (rule 1.2)"
-                )
-                lost.stack = subscriber.place
-                raise lost
-            if not reached:
-                return
+                misses = 0 if reached else misses + 1  # the thread may run the line too late on a busy machine
+                losses += not served
+                if misses == _ATTEMPTS:
+                    return
+                if losses == _ATTEMPTS:
+                    lost = Flop(
+                        "2 elements were requested, the second one while the Publisher's thread was at the line below, "
+                        f"after on_next, but {subscriber.elements} arrived (rule 1.2)"
+                    )
+                    lost.stack = subscriber.place
+                    raise lost
 
     def _interleave_requests(self, elements: int, *, with_third: bool) -> None:
         requested = 2 + with_third
@@ -210,6 +212,7 @@ class _RequestsAtLine(Watching[T]):
         self._at_line = _AtLine(line, self._reach)
         self._requester = current_thread()
         self._traced = False
+        self._has_tracer = False
         self._reached = Event()
         self._requested = Event()
         self.place = ""
@@ -221,6 +224,8 @@ class _RequestsAtLine(Watching[T]):
         """
         self.request(1)
         self.all_received.closes_while(lambda: self.elements)
+        if self._has_tracer:
+            raise Skipped("the thread is traced already")  # by a debugger, or to measure the coverage
         if self._traced:
             linger(self._reached, 5 * _BLOCKED)
         self._at_line.stop()
@@ -230,9 +235,13 @@ class _RequestsAtLine(Watching[T]):
         return True, self.all_received.closes_while(lambda: self.elements)
 
     def on_next(self, element: T, /) -> None:
-        if self.elements == 0 and current_thread() is not self._requester and sys.gettrace() is None:
-            self._traced = True
-            self._at_line.trace_callers()
+        if self.elements == 0 and current_thread() is not self._requester:
+            tracer = sys.gettrace()
+            if tracer is None:
+                self._traced = True
+                self._at_line.trace_callers()
+            else:  # the tests of two Publishers may share a thread
+                self._has_tracer = not isinstance(getattr(tracer, "__self__", None), _AtLine)
         super().on_next(element)
 
     def _reach(self) -> None:
@@ -252,6 +261,7 @@ class _AtLine:
     def __init__(self, line: int, action: Callable[[], None]) -> None:
         self._left = line
         self._action = action
+        self._callers: list[FrameType] = []
 
     def trace_callers(self) -> None:
         """Trace the functions that have called the current one, and those that they call."""
@@ -259,12 +269,18 @@ class _AtLine:
         while frame is not None:
             if not is_machinery(frame.f_code.co_filename):
                 frame.f_trace = self._at
+                self._callers.append(frame)
             frame = frame.f_back
         sys.settrace(self.enter)
 
     def stop(self) -> None:
-        """Stop tracing on the traced thread at its next line."""
+        """Stop tracing on the traced thread at its next call.
+
+        The functions of a long-lived thread would keep the action alive.
+        """
         self._left = -1
+        while self._callers:
+            self._callers.pop().f_trace = None
 
     def enter(self, frame: FrameType, event: str, argument: object) -> Any:
         """Trace the calls of the code under test."""

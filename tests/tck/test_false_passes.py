@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import count
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
-from pyrs.tck import interleaving
+from pyrs.tck import Status, interleaving
 from tests.tck import wrong_concurrency, wrong_demand, wrong_sharing
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import Case, assert_verdict, judge_failed_publisher, judge_publisher
 from tests.tck.right import RightPublisher
+from tests.tck.wrong_for_long import EMISSION, LOST, LosesTheWakeupOfItsThread
 
 LARGE = "beyond_spec101_mustNotExceedALargeDemand"
 INTERLEAVED = "beyond_spec103_mustSignalSeriallyAtEveryInterleaving"
@@ -104,3 +108,48 @@ def test_a_request_that_tracing_prevented_is_repeated(monkeypatch: pytest.Monkey
     monkeypatch.setattr(interleaving._AtLine, "enter", fails_once)
     assert judge_publisher(Case(INTERLEAVED, RightPublisher, "")).status.value == "passed"
     assert list(failures) == []
+
+
+def test_a_thread_that_stalls_once_does_not_end_the_test() -> None:
+    numbers = count()
+
+    class Stalls(LosesTheWakeupOfItsThread):
+        class subscription(LosesTheWakeupOfItsThread.subscription):  # noqa: N801
+            def __init__(self, subscriber: Any, elements: int) -> None:
+                super().__init__(subscriber, elements)
+                self.seconds = 0.3 if next(numbers) == 2 else 0.0
+
+            def emit(self, subscriber: Any) -> None:
+                super().emit(subscriber)
+                Event().wait(self.seconds)
+
+    assert_verdict(judge_publisher(Case(EMISSION, Stalls, LOST)), Case(EMISSION, Stalls, LOST))
+
+
+def test_a_publisher_whose_thread_has_a_tracer_is_skipped() -> None:
+    """A debugger, for example, has set it."""
+
+    class Traced(LosesTheWakeupOfItsThread):
+        class subscription(LosesTheWakeupOfItsThread.subscription):  # noqa: N801
+            def run(self) -> None:
+                sys.settrace(lambda *_: None)
+                super().run()
+
+    case = Case(EMISSION, Traced, "the thread is traced already", Status.SKIPPED)
+    assert_verdict(judge_publisher(case), case)
+
+
+def test_stop_of_a_tracer_releases_the_frames_of_its_thread() -> None:
+    traces: list[Any] = []
+
+    def trace() -> None:
+        at_line = interleaving._AtLine(1_000, lambda: None)
+        at_line.trace_callers()
+        at_line.stop()
+        sys.settrace(None)
+        traces.append(sys._getframe().f_trace)
+
+    thread = Thread(target=trace)
+    thread.start()
+    thread.join(10)
+    assert traces == [None]
