@@ -132,8 +132,7 @@ class TestEnvironment:
         self.alive_at = time.monotonic()
         self.trace = Trace(printed=self.debug_enabled)
         self.signals = ""  # the trace when the first error was recorded
-        self._errors: list[BaseException] = []
-        self._messages: dict[int, str] = {}  # by the id of an error
+        self._errors: list[tuple[BaseException, str]] = []  # with the message of ``flop``
         self._changed = Condition()
         self._closing: list[Callable[[], None]] = []
         self.closed = Event()
@@ -215,10 +214,9 @@ class TestEnvironment:
     def _record(self, error: BaseException, message: str = "") -> None:
         self.debug(f"flop: {named(error)}")
         with self._changed:
-            self._messages.setdefault(id(error), message)  # the error stays recorded or was removed by the test
             self.signals = self.signals or str(self.trace)
             if len(self._errors) < _MAX_ERRORS:
-                self._errors.append(error)
+                self._errors.append((error, message))
             self._changed.notify_all()
 
     def clear_async_errors(self) -> None:
@@ -228,20 +226,19 @@ class TestEnvironment:
 
     def drop_async_error(self) -> BaseException | None:
         """Remove and return the oldest error, or return None."""
-        with self._changed:
-            return self._errors.pop(0) if self._errors else None
+        return self.await_async_error(0)
 
     def await_async_error(self, timeout: float) -> BaseException | None:
         """Wait for an error, remove and return it; return None after the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._errors, timeout)
-            return self._errors.pop(0) if self._errors else None
+            return self._errors.pop(0)[0] if self._errors else None
 
     @property
     def first_async_error(self) -> BaseException | None:
         """The oldest error, which stays recorded."""
         with self._changed:
-            return self._errors[0] if self._errors else None
+            return self._errors[0][0] if self._errors else None
 
     def verify_no_async_errors(self, delay: float | None = None) -> None:
         """Fail if an error is recorded within the delay.
@@ -254,11 +251,11 @@ class TestEnvironment:
 
     def verify_no_async_errors_no_delay(self) -> None:
         """Fail if an error was recorded."""
-        error = self.first_async_error
+        with self._changed:
+            error, message = self._errors[0] if self._errors else (None, "")
         if isinstance(error, (AssertionError, Skipped)):
             raise error
         if error is not None:
-            message = self._messages.get(id(error))
             where = f"; {message}" if message else ""
             raise AssertionError(f"async error during the test: {blamed(error)}{where}") from error
 
@@ -303,9 +300,10 @@ def blamed(error: BaseException) -> str:
     method = ""
     inside = False
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        if is_machinery(frame.f_code.co_filename):
+        file = frame.f_code.co_filename
+        if file.startswith(_TCK_FOLDER):
             inside, method = True, ""
-        elif inside:
+        elif inside and not is_machinery(file):
             inside, method = False, frame.f_code.co_name
     rule = _RETURNS_NORMALLY.get(method)
     if rule is None or isinstance(error, RecursionError):  # a recursion violates another rule (§3.3)

@@ -127,6 +127,7 @@ class Verification:
             else:
                 body(name)
         except Skipped:
+            self.env.verify_no_async_errors_no_delay()  # a violation before the skip fails the test
             raise
         except Exception as error:
             earlier = self.env.first_async_error

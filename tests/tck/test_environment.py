@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from itertools import count
 from threading import Thread
 from typing import Any
+from unittest import SkipTest
 
 import pytest
 
@@ -12,7 +14,7 @@ from pyrs.tck import PublisherVerification, Status, TestEnvironment, as_test_cas
 from pyrs.tck.beyond_publisher import stops
 from pyrs.tck.environment import named
 from pyrs.tck.waiting import Latch, Promise, Receptacle
-from tests.tck.right import RightPublisher
+from tests.tck.right import RightPublisher, RightSubscription
 
 VARIABLES = (
     "PYRS_TCK_TIMEOUT_SCALE",
@@ -228,3 +230,51 @@ def test_invalid_variable_fails_a_test_that_names_the_variable(monkeypatch: pyte
     verdict = judge(PublisherVerification, "required_validate_maxElementsFromPublisher")
     assert verdict.status is Status.FAILED
     assert "PYRS_TCK_TIMEOUT_SCALE must be a positive number, not 'fast'" in verdict.reason
+
+
+def test_message_of_a_removed_error_is_not_used_for_another_error() -> None:
+    """An object may have the ``id`` of an earlier one."""
+    environment = TestEnvironment()
+    error = RuntimeError("lost")
+    environment.flop("unexpected on_error", error)
+    assert environment.drop_async_error() is error
+    environment.flop("a concurrent call raised it", error)
+    with pytest.raises(AssertionError, match="RuntimeError: lost; a concurrent call raised it"):
+        environment.verify_no_async_errors_no_delay()
+
+
+def test_a_function_that_a_context_manager_calls_is_not_blamed() -> None:
+    """The method that the TCK called is ``subscribe``."""
+
+    class Publisher(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            with ExitStack() as stack:
+                stack.callback(self.cancel)
+
+        def cancel(self) -> None:
+            raise OSError("no route")
+
+    class Verification(PublisherVerification[Any]):
+        def create_publisher(self, elements: int) -> Any:
+            return Publisher(elements)
+
+    verdict = judge(Verification, "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates")
+    assert verdict.reason == "subscribe raised OSError: no route (rule 1.9)"
+
+
+def test_a_skip_does_not_hide_a_violation_before_it() -> None:
+    class IgnoresCancel(RightSubscription):
+        def cancel(self) -> None:
+            pass
+
+    class Verification(PublisherVerification[Any]):
+        created = 0
+
+        def create_publisher(self, elements: int) -> Any:
+            self.created += 1
+            if self.created == 2:
+                raise SkipTest("no connection")
+            return type("Publisher", (RightPublisher,), {"subscription": IgnoresCancel})(elements)
+
+    verdict = judge(Verification, "beyond_spec306_requestAfterCancelMustHaveNoEffectBetweenElements")
+    assert (verdict.status, verdict.reason) == (Status.FAILED, "expected no element but received [2]")

@@ -16,8 +16,9 @@ from pyrs.tck import (
     judge,
     races,
 )
-from tests.tck.families import CANCEL_INSIDE, FLAT, LARGE
+from tests.tck.families import AFTER_ERROR, CANCEL_INSIDE, FLAT, LARGE
 from tests.tck.right import RightPublisher, RightSubscription, ThreadedSubscription
+from tests.tck.unusual import OneRequestAfterAnother
 
 MANY_THREADS = "beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest"
 
@@ -52,3 +53,89 @@ def test_a_slow_publisher_is_within_the_deadline(test: str, subscription: Any, m
 
     verdict = judge(Verification, test)
     assert (verdict.status, verdict.reason) == (Status.PASSED, "")
+
+
+class StopsAfterNine(SlowOnAThread):
+    """Emits up to nine elements after a cancel: the signals must stop eventually (§1.8, §3.12)."""
+
+    left: int | None = None
+
+    def cancel(self) -> None:
+        if self.demand and 0 < self.sent < self.elements and not self.illegal:
+            self.left = 9
+        else:
+            super().cancel()
+
+    def emit(self, subscriber: Any) -> None:
+        if self.left == 0:
+            super().cancel()
+            return
+        if self.left is not None:
+            self.left -= 1
+        super().emit(subscriber)
+
+
+class IgnoresCancel(ThreadedSubscription):
+    """Emits an element every 150 ms, also after a cancel."""
+
+    def cancel(self) -> None:
+        if self.illegal or self.sent in (0, self.elements):
+            super().cancel()
+
+    def emit(self, subscriber: Any) -> None:
+        if self.demand and self.sent < self.elements:
+            Event().wait(0.15)
+        super().emit(subscriber)
+
+
+@pytest.mark.parametrize(("subscription", "status"), [(StopsAfterNine, Status.PASSED), (IgnoresCancel, Status.FAILED)])
+def test_elements_of_a_slow_publisher_must_stop_eventually_after_a_cancel(subscription: Any, status: Status) -> None:
+    class Verification(PublisherVerification[Any]):
+        environment = TestEnvironment(timeout=0.4, no_signals_timeout=0.05)
+
+        def create_publisher(self, elements: int) -> Any:
+            return type("Publisher", (RightPublisher,), {"subscription": subscription})(elements)
+
+    verdict = judge(Verification, "beyond_spec107_mustStaySilentForLong")
+    assert verdict.status is status, verdict.reason
+    assert ("(rule 1.8)" in verdict.reason) is (status is Status.FAILED)
+
+
+def test_a_request_is_read_after_a_slow_publisher_has_fulfilled_the_previous_one() -> None:
+    """The stream may end before it: the other tests of §3.9 have a lower demand."""
+
+    class Slowly(OneRequestAfterAnother.subscription):
+        def emit(self, subscriber: Any) -> None:
+            Event().wait(0.002)
+            super().emit(subscriber)
+
+    class Verification(PublisherVerification[Any]):
+        environment = TestEnvironment(timeout=1, no_signals_timeout=0.02, deadline=4)
+
+        def create_publisher(self, elements: int) -> Any:
+            return type("Publisher", (RightPublisher,), {"subscription": Slowly})(elements)
+
+    verdict = judge(Verification, AFTER_ERROR)
+    assert (verdict.status, verdict.reason) == (Status.PASSED, "")
+
+
+class OneThousandPerRequest(RightSubscription):
+    """Fulfils at most 1,000 elements of a request; the first element takes 100 ms."""
+
+    def request(self, n: int, /) -> None:
+        super().request(min(n, 1_000))
+
+    def emit(self, subscriber: Any) -> None:
+        if self.sent == 0 and self.demand:
+            Event().wait(0.1)
+        super().emit(subscriber)
+
+
+def test_a_large_demand_is_tested_although_the_first_element_takes_long() -> None:
+    class Verification(PublisherVerification[Any]):
+        environment = TestEnvironment(timeout=1, no_signals_timeout=0.02)
+
+        def create_publisher(self, elements: int) -> Any:
+            return type("Publisher", (RightPublisher,), {"subscription": OneThousandPerRequest})(elements)
+
+    assert judge(Verification, LARGE).reason.startswith("1500 elements were requested, but 1000 arrived (rule 1.2)")

@@ -256,6 +256,32 @@ class EveryFiveMilliseconds(RightPublisher):
                 super().emit(subscriber)
 
 
+class OneRequestAfterAnother(RightPublisher):
+    """Fulfils a request on its own thread before it reads the next one."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.requests: SimpleQueue[int] = SimpleQueue()
+            self.serving = False
+
+        def request(self, n: int, /) -> None:
+            self.requests.put(n)
+            with self.lock:
+                if self.serving or self.stopped:
+                    return
+                self.serving = True
+            Thread(target=self.serve, name="unusual-requests", daemon=True).start()
+
+        def serve(self) -> None:
+            while True:
+                with self.lock:
+                    if self.stopped or self.requests.empty():
+                        self.serving = False
+                        return
+                super().request(self.requests.get())
+
+
 class UnboundedAsInfinity(RightPublisher):
     """Counts a demand of 2**63 - 1 or more as infinite."""
 
@@ -300,6 +326,7 @@ PUBLISHERS: list[Any] = [
     Unicast,
     HoldsWeakly,
     Pausing,
+    OneRequestAfterAnother,
     UnboundedAsInfinity,
     EmitsArrays,
 ]

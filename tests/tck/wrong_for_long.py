@@ -167,7 +167,7 @@ class CancelsTheSecondOnly(RightProbed):
 FOR_LONG = [
     Case(SILENT, SignalsAfterTheEndLater, "on_next was called after the terminal signal (rule 1.7)"),
     Case(SILENT, RepeatsAnElementLater, "2 elements arrived, but 1 was requested (rule 1.1)"),
-    Case(SILENT, IgnoresCancelOnASlowThread, "elements did not stop within 2000 ms of a cancel"),
+    Case(SILENT, IgnoresCancelOnASlowThread, "of a cancel inside on_next (rule 1.8)"),
     Case(tests.LARGE, RepeatsElement5000, "10501 elements arrived, but 10500 were requested (rule 1.1)"),
     Case(tests.LARGE, SkipsElement5000, "but 10500 elements arrived, and on_complete() last (rule 1.2)"),
     Case(tests.LARGE, LosesElement5000, "10500 elements were requested, but 10499 arrived (rule 1.2)"),
@@ -175,7 +175,8 @@ FOR_LONG = [
     Case(
         tests.AFTER_ERROR,
         IgnoresZeroWithUnboundedDemand,
-        "expected on_error(ValueError) after request(0) inside on_next with unbounded demand but received",
+        "expected on_error(ValueError) after request(0) inside on_next with unbounded demand but received "
+        "on_complete() (rule 3.9)",
     ),
     Case(EMISSION, LosesTheWakeupOfItsThread, LOST),
     Case(EMISSION, ClearsItsEventLate, LOST),
