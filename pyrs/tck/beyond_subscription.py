@@ -31,8 +31,8 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
 
         The test of a slow Publisher ends after three seconds. The first request may be inside on_subscribe.
         """
-        self._stays_flat(publisher, _LONG_RUN, in_on_subscribe=False)
         self._stays_flat(self.new_publisher(_LONG_RUN), min(_LONG_RUN, 1_000), in_on_subscribe=True)
+        self._stays_flat(publisher, _LONG_RUN, in_on_subscribe=False)
 
     def _stays_flat(self, publisher: Publisher[T], elements: int, *, in_on_subscribe: bool) -> None:
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
