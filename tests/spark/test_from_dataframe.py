@@ -279,6 +279,20 @@ def test_cancel_does_not_cancel_the_jobs_of_other_subscribers(spark: Any, gates:
     assert len(second.await_complete(JOB_DEADLINE)) == 2
 
 
+def test_cancel_does_not_interrupt_task_threads(spark: Any) -> None:
+    """An interrupt while Spark starts a Python worker ends the workers of all other jobs, too."""
+
+    def interrupts(rows: Any) -> Any:
+        from pyspark import TaskContext
+
+        yield from ((TaskContext.get().getLocalProperty("spark.job.interruptOnCancel"),) for _ in rows)
+
+    df = spark.range(0, 2, 1, 1).rdd.mapPartitions(interrupts).toDF("interrupts string")
+    shuffled = df.groupBy("interrupts").count().select("interrupts")  # computed while the query is planned
+    assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [("false",)] * 2
+    assert ps.from_dataframe(shuffled, as_="tuples").collect(timeout=JOB_DEADLINE) == [("false",)]
+
+
 def test_cancel_during_planning_leaves_the_dataframe_usable(
     spark: Any, gates: Gates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
