@@ -18,7 +18,7 @@ The packages and modules:
     pyrs.pytest_plugin  the referee's pytest plugin
     pyrs.jvm          the bridge to the JVM
     pyrs.spark        Spark DataFrames and streaming queries as Publishers
-    pyrs.telemetry    spans of OpenTelemetry, and one trace across the bridge
+    pyrs.telemetry    spans and metrics of OpenTelemetry, and one trace across the bridge
     pyrs._core        the engine that enforces the rules
 
 ``import pyrs`` defines the names that most programs need and imports modules on first use. ``pyrs.adapters``,
@@ -142,7 +142,7 @@ _LAZY_NAMES = {
 }
 _LAZY_MODULES = ("adapters", "schedulers", "sinks")
 _OTHER_NAMES = {
-    **{name: f"import pyrs.{name} first" for name in ("aio", "jvm", "rules", "spark", "tck", "testing")},
+    **{name: f"import pyrs.{name} first" for name in ("aio", "jvm", "rules", "spark", "tck", "telemetry", "testing")},
     "ops": "operators are methods of a Stream, such as stream.map(function)",
     "of": "use just()",
     "from_": "use from_iterable()",

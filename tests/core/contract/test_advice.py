@@ -104,6 +104,7 @@ def test_error_for_an_unknown_sink_method_suggests_the_right_one(name: str, advi
         ("of", "use just()"),
         ("Flux", "use Stream"),
         ("jvm", "import pyrs.jvm first"),
+        ("telemetry", "import pyrs.telemetry first"),
         ("fromIterable", r"use from_iterable\(\)"),
         ("flatMap", r"operators are methods of a Stream, such as stream\.flat_map\(\)"),
         ("connect", "import pyrs.jvm"),
