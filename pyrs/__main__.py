@@ -55,8 +55,8 @@ def build_parser() -> argparse.ArgumentParser:
     tck = command(
         run_tck,
         "run the TCK against a Publisher, a Subscriber or a Processor",
-        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if no "
-        "test fails, 1 if one fails or the run is void, 2 if the verification cannot be run or a report be written.",
+        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if no test fails, "
+        "1 if one fails or the run is void, 2 if the verification cannot run or a report cannot be written.",
     )
     argument = tck.add_argument
     argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
@@ -91,7 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     top.add_argument("--json", action="store_true", help="print one JSON document")
     page = "serve a web page on this port of 127.0.0.1, by default a free one"
     top.add_argument("--http", type=_port, nargs="?", const=0, metavar="PORT", help=page)
-    top.add_argument("--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two refreshes (1)")
+    top.add_argument("--interval", type=_interval, default=1.0, metavar="SECONDS", help="time between refreshes (1)")
     doctor = command(
         run_doctor,
         "check what the bridge needs on this machine",
@@ -186,9 +186,9 @@ def run_version(arguments: argparse.Namespace) -> int:
     """Print the version, then one line for each part of the bridge."""
     from importlib import resources
 
-    jars = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
+    jar = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
     print(f"pyrs {__version__}")
-    print(f"jar: {'present' if jars.is_file() else 'missing (in a checkout: make setup)'}")
+    print(f"jar: {'present' if jar.is_file() else 'missing (in a checkout: make setup)'}")
     print(f"Py4J gateway: {'present' if is_installed('py4j') else 'not installed (the spark extra)'}")
     print(f"JPype gateway: {'present' if is_installed('jpype') else 'not installed (the jpype extra)'}")
     return 0

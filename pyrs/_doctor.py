@@ -160,8 +160,7 @@ def _spark() -> Iterator[Finding]:
     if home and not os.path.isfile(os.path.join(home, "bin", "spark-submit")):
         yield Finding("SPARK_HOME", NOTE, f"{home} has no bin/spark-submit", "unset SPARK_HOME, or Spark cannot start")
     elif home:
-        fix = f"this Spark is started; it must have the version of PySpark, {version}"
-        yield Finding("SPARK_HOME", NOTE, home, fix)
+        yield Finding("SPARK_HOME", NOTE, home, f"Spark starts from this folder: it must have the version {version}")
     try:
         socket.gethostbyname(os.environ.get("SPARK_LOCAL_IP") or socket.gethostname())
     except (OSError, UnicodeError) as error:  # UnicodeError: a name of more than 63 characters

@@ -273,6 +273,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 self._caller = 0
 
     def _enter(self) -> bool:
+        """Begin a signal, or fail the stream if another thread is in one (§1.3)."""
         thread = get_ident()
         with self._lock:
             if self._caller == thread:
@@ -318,7 +319,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         with self._lock:
             before = self._state
             late = before in (State.CANCELLED, State.ENDED)
-            silent = raised or self._failed_by_guard  # a Publisher that continues is reported once
+            silent = raised or self._failed_by_guard  # raised to the caller, or reported with the first violation
             upstream, self._upstream = self._upstream, None
             if not late:
                 self._state, self._failed_by_guard, self._pending_error = State.CANCELLED, True, error
@@ -332,10 +333,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._emit_pending_error()
 
     def _emit_on_subscribe(self) -> None:
-        """Call ``on_subscribe`` before ``on_error`` in place of the Publisher (§1.9).
-
-        Called because the Publisher has not called it.
-        """
+        """Call the ``on_subscribe`` that the Publisher has omitted (§1.9)."""
         if self._enter():
             try:
                 if self._subscriber is not None:

@@ -117,7 +117,7 @@ class IteratorSubscription(SourceSubscription[T]):
                 self._complete()
 
     def _failed(self, error: BaseException) -> None:
-        """Fail with the error of the iterator, which is being handled."""
+        """Fail with the error of the iterator; raise it again if it is an exit."""
         self._chain.explain(error)
         self._fail(error)
         if hooks.is_exit(error):

@@ -44,8 +44,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
 
     The source signals serially (§1.3), and fails the stream after an illegal request (§3.9). If the source has ended,
     the stage that still emits elements fails the stream instead. Each stage keeps demand exact (§1.1): it requests
-    another element for each that it drops.
-    An exception of a stage cancels upstream of that stage and fails downstream of it.
+    another element for each that it drops. An exception of a stage cancels upstream of that stage and fails downstream
+    of it.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 4.1, 4.2, and those of ``DownstreamSubscription``.
     """
@@ -99,10 +99,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _segment(
         self, plain: Sequence[tuple[int, Callable[[Any], Any]] | None], start: int, stop: int, *, first: bool = False
     ) -> Callable[[Any], None]:
-        """Return a function that passes an element through a segment.
+        """Return a function that passes an element through the plain stages of a segment.
 
-        A segment is the plain stages from ``start`` to ``stop``. Its results go to the run at ``stop``, or to the
-        Subscriber. It costs one Python frame per element.
+        The segment has the stages from ``start`` to ``stop``. The results go to the run at ``stop``, or to the
+        Subscriber. The function costs one Python frame per element.
         """
         runs = self._runs
         steps = [(place, *each) for place, each in enumerate(plain[start:stop], start) if each]

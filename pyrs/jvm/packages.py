@@ -275,10 +275,8 @@ def _is_running(process: str) -> bool:
         return False
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:
+        return isinstance(error, PermissionError)  # the process of another user
     return True
 
 

@@ -6,6 +6,7 @@ Imported on first use, because asyncio is a slow import.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from contextvars import Context
 from threading import Event
 from typing import Any
@@ -117,10 +118,8 @@ class _TimedTask(TaskHandle):
         if is_here(self._scheduler.loop):
             self._disarm()
             return
-        try:
+        with suppress(RuntimeError):  # the loop is closed and has discarded its timers
             self._scheduler.call(self._disarm)
-        except RuntimeError:  # the loop is closed and has discarded its timers
-            pass
 
     def _disarm(self) -> None:
         timer, self._timer = self._timer, None

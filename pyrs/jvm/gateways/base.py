@@ -59,7 +59,7 @@ class Java(Protocol):
         """Convert an exception of the gateway; return any other unchanged."""
 
 
-_DEPTH = 16  # the maximum number of Throwables to read, with the causes, which may form a cycle
+_DEPTH = 16  # the maximum number of Throwables to read: a chain of causes may be a cycle
 _FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")
 _MODULE = re.compile(r"^[\w.@-]+/(?:[\w.@-]*/)?")
 

@@ -171,7 +171,8 @@ class Py4JJava(Java):
         """Send the command until there is an answer.
 
         A Ctrl-C inside any other Py4J call resets the connections of all threads, including new ones. A repeated
-        command has no further effect, so a lost command is sent again. A gateway that has ended accepts no connection.
+        command has no further effect, so a lost command is sent again. If the gateway has ended, no connection can be
+        opened, and the first attempt raises.
         """
         for pause in _PAUSES:
             try:
@@ -179,7 +180,7 @@ class Py4JJava(Java):
             except protocol.Py4JNetworkError as error:
                 if not _was_cut(error):
                     raise
-            except OSError as error:  # raised by a ClientServer that cannot dial
+            except OSError as error:  # raised by a ClientServer that cannot connect
                 raise self._gone(str(error)) from error
             else:
                 if answer != protocol.ERROR:

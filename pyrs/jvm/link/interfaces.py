@@ -42,11 +42,11 @@ class Codec(Protocol):
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         """Decode the entries of a control frame.
 
-        Returns the entries up to the first that cannot be converted, and its error. Runs no user code. The entries are
+        Returns the entries before the first that cannot be converted, and its error. Runs no user code. The entries are
         a ``DeferredEntries`` if they contain objects of this side.
 
         Raises:
-            ConversionError: An entry cannot be converted, and those before it are lost.
+            ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
         """
 
     def encode_error(self, error: BaseException) -> bytes:
