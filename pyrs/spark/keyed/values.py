@@ -19,36 +19,36 @@ from pyrs.spark.schema.arrow import row_class
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
 
-def _all(values: Any) -> list[Any]:
+def _encode_all(values: Any) -> list[Any]:
     return [encoded(value) for value in values]
 
 
-def _each(values: Any) -> Any:
+def _decode_all(values: Any) -> Any:
     return map(decoded, values)
 
 
-def _time(value: Any) -> list[Any]:
-    return [value.isoformat(), value.fold]
+def _encode_time(value: Any) -> list[Any]:
+    return [value.isoformat(), value.fold]  # isoformat omits the fold
+
+
+def _time_decoder(kind: Any) -> Callable[[Any], Any]:
+    return lambda parts: kind.fromisoformat(parts[0]).replace(fold=parts[1])
 
 
 # Each type has its tag, the function that encodes a value as JSON, and the function that decodes it.
 _TYPES: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    list: ("list", _all, lambda parts: list(_each(parts))),
-    tuple: ("tuple", _all, lambda parts: tuple(_each(parts))),
-    set: ("set", _all, lambda parts: set(_each(parts))),
-    frozenset: ("frozenset", _all, lambda parts: frozenset(_each(parts))),
-    dict: ("dict", lambda value: _all(value.items()), lambda parts: dict(_each(parts))),
+    list: ("list", _encode_all, lambda parts: list(_decode_all(parts))),
+    tuple: ("tuple", _encode_all, lambda parts: tuple(_decode_all(parts))),
+    set: ("set", _encode_all, lambda parts: set(_decode_all(parts))),
+    frozenset: ("frozenset", _encode_all, lambda parts: frozenset(_decode_all(parts))),
+    dict: ("dict", lambda value: _encode_all(value.items()), lambda parts: dict(_decode_all(parts))),
     bytes: ("bytes", lambda value: b64encode(value).decode(), b64decode),
     bytearray: ("bytearray", lambda value: b64encode(value).decode(), lambda text: bytearray(b64decode(text))),
     Decimal: ("decimal", str, Decimal),
     UUID: ("uuid", str, UUID),
     datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
-    datetime.time: ("time", _time, lambda parts: datetime.time.fromisoformat(parts[0]).replace(fold=parts[1])),
-    datetime.datetime: (
-        "datetime",
-        _time,
-        lambda parts: datetime.datetime.fromisoformat(parts[0]).replace(fold=parts[1]),
-    ),
+    datetime.time: ("time", _encode_time, _time_decoder(datetime.time)),
+    datetime.datetime: ("datetime", _encode_time, _time_decoder(datetime.datetime)),
     datetime.timedelta: (
         "timedelta",
         lambda value: [value.days, value.seconds, value.microseconds],
@@ -69,7 +69,7 @@ def encoded(value: Any) -> Any:
     if known is not None:
         return [known[0], known[1](value)]
     if isinstance(value, Row):
-        return ["row", [getattr(value, "__fields__", None), _all(value)]]
+        return ["row", [getattr(value, "__fields__", None), _encode_all(value)]]
     raise TypeError(
         f"{short(value)} is of type {kind.__name__}, but state may contain only None, bool, int, float, str, bytes, "
         "Decimal, UUID, dates, times, and lists, tuples, dicts, sets and Rows of these"
@@ -83,5 +83,6 @@ def decoded(value: Any) -> Any:
     tag, payload = value
     if tag == "row":
         names, parts = payload
-        return Row(*_each(parts)) if names is None else tuple.__new__(row_class(tuple(names)), tuple(_each(parts)))
+        values = tuple(_decode_all(parts))
+        return Row(*values) if names is None else tuple.__new__(row_class(tuple(names)), values)
     return _DECODERS[tag](payload)
