@@ -126,7 +126,7 @@ class SubmissionPublisher(Stream[T]):
             PublisherClosed: the publisher is closed.
             NullSignal: ``element`` is None.
             RuntimeError: the call would deadlock; see ``submit``.
-            BaseException: the exception of ``on_drop``.
+            BaseException: ``on_drop`` raised it.
         """
         if on_drop is not None:
             checked_callable(on_drop, "on_drop")

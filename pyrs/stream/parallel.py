@@ -70,7 +70,7 @@ class ParallelStream(Generic[T_co]):
             prefetch: the maximum number of buffered elements for each rail.
 
         Raises:
-            TypeError: ``scheduler`` is not a Scheduler.
+            TypeError: ``scheduler`` is not a Scheduler, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:

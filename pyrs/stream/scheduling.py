@@ -39,7 +39,7 @@ class Scheduling(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements.
 
         Raises:
-            TypeError: ``scheduler`` is not a Scheduler.
+            TypeError: ``scheduler`` is not a Scheduler, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Rules: 1.3, 1.7, 2.2, 3.4.

@@ -38,7 +38,7 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
         seconds = _SECONDS_OF_A_LONG_RUN * self.env.scale
         if in_on_subscribe:
-            seconds = min(seconds, self.env.hook_timeout / 2)  # subscribe may return after the emission
+            seconds = min(seconds, self.env.hook_timeout / 2)  # the emission may delay the return of subscribe
         subscriber = Recursing[T](self.env, bound, elements, seconds, in_on_subscribe=in_on_subscribe)
         with subscriber:
             self.subscribe(publisher, subscriber)

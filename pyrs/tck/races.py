@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from threading import Barrier, BrokenBarrierError
 
@@ -93,10 +94,8 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
     start = Barrier(len(actions))
 
     def run(action: Callable[[], object]) -> None:
-        try:
+        with suppress(BrokenBarrierError):  # on a loaded machine the actions do not start together
             start.wait(env.timeout)
-        except BrokenBarrierError:
-            pass  # on a loaded machine the actions do not start together
         try:
             action()
         except BaseException as error:  # also SystemExit, which ends a thread silently

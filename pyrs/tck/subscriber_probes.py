@@ -124,7 +124,7 @@ class _TimedPuppet(SubscriberPuppet):
 class BlackboxProxy(Probe[T], Subscriber[T]):
     """Forwards the signals to a Subscriber under test.
 
-    It records all signals but ``on_subscribe``.
+    It records all signals except ``on_subscribe``.
     """
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:

@@ -83,7 +83,7 @@ class Meters:
             (counter, "pyrs.requested", "{element}", "Requested elements, without unbounded demand", _requested),
             (counter, "pyrs.elements", "{element}", "Elements that Subscribers received", _elements),
             (up_down, "pyrs.active", "{subscription}", "Live subscriptions", _active),
-            (up_down, "pyrs.demand", "{element}", "Requested elements that are due, without unbounded demand", _demand),
+            (up_down, "pyrs.demand", "{element}", "Outstanding demand, without unbounded demand", _demand),
         ):
             create(name, [partial(self._observe, count)], unit, words)
         counter("pyrs.dropped", [self._drops], "{element}", "Elements that no Subscriber received")

@@ -46,8 +46,8 @@ def for_each_frame(
         for_each_frame(schema, fn, max_rows=2)
         ------fn(1,2)-fn(3)-fn(4)--4|
 
-    Cold: each subscription runs the function on the whole stream. Call ``block()`` on the result, or ``await`` the
-    result on an asyncio loop. An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
+    Cold: each subscription runs the function on the whole stream. Call ``block()`` on the result, or ``await`` it on an
+    asyncio loop. An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
 
     A frame is created when ``max_rows`` elements are buffered, when the first of them has waited for ``max_wait``, or
     when upstream ends, even with an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
@@ -56,6 +56,10 @@ def for_each_frame(
 
     There is no checkpoint: a frame whose ``fn`` did not return is lost. Use ``read_stream`` if rows must not be lost,
     or are joined or aggregated over time.
+
+    An element that does not fit the schema fails the result with ``SchemaMisfit``. ``fn`` is not called with the rows
+    of that frame. The result fails with ``JvmUnavailable`` within about two seconds if the session is stopped while it
+    waits for elements.
 
     Args:
         publisher: the source of the rows. A row is a ``Row``, a tuple or a dict, see ``RowEncoder``.
@@ -74,10 +78,6 @@ def for_each_frame(
         TypeError: an argument has a wrong type, or Arrow cannot carry the type of a column.
         ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns with the same name.
         JvmUnavailable: there is no session, it was stopped, or it runs with ``PYSPARK_PIN_THREAD=false``.
-
-    An element that does not fit the schema fails the result with ``SchemaMisfit``. ``fn`` is not called with the rows
-    of that frame. The result fails with ``JvmUnavailable`` within about two seconds if the session is stopped while it
-    waits for elements.
 
     Rules: 1.3, 1.4, 2.1, 2.7, 2.8, 3.5, 3.13.
 

@@ -72,7 +72,7 @@ class JavaProbe(JavaProxy):
 
 
 class JavaThrowable(JavaError):
-    """The proxy of a Throwable; sent back, it is the same object in Java."""
+    """The proxy of a Throwable. Java receives its own object when it is sent back."""
 
     def __init__(self, scope: Exchange, number: int, text: str) -> None:
         name, _, message = text.partition(": ")
