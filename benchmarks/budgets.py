@@ -105,8 +105,7 @@ class AtLeast:
 
     def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
         rate = measured["ours"].rate
-        verdict = _verdict(row, measured, "", rate / self.rate, f">= {self.rate:,.0f} /s", rate >= self.rate)
-        return verdict
+        return _verdict(row, measured, "", rate / self.rate, f">= {self.rate:,.0f} /s", rate >= self.rate)
 
 
 def memory_verdict(row: str, growth: float, megabytes: float, note: str = "") -> Verdict:

@@ -26,11 +26,7 @@ public class WorkerPoolTest {
         for (int i = 0; i < core; i++) {
             pool.execute(() -> {
                 blocked.countDown();
-                try {
-                    release.await();
-                } catch (InterruptedException interrupted) {
-                    Thread.currentThread().interrupt();
-                }
+                awaitOrKeepInterrupt(release);
             });
         }
         assertTrue(blocked.await(SECONDS, TimeUnit.SECONDS));
@@ -65,11 +61,7 @@ public class WorkerPoolTest {
         CompletableFuture<Thread> second = new CompletableFuture<>();
         pool.execute(() -> {
             first.complete(Thread.currentThread());
-            try {
-                release.await();
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            awaitOrKeepInterrupt(release);
         });
         first.get(SECONDS, TimeUnit.SECONDS);
         pool.execute(() -> second.complete(Thread.currentThread()));
@@ -95,6 +87,15 @@ public class WorkerPoolTest {
         }));
         pool.get().execute(ran::countDown);
         assertTrue(ran.await(SECONDS, TimeUnit.SECONDS));
+    }
+
+    /** Waits for the latch, or until an interrupt, which is kept. */
+    private static void awaitOrKeepInterrupt(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private WorkerPool pool(Consumer<Thread> starter) {
