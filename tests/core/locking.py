@@ -13,7 +13,7 @@ __all__ = ["Element", "LockCheckingScheduler", "is_free"]
 
 
 class Element:
-    """Run an action when this element is released."""
+    """Runs an action when it is released."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         self.action = action

@@ -16,7 +16,7 @@ from pyrs.jvm.streams import Streams
 from tests.waiting import eventually, recording
 
 PUBLISHER = "java.util.concurrent.SubmissionPublisher"
-HELPER = "io.pyrs.invoke.SingleTypes"
+SINGLE_TYPES = "io.pyrs.invoke.SingleTypes"
 
 
 def line() -> int:
@@ -32,7 +32,7 @@ def test_streams_of_both_directions_show_the_lines_of_their_code(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with jvm.launch(name="shown") as bridge:
         numbers, assembled = pyrs.never().map(str), line()
-        bridge.java_class(HELPER).toFuture(bridge.to_jvm(numbers))
+        bridge.java_class(SINGLE_TYPES).toFuture(bridge.to_jvm(numbers))
         publisher = bridge.java_class(PUBLISHER)()
         stream, converted = bridge.from_jvm(publisher), line()
         subscriber = recording(3)
@@ -51,7 +51,7 @@ def test_streams_of_both_directions_show_the_lines_of_their_code(
         assert shown.startswith("shown, open; live streams: 2") and f"test_streams.py:{converted}" in shown
 
         bridge.serve_status()
-        bridge.serve_status()
+        bridge.serve_status()  # a second call has no effect
         assert len(list((tmp_path / "pyrs").iterdir())) == 1
         printed = io.StringIO()
         assert _top.run(once=True, file=printed) == 0
@@ -89,7 +89,6 @@ def test_a_stage_has_the_line_of_its_function() -> None:
         applied.subscribe(collected)
         publisher.submit(1)
         collected.await_count(1)
-        line = stage.__code__.co_firstlineno
         (site,) = [each.site for each in seen[0] if each.direction == "to Python"]
-        assert site is not None and (site.file, site.line) == (__file__, line)
+        assert site is not None and (site.file, site.line) == (__file__, stage.__code__.co_firstlineno)
         collected.cancel()

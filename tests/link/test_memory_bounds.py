@@ -106,7 +106,7 @@ def test_call_above_the_call_limits_fails_and_others_return(
 
 
 def test_call_whose_caller_has_given_up_is_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers were busy. Otherwise they would then execute calls that nobody waits for, before the later ones."""
+    """Workers that were busy skip such calls, so that the calls after them are executed in time."""
     session = PlainSession()
     waiting: list[Callable[[], object]] = []
     monkeypatch.setattr(session, "execute", waiting.append)

@@ -11,6 +11,7 @@ from pyrs.tck import (
     PublisherVerification,
     Status,
     TestEnvironment,
+    Verdict,
     beyond_publisher,
     beyond_subscription,
     judge,
@@ -21,6 +22,21 @@ from tests.tck.right import RightPublisher, RightSubscription, ThreadedSubscript
 from tests.tck.unusual import OneRequestAfterAnother
 
 MANY_THREADS = "beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest"
+
+
+def verdict_on(test: str, subscription: Any, **environment: float) -> Verdict:
+    """Judge a ``RightPublisher`` with another class of Subscriptions."""
+
+    class Publisher(RightPublisher):
+        pass
+
+    class Verification(PublisherVerification[Any]):
+        def create_publisher(self, elements: int) -> Any:
+            return Publisher(elements)
+
+    Publisher.subscription = subscription
+    Verification.environment = TestEnvironment(**environment)
+    return judge(Verification, test)
 
 
 class Slow(RightSubscription):
@@ -44,14 +60,7 @@ def test_a_slow_publisher_is_within_the_deadline(test: str, subscription: Any, m
     monkeypatch.setattr(beyond_publisher, "_SECONDS_BEFORE_CANCEL", 0.2)
     monkeypatch.setattr(beyond_subscription, "_SECONDS_OF_A_LONG_RUN", 2.0)
     monkeypatch.setattr(races, "_SECONDS", 0.2)
-
-    class Verification(PublisherVerification[Any]):
-        environment = TestEnvironment(timeout=1, no_signals_timeout=0.02, hook_timeout=1.5, deadline=4)
-
-        def create_publisher(self, elements: int) -> Any:
-            return type("Publisher", (RightPublisher,), {"subscription": subscription})(elements)
-
-    verdict = judge(Verification, test)
+    verdict = verdict_on(test, subscription, timeout=1, no_signals_timeout=0.02, hook_timeout=1.5, deadline=4)
     assert (verdict.status, verdict.reason) == (Status.PASSED, "")
 
 
@@ -90,32 +99,20 @@ class IgnoresCancel(ThreadedSubscription):
 
 @pytest.mark.parametrize(("subscription", "status"), [(StopsAfterNine, Status.PASSED), (IgnoresCancel, Status.FAILED)])
 def test_elements_of_a_slow_publisher_must_stop_eventually_after_a_cancel(subscription: Any, status: Status) -> None:
-    class Verification(PublisherVerification[Any]):
-        environment = TestEnvironment(timeout=0.4, no_signals_timeout=0.05)
-
-        def create_publisher(self, elements: int) -> Any:
-            return type("Publisher", (RightPublisher,), {"subscription": subscription})(elements)
-
-    verdict = judge(Verification, "beyond_spec107_mustStaySilentForLong")
+    verdict = verdict_on("beyond_spec107_mustStaySilentForLong", subscription, timeout=0.4, no_signals_timeout=0.05)
     assert verdict.status is status, verdict.reason
     assert ("(rule 1.8)" in verdict.reason) is (status is Status.FAILED)
 
 
 def test_a_request_is_read_after_a_slow_publisher_has_fulfilled_the_previous_one() -> None:
-    """The stream may end before it: the other tests of §3.9 have a lower demand."""
+    """The stream may complete before the Publisher reads ``request(0)``, so ``on_error`` is not required."""
 
     class Slowly(OneRequestAfterAnother.subscription):
         def emit(self, subscriber: Any) -> None:
             Event().wait(0.002)
             super().emit(subscriber)
 
-    class Verification(PublisherVerification[Any]):
-        environment = TestEnvironment(timeout=1, no_signals_timeout=0.02, deadline=4)
-
-        def create_publisher(self, elements: int) -> Any:
-            return type("Publisher", (RightPublisher,), {"subscription": Slowly})(elements)
-
-    verdict = judge(Verification, AFTER_ERROR)
+    verdict = verdict_on(AFTER_ERROR, Slowly, timeout=1, no_signals_timeout=0.02, deadline=4)
     assert (verdict.status, verdict.reason) == (Status.PASSED, "")
 
 
@@ -132,10 +129,5 @@ class OneThousandPerRequest(RightSubscription):
 
 
 def test_a_large_demand_is_tested_although_the_first_element_takes_long() -> None:
-    class Verification(PublisherVerification[Any]):
-        environment = TestEnvironment(timeout=1, no_signals_timeout=0.02)
-
-        def create_publisher(self, elements: int) -> Any:
-            return type("Publisher", (RightPublisher,), {"subscription": OneThousandPerRequest})(elements)
-
-    assert judge(Verification, LARGE).reason.startswith("1500 elements were requested, but 1000 arrived (rule 1.2)")
+    verdict = verdict_on(LARGE, OneThousandPerRequest, timeout=1, no_signals_timeout=0.02)
+    assert verdict.reason.startswith("1500 elements were requested, but 1000 arrived (rule 1.2)")

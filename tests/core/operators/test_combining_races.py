@@ -20,7 +20,7 @@ SOURCES = 4
 
 
 class Emitter(pyrs.Publisher[Any]):
-    """Emit (name, 0), (name, 1), ... on demand, on its own thread."""
+    """Emits (name, 0), (name, 1), ... on demand, on its own thread."""
 
     def __init__(self, name: int, count: int, executor: DaemonExecutor) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class _Emission(pyrs.Subscription):
 
 
 def emitters_of(emitters: list[Emitter]) -> pyrs.Stream[Emitter]:
-    """Return a stream whose elements are the emitters, and which emits on another thread."""
+    """Return a stream that emits the emitters, on another thread."""
     return pyrs.Stream(Emitter(0, len(emitters), emitters[0].executor)).map(lambda pair: emitters[pair[1]])
 
 
@@ -172,11 +172,11 @@ def test_no_lock_is_held_during_on_next(operator: str, executor: DaemonExecutor)
     """Another thread can call request and repr during on_next."""
 
     def request_on_another_thread(subscriber: TestSubscriber[Any], element: Any) -> None:
-        def request_repeatedly() -> None:
+        def request_and_show() -> None:
             subscriber.request(1)
             assert "demand" in repr(subscriber.subscription) or operator.startswith("concat")
 
-        helper = threading.Thread(target=request_repeatedly)
+        helper = threading.Thread(target=request_and_show)
         helper.start()
         helper.join(DEADLINE)
         assert not helper.is_alive()

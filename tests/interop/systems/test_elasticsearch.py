@@ -83,7 +83,7 @@ class TestSearches:
     ) -> None:
         query = {"range": {"number": {"gte": 500}}}
         found = getattr(recipe, function)(bridge, template, books, query, page_size=400)
-        for _ in range(2):  # each subscription is a search
+        for _ in range(2):
             hits = found.collect(timeout=DEADLINE)
             assert sorted(hit["content"]["number"] for hit in hits) == list(range(500, 2000))
         assert hits[0]["index"] == books
@@ -111,7 +111,8 @@ class TestSearches:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.search_ahead(bridge, template, books, {"match_all": {}}, page_size=5).subscribe(received)
         eventually(lambda: node.searches()["query_total"] - before >= 256)
-        counts = [node.searches()["query_total"] - before for _ in range(50)]  # the query has 400 pages
+        # The query has 400 pages. During 50 calls the client could request more of them.
+        counts = [node.searches()["query_total"] - before for _ in range(50)]
         assert counts[-1] <= 260
         received.cancel()
         eventually(lambda: node.searches()["open_contexts"] == 0)
