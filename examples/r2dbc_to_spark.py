@@ -35,10 +35,7 @@ def to_celsius(readings: pyrs.Stream[dict[str, Any]]) -> pyrs.Stream[tuple[int, 
 
 
 class Database:
-    """R2DBC from Python: ``rows`` is a cold stream.
-
-    Each Subscriber has its own connection.
-    """
+    """R2DBC from Python. Each Subscriber of ``execute`` or ``rows`` has its own connection."""
 
     def __init__(self, bridge: jvm.Bridge, url: str) -> None:
         self.bridge = bridge
@@ -141,6 +138,7 @@ def copy(spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace, o
     def note_request(rows: int) -> None:
         nonlocal requested, ahead
         requested += rows
+        # Requested rows that were not read, and converted rows that were not stored.
         ahead = max(ahead, requested - read.elements + converted.elements - sum(sizes))
 
     def store(df: Any) -> None:
