@@ -87,6 +87,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     # If empty, ``request`` does not call ``_on_request``: the thread that emits reads the demand after each element.
     _takes_demand: Sequence[bool] = (True,)
+    _failure: BaseException | None = None  # the error of the stream, while it terminates
 
     def __init__(self, subscriber: Subscriber[T], context: Context | None) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
@@ -187,7 +188,9 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     def _fail(self, error: BaseException) -> None:
         """Signal ``on_error`` (§1.4), or report the error as dropped (§1.7)."""
+        self._failure = error
         subscriber = self._terminate()
+        self._failure = None
         if subscriber is None:
             self._drop(error)
             return
@@ -204,8 +207,12 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._fail(error)
 
     def _drop(self, error: BaseException | None) -> None:
-        """Report an error that follows the terminal signal; do nothing for None."""
-        if error is not None and not hooks.is_exit(error):
+        """Report an error that follows the terminal signal.
+
+        Does nothing for None, and for the error with which the stream is failing: the source of several inputs, such as
+        the windows of a stream, fails all of them with one error.
+        """
+        if error is not None and error is not self._failure and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._call}: the stream was cancelled or has terminated")
 
     def _terminate(self) -> Subscriber[T] | None:

@@ -33,7 +33,7 @@ class Input(Subscriber[T]):
     Attributes:
         ended: whether the upstream completed or failed. It is set after the last element was stored, so a reader must
             read it before the elements.
-        error: the error of the upstream; None if it completed or has not ended.
+        error: the error of the upstream; None if it completed, has not ended, or if the owner has taken the error.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.9, 2.10, 2.12, 2.13.
     """
@@ -74,11 +74,16 @@ class Input(Subscriber[T]):
         subscription.request(min(n, UNBOUNDED))  # 3.17: the maximum for a third-party Subscription
 
     def cancel(self) -> None:
-        """Cancel, unless the upstream terminated (§2.6)."""
+        """Cancel, unless the upstream terminated (§2.6).
+
+        The owner, if there is one, reports an error that it has not taken as dropped.
+        """
         with self._guard:
             self._closed = True
             subscription, self._subscription = self._subscription, None
         hooks.cancel_safely(subscription)
+        if self.error is not None and self._owner is not None:
+            self._owner._drop(self.take_error())  # does nothing for None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:
@@ -119,8 +124,9 @@ class Input(Subscriber[T]):
         self._end(error)
 
     def take_error(self) -> BaseException | None:
-        """Remove and return the error, so that it is not reported as dropped."""
-        error, self.error = self.error, None
+        """Remove and return the error, so that ``cancel`` does not report it as dropped."""
+        with self._guard:  # the Subscriber's thread may cancel
+            error, self.error = self.error, None
         return error
 
     def _receive(self, element: T) -> None:

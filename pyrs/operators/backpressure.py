@@ -223,7 +223,7 @@ class _BackpressureBufferRun(Coordinator[Any]):
                 break
             self._emit(element)
         if ended and not source.elements:
-            self._end_with(source.error)
+            self._end_with(source.take_error())
 
     def _release(self) -> None:
         self._input.cancel()

@@ -373,7 +373,6 @@ class _BufferTimeRun(Coordinator[list[Any]]):
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
-        self._drop(self._input.error)
         self._discard_all(self._chunk)
 
 

@@ -213,7 +213,6 @@ class _ZipRun(Coordinator[Any]):
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
-            self._drop(each.error)
 
 
 class _MergeComparingRun(_ZipRun):

@@ -57,7 +57,7 @@ class _AsyncMapRun(Coordinator[Any]):
         self._start_calls()
         self._emit_finished()
         if self._live and ended and not self._calls and not self._input.elements:
-            self._end_with(self._input.error)
+            self._end_with(self._input.take_error())
 
     def _start_calls(self) -> None:
         waiting = self._input.elements

@@ -63,10 +63,10 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
 
     def _delay(self, error: BaseException) -> None:
         with self._choosing:
-            first = self._error is None
-            if first:
+            if self._error is None:
                 self._error = error
-        if not first:
+            delayed = self._error
+        if delayed is not error:
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
 
     def _source_failed(self, error: BaseException) -> None:
@@ -113,8 +113,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._discard_waiting()
         with self._choosing:
             error, self._error = self._error, None
-        if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
+        self._drop(error)
 
     def _discard_waiting(self) -> None:
         with self._choosing:
@@ -269,13 +268,11 @@ class _SwitchMapRun(Coordinator[Any]):
         inner, self._inner = self._inner, None
         if inner is not None:
             inner.cancel()
-            self._drop(inner.error)
 
     def _release(self) -> None:
         self._input.cancel()
         self._discard_all(self._input.newest)
         self._cancel_inner()
-        self._drop(self._input.error)
 
 
 class SwitchMap(FlatteningOperator):
@@ -363,7 +360,6 @@ class _ExpandRun(Coordinator[Any]):
     def _release(self) -> None:
         for each in self._path:
             each.cancel()
-            self._drop(each.error)
         self._path.clear()
         self._unexpanded.clear()
 

@@ -165,7 +165,6 @@ class _CombineLatestRun(Coordinator[Any]):
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
-            self._drop(each.error)
         self.discard_queue()
         latest, self._latest = self._latest, []
         for element in latest:

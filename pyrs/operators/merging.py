@@ -165,15 +165,15 @@ class _FlatMapRun(Coordinator[Any]):
             self._fail(error)
         elif not self._delayed_errors:
             self._delayed_errors.append(error)
-        else:
+        elif error is not self._delayed_errors[0]:
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
 
     def _release(self) -> None:
         self._outer.cancel()
         for inner in self._inners.copy():  # atomic: the outer stream's thread may add one
             inner.cancel()
-            self._drop(inner.error)
-        for error in (self._outer.error, *(self._delayed_errors or ())):
+            self._drop(inner.error)  # of an iterable: the cancel of a Subscriber has reported its error
+        for error in self._delayed_errors or ():
             self._drop(error)
         self._inners.clear()
         self._ready.clear()

@@ -11,7 +11,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.merging import Merge, MergeRun
+from pyrs.operators.merging import Merge
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PartRun
 from pyrs.schedulers.threads import default
 
@@ -176,23 +176,6 @@ class Rails(Operator[Any]):
         super().__init__(source, f"parallel({rails})")
 
 
-class _MergedRailsRun(MergeRun):
-    """Merges the rails and emits an error of the source once.
-
-    The error reaches every rail. The other occurrences are not reported as dropped.
-    """
-
-    _failure: BaseException | None = None
-
-    def _failed(self, error: BaseException) -> None:
-        self._failure = error
-        super()._failed(error)
-
-    def _drop(self, error: BaseException | None) -> None:
-        if error is not self._failure:
-            super()._drop(error)
-
-
 class Sequential(Merge):
     """``parallel(rails)`` to ``sequential(prefetch)``: merges the transformed rails.
 
@@ -201,8 +184,6 @@ class Sequential(Merge):
         transform: applies these operators to a rail.
         thread: the names of the rails' schedulers, for ``explain``; empty without a scheduler.
     """
-
-    run_type = _MergedRailsRun
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class Crossing(Coordinator[Any]):
             count = self._emit_from(source.elements, self._prefetch.until_refill)
             self._prefetch.consumed += count
             if ended and not source.elements:
-                self._end_with(source.error)
+                self._end_with(source.take_error())
             elif self._prefetch.until_refill <= 0:
                 self._refill()
             elif not count:

@@ -130,6 +130,7 @@ class Connection:
         self._shared.forget(self)
         hub = self.hub
         hub.feed.cancel()
+        unreceived = None
         with hub._lock:
             if not hub._ended:
                 hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
@@ -137,8 +138,11 @@ class Connection:
             elif hub._subscriptions:
                 hub._final = True
             else:
-                hub._abandoned = True  # no Subscriber receives the buffered elements
+                hub._abandoned = True  # no Subscriber receives the buffered elements, nor the error after them
+                unreceived = None if hub._over else hub._error
         hub._wake()
+        if unreceived is not None:
+            hooks.on_error_dropped(unreceived, f"{self._shared.call}: the last Subscriber cancelled")
 
     def __repr__(self) -> str:
         state = "not connected" if not self._connected else "ended" if self.hub._ended else "connected"

@@ -41,9 +41,10 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
             self._switch_to(result)
 
     def _release(self) -> None:
+        error = self._input.take_error()
         self._input.cancel()
         if self._input.first is not MISSING:  # the function has not subscribed
-            self._drop(self._input.error)
+            self._drop(error)
         self._input.discard_first()
 
 
@@ -149,9 +150,10 @@ class _WholeRun(Coordinator[Any]):
             self._end_with(self._input.take_error())
 
     def _release(self) -> None:
+        error = self._input.take_error()
         self._input.cancel()
         if self._input.first is not MISSING:  # else the error was the first signal, or was emitted
-            self._drop(self._input.take_error())
+            self._drop(error)
         self._input.discard_first()
 
 

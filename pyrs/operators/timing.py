@@ -209,7 +209,7 @@ class _LatestRun(Coordinator[Any]):
             element, self._due_element = self._due_element, MISSING
             self._emit(element)
         if ended and source.error is not None:
-            self._fail(source.error)  # without demand; _release discards the due element
+            self._end_with(source.take_error())  # without demand; _release discards the due element
         elif ended and self._due_element is MISSING:
             self._complete()
 
@@ -328,7 +328,7 @@ class _DelayRun(Coordinator[Any]):
         elif ended and now < source.ends_at:
             self._timer.set(source.ends_at)
         elif ended:
-            self._end_with(source.error)
+            self._end_with(source.take_error())
 
     def _release(self) -> None:
         self._timer.close()

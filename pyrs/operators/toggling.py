@@ -96,7 +96,6 @@ class _BufferWhenRun(Coordinator[Any]):
     def _release(self) -> None:
         for each in (self._input, self._openings, *self._lists):
             each.cancel()
-        self._drop(self._input.error)
         longest = next(iter(self._lists.values()), [])  # the first list that was opened contains the elements of all
         self._lists.clear()
         self._discard_all(longest)

@@ -268,6 +268,7 @@ class _CreateRun(Coordinator[Any]):
         try:
             self._discard_all(self._elements)
             self._drops.flush()
+            self._drop(self._error)
             self.call_listeners()
         finally:  # a callback may raise an exit
             self._stop()

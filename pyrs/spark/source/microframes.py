@@ -202,7 +202,6 @@ class _MicroFramesRun(JobRun[int]):
         self._ended.set()
         self._timer.close()
         self._rows_input.cancel()
-        self._drop(self._rows_input.error)
         super()._release()
 
 

@@ -146,12 +146,14 @@ class TestBoth:
     def test_take_stops_a_long_source(self, source: Wrap, switch: Switch, single: schedulers.Scheduler) -> None:
         assert switch(source(range(100_000)), single).take(700).collect(timeout=30) == list(range(700))
 
-    def test_closed_scheduler_signals_on_error(self, switch: Switch) -> None:
+    def test_closed_scheduler_signals_on_error(self, switch: Switch, dropped: Any) -> None:
         closed = schedulers.single()
         closed.close()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         switch(pyrs.range(10), closed).subscribe(subscriber)
         subscriber.await_error(SchedulerClosed)
+        # If both operators fail, the Subscriber receives the error of the second one.
+        assert [type(error) for error in dropped.take()] == [SchedulerClosed] * (switch is SWITCHES["both"])
 
     def test_signals_run_in_the_subscribers_context(self, switch: Switch, scheduler: schedulers.Scheduler) -> None:
         variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")

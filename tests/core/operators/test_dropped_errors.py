@@ -1,0 +1,83 @@
+"""An error that waits behind undelivered elements is reported if the Subscriber cancels, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers
+from pyrs.testing import TestPublisher, TestSubscriber
+
+Build = Callable[[pyrs.Stream[int]], pyrs.Publisher[Any]]
+
+
+def pushed(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+    return pyrs.create(lambda it: stream.subscribe(on_next=it.next, on_error=it.error, on_complete=it.complete))
+
+
+BUFFERING: dict[str, Build] = {
+    "buffer by time": lambda s: s.buffer(1, seconds=60, scheduler=schedulers.VirtualTime()),
+    "combine_latest": lambda s: s.combine_latest(pyrs.just(1)),
+    "concat_map": lambda s: s.concat_map(pyrs.just),
+    "create": pushed,
+    "delay": lambda s: s.delay(60, scheduler=schedulers.VirtualTime()),
+    "delay_until": lambda s: s.delay_until(pyrs.just),
+    "expand": lambda s: s.expand(lambda _: pyrs.empty()),
+    "filter_when": lambda s: s.filter_when(lambda _: pyrs.just(True)),
+    "flat_map": lambda s: pyrs.just(1).flat_map(lambda _: s),
+    "flat_map_sequential": lambda s: s.flat_map_sequential(pyrs.just),
+    "limit_rate": lambda s: s.limit_rate(4),
+    "merge": lambda s: s.merge(pyrs.never()),
+    "merge_comparing": lambda s: s.merge_comparing(pyrs.never()),
+    "on_backpressure_buffer": lambda s: s.on_backpressure_buffer(4),
+    "on_backpressure_latest": lambda s: s.on_backpressure_latest(),
+    "prefetch": lambda s: s.prefetch(4),
+    "publish_on": lambda s: s.publish_on(schedulers.inline()),
+    "sequence_equal": lambda s: s.sequence_equal(pyrs.never()),
+    "share": lambda s: s.share(),
+    "switch_map": lambda s: pyrs.just(1).concat(pyrs.never()).switch_map(lambda _: s),
+    "window_until": lambda s: s.window_until(bool),
+    "zip": lambda s: s.zip(pyrs.never()),
+}
+
+
+@pytest.mark.parametrize("build", BUFFERING.values(), ids=BUFFERING)
+def test_cancel_reports_the_error_behind_an_undelivered_element(build: Build, dropped: Any) -> None:
+    source, error = TestPublisher[int](), ValueError("not delivered")
+    subscriber: TestSubscriber[Any] = TestSubscriber(1 if build is BUFFERING["delay"] else 0)
+    build(source.stream()).subscribe(subscriber)
+    source.next(1)
+    source.error(error)
+    assert dropped.errors == []
+    subscriber.cancel()
+    assert dropped.take() == [error]
+    assert subscriber.error is None
+
+
+SPLITTING: dict[str, Build] = {
+    "window by count": lambda s: s.window(3).concat_map(lambda part: part),
+    "window_until": lambda s: s.window_until(lambda n: n > 5).concat_map(lambda part: part),
+    "window_until_changed": lambda s: s.window_until_changed().concat_map(lambda part: part.to_list()),
+    "group_by": lambda s: s.group_by(lambda n: n % 3).flat_map(lambda part: part),
+    "group_by, sequentially": lambda s: s.group_by(lambda n: n % 3).concat_map(lambda part: part),
+    "group_by, errors last": lambda s: s.group_by(lambda n: n % 3).flat_map(lambda part: part, delay_errors=True),
+    "group_by, sequentially, errors last": lambda s: s.group_by(lambda n: n % 3).concat_map(
+        lambda part: part, delay_errors=True
+    ),
+    "parallel": lambda s: s.parallel(2).sequential(),
+}
+
+
+@pytest.mark.parametrize("build", SPLITTING.values(), ids=SPLITTING)
+def test_error_that_reaches_several_inputs_is_reported_once(build: Build) -> None:
+    """The stream fails with the error. The fixture ``dropped`` checks that it is not reported as well."""
+    source, error = TestPublisher[int](), ValueError("delivered")
+    subscriber: TestSubscriber[Any] = TestSubscriber(0)
+    build(source.stream()).subscribe(subscriber)
+    source.next(1, 2)
+    source.error(error)
+    subscriber.request(9)
+    assert subscriber.error is error
