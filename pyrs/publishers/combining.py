@@ -85,7 +85,7 @@ def merge(
         delay_errors: whether the remaining sources run to their end before an error is emitted.
 
     Raises:
-        TypeError: a source is not a Publisher.
+        TypeError: a source is not a Publisher, or a number is not an integer.
         ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
     Examples:
@@ -105,7 +105,7 @@ def concat(a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /
 @overload
 def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]: ...
 def concat(*sources: Any) -> Stream[Any]:
-    """Return a stream of the elements of all sources, sequentially.
+    """Return a stream that emits the elements of the sources sequentially.
 
     See ``Stream.concat``.
 
@@ -169,7 +169,7 @@ def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int 
         prefetch: the maximum number of buffered elements per source.
 
     Raises:
-        TypeError: a source is not a Publisher, or ``combine`` is not callable.
+        TypeError: a source is not a Publisher, ``combine`` is not callable, or ``prefetch`` is not an integer.
         ValueError: ``prefetch`` is less than 1.
 
     Examples:
@@ -232,7 +232,7 @@ def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, pre
         prefetch: the maximum number of buffered elements per source.
 
     Raises:
-        TypeError: a source is not a Publisher, or ``combine`` is not callable.
+        TypeError: a source is not a Publisher, ``combine`` is not callable, or ``prefetch`` is not an integer.
         ValueError: ``prefetch`` is less than 1.
 
     Examples:

@@ -57,7 +57,8 @@ class Combining(OperatorFamily[T_co]):
                 reported to the dropped-errors hook.
 
         Raises:
-            TypeError: one of the others is neither a Publisher nor an iterable, or is a str or bytes.
+            TypeError: one of the others is neither a Publisher nor an iterable, or is a str or bytes; or a number is
+                not an integer.
             ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
         Examples:
@@ -148,7 +149,7 @@ class Combining(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements per source.
 
         Raises:
-            TypeError: one of the others is not a Publisher, or ``key`` is not callable.
+            TypeError: one of the others is not a Publisher, ``key`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -259,7 +260,7 @@ class Combining(OperatorFamily[T_co]):
 
         Raises:
             TypeError: one of the others is neither a Publisher nor an iterable, or is a str or bytes, or ``combine`` is
-                not callable.
+                not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -292,7 +293,7 @@ class Combining(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements per stream.
 
         Raises:
-            TypeError: ``other`` is not a Publisher, or ``comparer`` is not callable.
+            TypeError: ``other`` is not a Publisher, ``comparer`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -363,7 +364,8 @@ class Combining(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements per source.
 
         Raises:
-            TypeError: one of the others is not a Publisher, or ``combine`` is not callable.
+            TypeError: one of the others is not a Publisher, ``combine`` is not callable, or ``prefetch`` is not an
+                integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:

@@ -55,7 +55,7 @@ class Flattening(OperatorFamily[T_co]):
                 reported to the dropped-errors hook.
 
         Raises:
-            TypeError: ``function`` is not callable.
+            TypeError: ``function`` is not callable, or a number is not an integer.
             ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
         Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
@@ -97,7 +97,7 @@ class Flattening(OperatorFamily[T_co]):
                 reported to the dropped-errors hook.
 
         Raises:
-            TypeError: ``function`` is not callable.
+            TypeError: ``function`` is not callable, or a number is not an integer.
             ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
         Examples:
@@ -134,7 +134,7 @@ class Flattening(OperatorFamily[T_co]):
                 reported to the dropped-errors hook.
 
         Raises:
-            TypeError: ``function`` is not callable.
+            TypeError: ``function`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
@@ -172,7 +172,7 @@ class Flattening(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements per stream.
 
         Raises:
-            TypeError: ``function`` is not callable.
+            TypeError: ``function`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -206,7 +206,7 @@ class Flattening(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements of this stream.
 
         Raises:
-            TypeError: ``predicate`` is not callable.
+            TypeError: ``predicate`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -237,7 +237,7 @@ class Flattening(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements of this stream.
 
         Raises:
-            TypeError: ``function`` is not callable.
+            TypeError: ``function`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -298,7 +298,7 @@ class Flattening(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements of the inner stream.
 
         Raises:
-            TypeError: ``function`` is not callable.
+            TypeError: ``function`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.

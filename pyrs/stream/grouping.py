@@ -130,6 +130,9 @@ class Grouping(OperatorFamily[T_co]):
         When upstream completes or fails, the incomplete list is emitted, on demand, before the terminal signal. If the
         predicate raises, the stream fails with that error.
 
+        Args:
+            predicate: called with each element.
+
         Raises:
             TypeError: ``predicate`` is not callable.
 
@@ -189,7 +192,7 @@ class Grouping(OperatorFamily[T_co]):
             prefetch: the maximum number of elements requested ahead.
 
         Raises:
-            TypeError: ``openings`` is not a Publisher, or ``closing`` is not callable.
+            TypeError: ``openings`` is not a Publisher, ``closing`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -289,7 +292,7 @@ class Grouping(OperatorFamily[T_co]):
             prefetch: the maximum number of requested and buffered elements.
 
         Raises:
-            TypeError: ``predicate`` is not callable.
+            TypeError: ``predicate`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -318,7 +321,7 @@ class Grouping(OperatorFamily[T_co]):
             prefetch: the maximum number of requested and buffered elements.
 
         Raises:
-            TypeError: ``predicate`` is not callable.
+            TypeError: ``predicate`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -346,7 +349,7 @@ class Grouping(OperatorFamily[T_co]):
             prefetch: the maximum number of requested and buffered elements.
 
         Raises:
-            TypeError: ``key`` is not callable.
+            TypeError: ``key`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:
@@ -373,8 +376,8 @@ class Grouping(OperatorFamily[T_co]):
         Like ``buffer_when``, but a window is emitted when it opens, and its elements when they arrive. Windows may
         overlap. Elements outside of a window are dropped and not reported. Requests one opening for each demanded
         window. Requests ``prefetch`` elements of this stream, minus the unread elements of the open window that has the
-        most, and replenishes at 75 %: **an open window that is not consumed blocks the others**. A cancelled
-        window drops its elements and cancels the stream that would close it. Windows accept one Subscriber.
+        most, and replenishes at 75 %: **an open window that is not consumed blocks the others**. A cancelled window
+        drops its elements and cancels the stream that would close it. Windows accept one Subscriber.
 
         When this stream completes, the open windows complete. The stream also completes when ``openings`` has completed
         and all windows are closed. An error of any of the streams fails the open windows and the stream. After a cancel
@@ -386,7 +389,7 @@ class Grouping(OperatorFamily[T_co]):
             prefetch: the maximum number of buffered elements per window.
 
         Raises:
-            TypeError: ``openings`` is not a Publisher, or ``closing`` is not callable.
+            TypeError: ``openings`` is not a Publisher, ``closing`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
         Examples:

@@ -44,7 +44,8 @@ class Terminal(OperatorFamily[T_co]):
         Raises:
             TimeoutError: the stream did not terminate in time. It was cancelled.
             TypeError: ``action`` is not callable, ``timeout`` is not a number, ``timeout`` or ``concurrency`` is given
-                for the other kind of function, or a plain function returned a coroutine.
+                for the other kind of function, ``concurrency`` is not an integer, or a plain function returned a
+                coroutine.
             ValueError: ``timeout`` is negative or not finite, or ``concurrency`` is less than 1.
             BaseException: the error of the stream.
 
@@ -108,7 +109,7 @@ class Terminal(OperatorFamily[T_co]):
 
         Raises:
             TimeoutError: no element arrived in time. The stream was cancelled.
-            TypeError: ``timeout`` is not a number.
+            TypeError: ``timeout`` is not a number, or ``prefetch`` is not an integer.
             ValueError: ``timeout`` is negative or not finite, or ``prefetch`` is less than 1.
             BaseException: the error of the stream.
 

@@ -50,7 +50,8 @@ class Transforming(OperatorFamily[T_co]):
             ordered: whether results are emitted in the order of their elements; if not, in the order of completion.
 
         Raises:
-            TypeError: ``function`` is not callable, or other arguments are given and it is not a coroutine function.
+            TypeError: ``function`` is not callable, other arguments are given and it is not a coroutine function, or
+                ``concurrency`` is not an integer.
             ValueError: ``concurrency`` is less than 1.
 
         Examples:
