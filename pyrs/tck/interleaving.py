@@ -23,7 +23,7 @@ _PATIENCE = 4  # timeouts that the third thread stays inside on_next, unless tha
 
 
 class InterleavingTests(PublisherHooks[T]):
-    """The test that interleaves two requests at every line."""
+    """Tests that interleave a request with another call at every line."""
 
     def beyond_spec103_mustSignalSeriallyAtEveryInterleaving(self) -> None:
         """If two requests interleave at any line, the signals must be serial (§1.3).

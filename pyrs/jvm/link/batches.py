@@ -136,7 +136,7 @@ class Batches:
         """Remove and return the next batch to write; None if there is none."""
         if not self._encoded:
             return None
-        # Slices no more elements than fit in one frame, if they are as large as the first one.
+        # The slice has no more elements than fit in one frame, if they are as large as the first one.
         encoded = self._encoded[: min(self._most, MAX_BODY // len(self._encoded[0]) + 1)]
         try:
             elements = b"".join(encoded)  # type: ignore[arg-type]  # Buffers raise the TypeError

@@ -31,7 +31,7 @@ CAPACITY = LIMITS["error.originals"]
 
 
 class JavaValueError(JavaError, ValueError):
-    """A Java IllegalArgumentException, which in Python is also a ValueError.
+    """A Java IllegalArgumentException: in Python also a ValueError.
 
     Rules: 3.9.
     """

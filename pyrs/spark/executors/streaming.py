@@ -61,6 +61,9 @@ def stream_from_publishers(
     at most ``limit`` (before PySpark 4.2, in one micro-batch). Before 4.2, Spark does not pass the position of the
     query after a restart, so the first micro-batch has no limit.
 
+    The query fails, with an error that names the partition, if a function fails, an offset is None, not a JSON value,
+    or a number that is less than the previous one. An error within a range is ``PartitionFailed``.
+
     The executors need pyrs, pyarrow and pandas: call ``ship`` before this function.
 
     Args:
@@ -86,9 +89,6 @@ def stream_from_publishers(
             positive, or prefetch is less than 1.
         NotImplementedError: PySpark is older than 4.0.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-
-    The query fails, with an error that names the partition, if a function fails, an offset is None, not a JSON value,
-    or a number that is less than the previous one. An error within a range is ``PartitionFailed``.
 
     Rules: 1.1, 3.5, 3.9, 3.17.
 

@@ -273,7 +273,7 @@ class JvmReader(_RddReader):
 class PublicReader(_RddReader):
     """Reads each partition as Arrow that Python workers encode.
 
-    It uses the public interface of Spark only. It calls ``mapInArrow``, ``rdd`` and ``runJob``.
+    It uses only the public interface of Spark: ``mapInArrow``, ``rdd`` and ``runJob``.
     """
 
     def __init__(self, df: Any) -> None:
