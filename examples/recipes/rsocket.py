@@ -58,7 +58,7 @@ def data(bridge: Bridge, publisher: JavaObject | jvm.JavaProcessor) -> pyrs.Stre
 
 
 def payloads(bridge: Bridge, stream: pyrs.Publisher[bytes]) -> Any:
-    """Convert a stream of bytes, or of such dicts, to a Publisher of Payloads."""
+    """Convert a stream of bytes, or of dicts of ``data`` and ``metadata``, to a Publisher of Payloads."""
     return bridge.to_jvm(stream, element_type=PAYLOAD, exact=True)
 
 
