@@ -42,7 +42,7 @@ class MemoryUse:
 
 
 class Watch:
-    """Sample the resident memory of both processes, and the live heap of the JVM."""
+    """Samples the resident memory of both processes, and the live heap of the JVM."""
 
     def __init__(self, driver: Driver) -> None:
         self._memory = driver.java("Memory")
@@ -187,7 +187,7 @@ def _stall(
 
 
 def _drain(driver: Driver, publisher: Any, count: int) -> None:
-    # Create buffers, compiled code and pools before the first sample.
+    """Receive all elements, so that buffers, compiled code and pools exist before the first sample."""
     consumer = Consumer(DEMAND)
     driver.bridge.from_jvm(publisher).subscribe(consumer)
     consumer.wait(count)

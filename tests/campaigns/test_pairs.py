@@ -38,6 +38,11 @@ def pairs(operations: dict[str, Operation], atomic: tuple[str, ...] = ()) -> Any
     return pytest.mark.parametrize(("first", "second"), names, ids=[" and ".join(pair) for pair in names])
 
 
+def named(*operations: Operation) -> dict[str, Operation]:
+    """Return the operations by name."""
+    return {operation.__name__: operation for operation in operations}
+
+
 class Loop(drain.DrainLoop):
     """Collects its work items. The executor stores tasks until a test runs them."""
 
@@ -105,7 +110,7 @@ class Loop(drain.DrainLoop):
         assert self._turn == [True], "the token of the drain loop was lost or duplicated"
 
 
-LOOP = {each.__name__: each for each in (Loop.schedule_work, Loop.run_work, Loop.attempt_work, Loop.run_task)}
+LOOP = named(Loop.schedule_work, Loop.run_work, Loop.attempt_work, Loop.run_task)
 
 
 @pairs(LOOP)
@@ -148,7 +153,8 @@ class Consumer:
 
     def next(self) -> None:
         """Receive a batch of two elements."""
-        self.session.receive(Frame(FrameType.NEXT, 1, self.session.codec.encode([next(self.elements) for _ in "ab"])))
+        two = [next(self.elements), next(self.elements)]
+        self.session.receive(Frame(FrameType.NEXT, 1, self.session.codec.encode(two)))
 
     def complete(self) -> None:
         """Receive COMPLETE."""
@@ -195,18 +201,15 @@ class Consumer:
         assert not stream._batches and stream._turn == [True]
 
 
-CONSUMER = {
-    each.__name__: each
-    for each in (
-        Consumer.next,
-        Consumer.complete,
-        Consumer.error,
-        Consumer.request,
-        Consumer.cancel,
-        Consumer.work,
-        Consumer.lost,
-    )
-}
+CONSUMER = named(
+    Consumer.next,
+    Consumer.complete,
+    Consumer.error,
+    Consumer.request,
+    Consumer.cancel,
+    Consumer.work,
+    Consumer.lost,
+)
 # Only the reader thread receives frames and ends the link.
 READER = ("next", "complete", "error", "lost")
 
@@ -324,19 +327,16 @@ class Producer:
         assert self.stream._turn == [True] and not self.session.outbox._writing.locked()
 
 
-PRODUCER = {
-    each.__name__: each
-    for each in (
-        Producer.element,
-        Producer.complete,
-        Producer.error,
-        Producer.credit,
-        Producer.cancel,
-        Producer.write,
-        Producer.control,
-        Producer.lost,
-    )
-}
+PRODUCER = named(
+    Producer.element,
+    Producer.complete,
+    Producer.error,
+    Producer.credit,
+    Producer.cancel,
+    Producer.write,
+    Producer.control,
+    Producer.lost,
+)
 
 
 @pairs(PRODUCER)
@@ -414,26 +414,23 @@ class Table:
         if self.cleared:
             return
         assert {handle: owned.count for handle, owned in table._by_handle.items()} == dict(+self.sent)
-        assert len(self.gone) == (self.sent[1] <= 0 and 1), "the object was released twice, or never"
+        assert len(self.gone) == int(self.sent[1] <= 0), "the object was released twice, or never"
         self.frames.append(table.release_frames())
         messages = FrameDecoder().feed(b"".join(self.frames))
         counts = [count for message in messages for _, count in RELEASED.iter_unpack(message.body)]
         assert sum(counts) == self.noted, "a receipt was lost or repeated"
 
 
-TABLE = {
-    each.__name__: each
-    for each in (
-        Table.own,
-        Table.own_new,
-        Table.release,
-        Table.pin,
-        Table.claim,
-        Table.note,
-        Table.release_frames,
-        Table.clear,
-    )
-}
+TABLE = named(
+    Table.own,
+    Table.own_new,
+    Table.release,
+    Table.pin,
+    Table.claim,
+    Table.note,
+    Table.release_frames,
+    Table.clear,
+)
 
 
 @pairs(TABLE, atomic=("note",))  # the append of a deque
@@ -484,7 +481,7 @@ class Pool:
         assert not self.executor.threads and not self.executor.backlog
 
 
-POOL = {each.__name__: each for each in (Pool.execute, Pool.execute_two, Pool.shutdown)}
+POOL = named(Pool.execute, Pool.execute_two, Pool.shutdown)
 
 
 @pytest.fixture(autouse=True)

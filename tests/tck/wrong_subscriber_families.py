@@ -245,6 +245,8 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
 
 
 class CountsElements(RightProbed):
+    """Calls ``do`` instead for the element with the number ``at``."""
+
     at = 1
     count = 0
 
@@ -410,14 +412,15 @@ KNOWN: list[Any] = []
 
 
 def _uses_the_first(self: Any, subscription: Any) -> None:
+    """Let the puppet control the Subscription of an earlier Subscriber, at most the second before this one."""
     type(self).known.append(subscription)
     first = type(self).known[0]
     type(self).known[:] = type(self).known[-2:]
     self.probe.register_on_subscribe(Puppet(first))
 
 
-def _without(signal: str, state: str) -> Callable[..., None]:
-    """Return a signal method that ignores its signal before the first request, or after it."""
+def _forgets_in(signal: str, state: str) -> Callable[..., None]:
+    """Return a signal method that ignores its signal after a request, or without one."""
 
     def send(self: Any, *arguments: Any) -> None:
         if self.requested is (state == "without"):
@@ -466,7 +469,7 @@ TERMINAL_STATES = [
     for end, signal, test in (("End", "on_complete", END), ("Error", "on_error", ERROR))
     for state in ("with", "without")
     for verb, fault, method, message in (
-        ("Forgets", "Does not report", _without, f"did not call register_{signal}("),
+        ("Forgets", "Does not report", _forgets_in, f"did not call register_{signal}("),
         ("RaisesFor", "Raises in", _raises_in, f"{signal} is not possible here"),
     )
 ]
