@@ -23,6 +23,11 @@ from pyrs.spark.read.execution import ExecutionFailed
 
 R = TypeVar("R")
 
+# Since SPARK-54711, an interrupt of a task that waits for its Python worker to start ends every Python worker of the
+# executor, also those of other jobs. SQL executions and streaming queries enable these interrupts, unless the property
+# of their thread is set.
+NO_INTERRUPTS = ("spark.job.interruptOnCancel", "false")
+
 _CHECK_SECONDS = 1.0
 _CANCEL_AGAIN_SECONDS = 0.05
 _CANCEL_FOR_SECONDS = 60.0
@@ -74,6 +79,9 @@ def in_background(task: Callable[[], object]) -> None:
 def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
     """Wrap the task to run with the present local properties of this thread.
 
+    A cancel of its jobs does not interrupt the threads of their tasks. A task ends at its next row, and Spark ends a
+    Python worker that emits none after at most ``spark.python.task.killTimeout`` and two seconds.
+
     With Spark Connect, the task runs with the tags that the calling thread has now. All runs share one properties
     object: a property that one of them sets, such as a tag, applies to all.
     """
@@ -89,6 +97,7 @@ def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
         return run_tagged
     spark_context = spark.sparkContext._jsc.sc()
     properties = spark_context.getLocalProperties().clone()
+    properties.setProperty(*NO_INTERRUPTS)
 
     def run() -> object:
         spark_context.setLocalProperties(properties)

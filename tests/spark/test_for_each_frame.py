@@ -238,6 +238,23 @@ def test_the_function_has_the_local_properties_of_the_subscribing_thread(spark: 
     assert seen == [("mine", 1, "pyrs")]
 
 
+def test_cancel_does_not_interrupt_task_threads(spark: Any) -> None:
+    """An interrupt while Spark starts a Python worker ends the workers of all other jobs, too."""
+    seen: list[Any] = []
+
+    def interrupts(rows: Any) -> Any:
+        from pyspark import TaskContext
+
+        context: Any = TaskContext.get()
+        yield from ((context.getLocalProperty("spark.job.interruptOnCancel"),) for _ in rows)
+
+    def look(df: Any) -> None:
+        seen.extend(df.rdd.mapPartitions(interrupts).toDF("interrupts string").collect())
+
+    ps.for_each_frame(tuples(1), SCHEMA, look, max_wait=0.01).block(JOB_DEADLINE)
+    assert [tuple(row) for row in seen] == [("false",)]
+
+
 def test_frames_before_spark_4_have_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microframes, "_TAKES_ARROW", False)
     seen: list[Any] = []

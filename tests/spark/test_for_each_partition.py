@@ -131,6 +131,31 @@ def test_cancel_stops_the_query(spark: Any, tmp_path: Path) -> None:
     assert list(tmp_path.glob("checkpoint/commits/[0-9]*")) == []
 
 
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_cancel_does_not_interrupt_task_threads(spark: Any, tmp_path: Path, is_stream: bool) -> None:
+    """An interrupt while Spark starts a Python worker ends the workers of all other jobs, too."""
+    place = str(tmp_path / "interrupts")
+
+    def make() -> Any:
+        from pyspark import TaskContext
+
+        class Looking(pyrs.Subscriber[Any]):
+            def on_subscribe(self, subscription: Any, /) -> None:
+                context: Any = TaskContext.get()
+                Path(place).write_text(str(context.getLocalProperty("spark.job.interruptOnCancel")))
+                subscription.cancel()
+
+            def on_next(self, row: Any, /) -> None: ...
+            def on_error(self, error: BaseException, /) -> None: ...
+            def on_complete(self) -> None: ...
+
+        return Looking()
+
+    df = streaming(spark, tmp_path) if is_stream else spark.range(0, 1, 1, 1)
+    ps.for_each_partition(df, make, trigger={"availableNow": True} if is_stream else None).block(JOB_DEADLINE)
+    assert Path(place).read_text() == "false"
+
+
 def test_an_error_of_a_subscriber_fails_the_query(spark: Any, tmp_path: Path) -> None:
     from pyspark.errors import StreamingQueryException
 

@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 _PARAMETERS = ("org.apache.spark.sql.execution.QueryExecution", "scala.Option", "scala.Function0")
 _log = logging.getLogger("pyrs.spark")
 _CALL_SITE = "callSite.short"
-_INTERRUPT = "spark.job.interruptOnCancel"
 _executors: WeakKeyDictionary[Any, Callable[[Any, str, Callable[[], object]], object] | None] = WeakKeyDictionary()
 """The results of ``_executor`` by gateway; None if it failed."""
 
@@ -36,9 +35,6 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
     If the driver's JVM lacks ``SQLExecution.withNewExecutionId`` or forbids reflection, the settings are set on this
     thread, and there is no execution.
 
-    A cancel of the jobs does not interrupt the threads of their tasks. A task ends at its next row, and Spark ends a
-    Python worker that emits none after at most ``spark.python.task.killTimeout`` and two seconds.
-
     Args:
         df: the DataFrame whose plan the body runs.
         name: the action, as query execution listeners see it.
@@ -50,13 +46,6 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
     """
     context = df.sparkSession.sparkContext
     context.setLocalProperty(_CALL_SITE, site)
-
-    def run() -> None:
-        # Since SPARK-54711, an interrupt of a task that waits for its Python worker to start ends every Python worker
-        # of the executor, also those of other jobs. SQL executions enable these interrupts.
-        context.setLocalProperty(_INTERRUPT, "false")
-        body()
-
     gateway = context._gateway
     if gateway not in _executors:
         try:
@@ -67,9 +56,9 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
     execute = _executors[gateway]
     if execute is None:
         _set_session(df.sparkSession)
-        run()
+        body()
     else:
-        execute(df._jdf.queryExecution(), name, run)
+        execute(df._jdf.queryExecution(), name, body)
 
 
 def _set_session(spark: Any) -> None:

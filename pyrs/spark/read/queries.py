@@ -17,6 +17,7 @@ from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.execution import exclude_from_log
 from pyrs.spark.schema.arrow import opened
 from pyrs.spark.sessions import (
+    NO_INTERRUPTS,
     SparkOperator,
     checked_dataframe,
     checked_session,
@@ -302,6 +303,7 @@ class _QueryRun(Coordinator[Batch]):
             _Stopped: the query was stopped. A return would commit the batch, also on an interrupted thread.
         """
         try:
+            self._arguments.spark.sparkContext.setLocalProperty(*NO_INTERRUPTS)  # the query has set it to true
             self._wait_until(self._is_demanded)
             self._offer(batch_id, self._arguments.data(df))
             if self._arguments.explicit:
