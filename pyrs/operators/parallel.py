@@ -101,11 +101,13 @@ class _RailDispatcher(Dispatcher):
         return () if rail is None else (rail,)
 
     def _end(self, error: BaseException | None) -> None:
+        moved = []  # as in ``rail_demanded``
         with self.lock:
             while self._surplus and self._open_count:
                 self._rails.rotate(-1)
                 if not self._rails[-1].detached:
-                    self._rails[-1].elements.append(self._surplus.popleft())
+                    moved.append(self._surplus.popleft())
+                    self._rails[-1].elements.append(moved[-1])
         super()._end(error)
 
     def rail_subscribed(self, rail: _Rail) -> None:
@@ -117,12 +119,16 @@ class _RailDispatcher(Dispatcher):
 
     def rail_demanded(self, rail: _Rail, n: int) -> None:
         """Handle a request for ``n`` more elements of a rail."""
+        moved = []  # released without the lock: the rail may have emitted the element, which may have a finalizer
         with self.lock:
             if not rail.detached:
                 rail.wanted += n
                 self._wanted += n
-            while self._surplus and self._append(self._surplus[0]) is not None:
-                self._surplus.popleft()
+            while self._surplus:
+                moved.append(self._surplus.popleft())  # before ``_append``, which may run a finalizer that requests
+                if self._append(moved[-1]) is None:
+                    self._surplus.appendleft(moved.pop())
+                    break
         self._settle()
 
     def _resolve(self, rail: _Rail) -> None:

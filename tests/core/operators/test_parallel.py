@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from operator import add
 from typing import Any
@@ -136,6 +136,33 @@ def test_demand_of_a_cancelled_rail_goes_to_the_others() -> None:
     assert not rails.rails[1].ended
     rails.rails[1].request(1)
     assert rails.rails[1].await_complete() == [1, 2]
+
+
+@pytest.mark.parametrize("completes", [False, True])
+def test_element_that_changes_rails_is_not_released_under_the_lock(completes: bool) -> None:
+    class Element:
+        def __del__(self) -> None:
+            released.append(dispatcher.lock._is_owned())
+
+    class Consumed(deque[Any]):
+        """The elements of a rail that another thread has consumed before ``append`` returns."""
+
+        def append(self, element: Any) -> None:
+            pass
+
+    released: list[bool] = []
+    rails = Rails(2)
+    dispatcher = rails.rails[0].subscription._part.dispatcher  # type: ignore[union-attr]
+    rails.rails[0].request(1)
+    rails.rails[0].cancel()
+    rails.source.next(Element())  # type: ignore[arg-type]
+    for each in dispatcher._rails:
+        each.elements = Consumed()
+    if completes:
+        rails.source.complete()
+    else:
+        rails.rails[1].request(1)
+    assert released == [False]
 
 
 def test_source_is_cancelled_once_when_each_rail_was_cancelled() -> None:
