@@ -6,9 +6,10 @@ first_with_value.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from operator import eq, gt, lt
+from operator import eq
 from typing import Any, ClassVar
 
 from pyrs._core import hooks
@@ -18,7 +19,7 @@ from pyrs._core.display import clipped, listed, name_of, short
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
-from pyrs._core.validation import MISSING, checked_callable, checked_element, checked_natural, checked_publisher
+from pyrs._core.validation import checked_callable, checked_element, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NoElement, NullSignal
 
@@ -218,55 +219,63 @@ class _ZipRun(Coordinator[Any]):
 class _MergeComparingRun(_ZipRun):
     """Emits the smallest next element once each active source has one.
 
-    With ``reverse``, it emits the largest.
+    With ``reverse``, it emits the largest. The sources are sorted by their next elements, and equal ones by their
+    places, so that an element costs one binary search.
     """
 
     _operator: MergeComparing
 
     def __init__(self, subscriber: Subscriber[Any], operator: MergeComparing) -> None:
         super().__init__(subscriber, operator)
-        self._keys: list[Any] = [MISSING] * len(self._inputs)  # the keys of the first elements
+        self._keys: list[Any] = []  # the keys of the next elements, sorted
+        self._places: list[int] = []  # the places of their sources
+        self._vacant = [*range(len(self._inputs))][::-1]  # the places of the other active sources
+        self._first, self._sign = (-1, -1) if operator.reverse else (0, 1)
 
     def _advance(self) -> None:
+        inputs, vacant, first = self._inputs, self._vacant, self._first
         while not self._interrupted:
-            waits = False
-            for each in self._inputs:
+            if self._exhausted:
+                self._exhausted = False  # a source behind one that has no element yet may have failed
+                vacant.sort(key=lambda place: inputs[place].error is not None and not inputs[place].elements)
+            while vacant:
+                each = inputs[vacant[-1]]
                 ended = each.ended  # read first: if it is true, the queue contains all remaining elements
                 if each.elements:
-                    continue
-                if each.error is not None:
+                    try:
+                        self._insert(vacant[-1], self._combine(each.elements[0]))
+                    except BaseException as error:
+                        self._raised(error)
+                        return
+                elif each.error is not None:
                     self._end_with(each.take_error())
                     return
-                waits |= not ended
-            if waits:
-                return
-            try:
-                smallest = self._smallest()
-            except BaseException as error:
-                self._raised(error)
-                return
-            if smallest is None:
+                elif not ended:
+                    return
+                del vacant[-1]
+            if not self._places:
                 self._complete()
-            if smallest is None or not self._demand():
                 return
-            self._keys[smallest] = MISSING
-            self._emit(self._inputs[smallest].elements.popleft())
-            self._inputs[smallest].taken()
+            if self._requested <= self._emitted:
+                return
+            place = self._places.pop(first)
+            self._keys.pop(first)
+            vacant.append(place)
+            self._emit(inputs[place].elements.popleft())
+            inputs[place].taken()
+
+    def _insert(self, place: int, key: Any) -> None:
+        keys, places = self._keys, self._places
+        index = bisect_right(keys, key)
+        if index and not keys[index - 1] < key:  # equal keys are in the order of their places
+            sign = self._sign
+            index = bisect_left(places, sign * place, bisect_left(keys, key, 0, index), index, key=sign.__mul__)
+        keys.insert(index, key)
+        places.insert(index, place)
 
     def _release(self) -> None:
         super()._release()
         self._keys.clear()
-
-    def _smallest(self) -> int | None:
-        """Return the place of the source whose element is next, or None if all have ended."""
-        keys, smallest = self._keys, None
-        for place, each in enumerate(self._inputs):
-            if each.elements:
-                if keys[place] is MISSING:
-                    keys[place] = self._combine(each.elements[0])
-                if smallest is None or self._operator.precedes(keys[place], keys[smallest]):
-                    smallest = place
-        return smallest
 
 
 class CombiningOperator(Operator[Any]):
@@ -366,7 +375,7 @@ class MergeComparing(Operator[Any]):
         super().__init__(None, call_text("merge_comparing", sources))
         self.sources = checked_sources(sources)
         self.combine = same if key is None else checked_callable(key, "key")
-        self.precedes = gt if reverse else lt
+        self.reverse = reverse
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
 

@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -49,6 +50,14 @@ class TestMergeComparing:
             list(heapq.merge(*ordered, reverse=reverse)),
             demands,
         )
+
+    @quick
+    @given(keys=st.lists(st.lists(st.integers(0, 2), max_size=6), min_size=1, max_size=6), reverse=st.booleans())
+    def test_equal_keys_keep_the_order_of_the_sources(self, keys: list[list[int]], reverse: bool) -> None:
+        ordered = [[(key, place) for key in sorted(each, reverse=reverse)] for place, each in enumerate(keys)]
+        first, *others = map(pyrs.from_iterable, ordered)
+        merged = first.merge_comparing(*others, key=itemgetter(0), reverse=reverse)
+        assert merged.collect() == list(heapq.merge(*ordered, key=itemgetter(0), reverse=reverse))
 
     def test_key_is_compared_and_equal_keys_keep_the_order_of_the_sources(self) -> None:
         words = pyrs.just("a", "ccc").merge_comparing(pyrs.just("b", "dd", "eee"), key=len)
