@@ -58,7 +58,7 @@ class HelperPublisher(Publisher[T]):
                 demand += n
             try:
                 element = self._create(at)
-            except Exception as error:
+            except BaseException as error:
                 self._env.flop("", error)  # create_element failed, or skipped the test
                 subscriber.on_error(error)
                 return

@@ -26,7 +26,7 @@ from pyrs.tck.environment import (
 )
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.lateness import Lateness, forget, lateness_of
-from pyrs.tck.verification import Verification
+from pyrs.tck.verification import Verification, imported
 from pyrs.tck.waiting import started
 
 NOTHING_JUDGED = "every test was skipped, so nothing was verified"
@@ -207,12 +207,13 @@ def judge(
     began = time.monotonic()
     try:
         _run(subject, name, body)
-    except Skipped as skipped:
-        status = Status.UNTESTED if kind is Kind.UNTESTED else Status.SKIPPED
-        return Verdict(name, kind, status, str(skipped), time.monotonic() - began)
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+        for cause in _with_causes(error):
+            if isinstance(cause, (KeyboardInterrupt, *imported(("_pytest.outcomes", "Exit")))):
+                raise cause from None  # a hook may have raised it on another thread
+        if isinstance(error, Skipped):
+            status = Status.UNTESTED if kind is Kind.UNTESTED else Status.SKIPPED
+            return Verdict(name, kind, status, str(error), time.monotonic() - began)
         own = isinstance(error, AssertionError)
         reason = (named(error) or type(error).__name__) if own else blamed(error)
         judged = "env" in vars(subject) and not isinstance(error, HookFailed)
@@ -224,17 +225,23 @@ def judge(
 def details_of(error: BaseException) -> str:
     """Return the stack frames of the code under test, for an error that a test raised."""
     parts = []
-    seen: list[BaseException] = []  # the causes may form a cycle
-    cause: BaseException | None = error
-    while cause is not None and not any(cause is each for each in seen):
-        seen.append(cause)
+    for cause in _with_causes(error):
         text = getattr(cause, "stack", "") or as_text(traceback.extract_tb(cause.__traceback__))
         if cause is not error:
             text = f"caused by {described(cause)}\n{text}"
         if text:
             parts.append(text)
-        cause = cause.__cause__
     return "\n".join(parts)
+
+
+def _with_causes(error: BaseException) -> list[BaseException]:
+    """Return the error and its causes, each once, because they may form a cycle."""
+    found: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and not any(cause is each for each in found):
+        found.append(cause)
+        cause = cause.__cause__
+    return found
 
 
 def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -> None:

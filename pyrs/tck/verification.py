@@ -134,7 +134,7 @@ class Verification:
             if earlier is None or earlier is error:
                 raise
             if isinstance(earlier, (HookFailed, Skipped)):
-                raise earlier from None  # what the test misses is a consequence
+                raise earlier from earlier.__cause__  # what the test misses is a consequence
             if isinstance(error, AssertionError):
                 error.__cause__ = error.__cause__ or earlier
                 raise
@@ -165,13 +165,18 @@ class Verification:
                 defines it with ``async def``.
             Skipped: the hook raised it, or skipped the test as in unittest or pytest.
         """
+        failures: tuple[type[BaseException], ...] = (
+            Exception,
+            SystemExit,
+            *imported(("_pytest.outcomes", "OutcomeException")),
+        )
         try:
             thing = self.env.timed(text, hook)
         except (Skipped, AssertionError):
             raise
-        except _skips() as error:
+        except imported(("unittest", "SkipTest"), ("_pytest.outcomes", "Skipped")) as error:
             raise Skipped(str(error)) from error
-        except (Exception, SystemExit) as error:
+        except failures as error:
             raise HookFailed(f"{text} raised {described(error)}") from error
         if thing is not None or not none_is_fine:
             for method in methods:
@@ -186,9 +191,8 @@ class Verification:
         return thing
 
 
-def _skips() -> tuple[type[BaseException], ...]:
-    """Return the exceptions that skip a test in unittest and pytest, if imported."""
-    names = (("unittest", "SkipTest"), ("_pytest.outcomes", "Skipped"))
+def imported(*names: tuple[str, str]) -> tuple[type[BaseException], ...]:
+    """Return the exceptions of these modules that are imported."""
     return tuple(getattr(sys.modules[module], name) for module, name in names if module in sys.modules)
 
 

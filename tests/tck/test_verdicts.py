@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pyrs.tck import (
+    IdentityProcessorVerification,
     Kind,
     PublisherVerification,
     Report,
@@ -23,6 +24,7 @@ from pyrs.tck import (
 from pyrs.tck.verdicts import unexpected
 from tests.tck.clock import Clock
 from tests.tck.right import Inert, RightPublisher, RightSubscriber, RightSubscription
+from tests.tck.test_processors import RightProcessor
 from tests.tck.wrong_subscribers import Silent
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -504,3 +506,61 @@ def test_a_subscriber_with_a_coroutine_method_fails(method: str) -> None:
     )
     assert verdict.status is Status.FAILED
     assert f"whose method {method}() is a coroutine function" in verdict.reason
+
+
+class _HookRaises(IdentityProcessorVerification[Any]):
+    """The hook ``failing`` raises ``error``."""
+
+    environment = TestEnvironment(timeout=3, no_signals_timeout=0.02)
+    failing: ClassVar[str]
+    error: ClassVar[BaseException]
+
+    def create_identity_processor(self, buffer_size: int) -> Any:
+        return RightProcessor()
+
+    def create_element(self, n: int) -> Any:
+        return n
+
+    def __getattribute__(self, name: str) -> Any:
+        if name != object.__getattribute__(self, "failing"):
+            return object.__getattribute__(self, name)
+
+        def hook(*arguments: Any) -> None:
+            raise self.error
+
+        return hook
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), pytest.exit.Exception("enough")], ids=["interrupt", "exit"])
+@pytest.mark.parametrize(
+    ("hook", "test"),
+    [
+        ("set_up", TEST),
+        ("tear_down", TEST),
+        ("max_elements_from_publisher", TEST),
+        ("create_publisher", TEST),
+        ("create_publisher", "optional_spec111_maySupportMultiSubscribe"),
+        ("create_failed_publisher", "optional_spec104_mustSignalOnErrorWhenFails"),
+        ("create_identity_processor", "required_spec201_mustSignalDemandViaSubscriptionRequest"),
+        ("create_helper_publisher", "required_spec201_mustSignalDemandViaSubscriptionRequest"),
+        ("create_element", "required_spec308_requestMustRegisterGivenNumberElementsToBeProduced"),
+        ("max_supported_subscribers", "required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo"),
+    ],
+)
+def test_a_hook_that_ends_the_run_ends_it(hook: str, test: str, error: BaseException) -> None:
+    verification = type("Ends", (_HookRaises,), {"failing": hook, "error": error})
+    with pytest.raises(type(error)) as raised:
+        judge(verification, test)
+    assert raised.value is error
+
+
+def test_create_element_that_fails_the_test_is_named_with_its_frames() -> None:
+    class Fails(_HookRaises):
+        failing = ""
+
+        def create_element(self, n: int) -> Any:
+            pytest.fail("no element")
+
+    verdict = judge(Fails, "required_spec308_requestMustRegisterGivenNumberElementsToBeProduced")
+    assert verdict.reason == "create_element(0) raised Failed: no element"
+    assert "in create_element" in verdict.details
