@@ -183,7 +183,7 @@ class Verification:
                 function = getattr(thing, method, None)
                 if not callable(function):
                     raise HookFailed(f"{text} returned {named(thing)}, which has no method {method}()")
-                if iscoroutinefunction(function):
+                if iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__):
                     raise HookFailed(
                         f"{text} returned {named(thing)}, whose method {method}() is a coroutine function, which "
                         "nothing awaits: define it with def instead of async def"

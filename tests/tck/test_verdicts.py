@@ -487,11 +487,18 @@ def test_a_hook_that_is_a_coroutine_function_fails(hook: str) -> None:
     assert verdict.reason.endswith("returned a coroutine: define it with def instead of async def")
 
 
-@pytest.mark.parametrize("method", ["on_subscribe", "on_next", "on_error", "on_complete"])
-def test_a_subscriber_with_a_coroutine_method_fails(method: str) -> None:
-    async def asynchronous(self: Any, *arguments: Any) -> None:
+async def _asynchronous(self: Any, *arguments: Any) -> None:
+    pass
+
+
+class _AsynchronousCall:
+    async def __call__(self, *arguments: Any) -> None:
         pass
 
+
+@pytest.mark.parametrize("asynchronous", [_asynchronous, _AsynchronousCall()], ids=["function", "object"])
+@pytest.mark.parametrize("method", ["on_subscribe", "on_next", "on_error", "on_complete"])
+def test_a_subscriber_with_a_coroutine_method_fails(method: str, asynchronous: Any) -> None:
     class Verification(SubscriberBlackboxVerification[Any]):
         environment = QUICK
 
