@@ -39,10 +39,7 @@ class Pipeline:
         self._jvm = jvm
 
     def start(self, lines: Java, laps: int) -> None:
-        """Connect the stages from last to first.
-
-        Nothing flows before all are connected.
-        """
+        """Connect the stages from last to first. Nothing flows before all are connected."""
         jvm, bridge = self._jvm, self._bridge
         concurrent, java = jvm.java.util.concurrent, jvm.java.lang
         consumer, anything = "java.util.function.Consumer", java.Class.forName("java.lang.Object")

@@ -14,10 +14,7 @@ _SMALL = 4_096
 
 
 class Buffers:
-    """The bytes of a value, as a list of buffers.
-
-    Adjacent small buffers are joined.
-    """
+    """The bytes of a value, as a list of buffers. Adjacent small buffers are joined."""
 
     __slots__ = ("parts", "size")
 

@@ -246,10 +246,7 @@ def _explained(encoder: ValueEncoder, value: object, error: Exception, reference
 
 
 class _CommandEncoder(ValueEncoder):
-    """Encodes a command.
-
-    Unlike in elements, a JavaError is sent as its Throwable.
-    """
+    """Encodes a command. Unlike in elements, a JavaError is sent as its Throwable."""
 
     __slots__ = ("_throwable",)
 

@@ -248,10 +248,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         self._stream: OutboundStream | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Open the stream to Java.
-
-        A second Subscription is cancelled (§2.5).
-        """
+        """Open the stream to Java. A second Subscription is cancelled (§2.5)."""
         if subscription is None:
             raise NullSignal("on_subscribe(None): a Subscription is needed")
         if not self._once.acquire(blocking=False):

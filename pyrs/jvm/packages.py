@@ -267,10 +267,7 @@ def _remove_old_runs(folder: Path) -> None:
 
 
 def _is_running(process: str) -> bool:
-    """Return whether a process has this id.
-
-    The system may have reused the id.
-    """
+    """Return whether a process has this id. The system may have reused the id."""
     if os.name == "nt" or not process.isdigit():  # on Windows os.kill would end the process
         return False
     try:

@@ -19,10 +19,7 @@ def stage_function(function: Callable[[Stream[Any]], Any], *, exact: bool, conve
     site = None if code is None else Site(code.co_filename, code.co_firstlineno)
 
     def assemble(upstream: Any, hot: bool = False) -> Any:
-        """Apply the function to one upstream.
-
-        Java passes ``hot`` for a hot Publisher.
-        """
+        """Apply the function to one upstream. Java passes ``hot`` for a hot Publisher."""
         source = upstream.source if isinstance(upstream, Stream) else None
         if isinstance(source, JavaPublisher):
             upstream = Stream(source)  # also for a Mono, because the result may have several elements

@@ -138,10 +138,7 @@ class Rates:
 
 
 def snapshot(session: Session, rates: Rates, most: int | None = None) -> list[StreamStatus]:
-    """Return the state of every live stream, or of the ``most`` oldest.
-
-    Takes no lock.
-    """
+    """Return the state of every live stream, or of the ``most`` oldest. Takes no lock."""
     now = rates.clock()
     found = [_status(stream, now) for stream in list(session.streams.values())[:most]]
     measured = rates.rates([((id(session), each.id), each.elements, each.seconds) for each in found])

@@ -152,10 +152,7 @@ class _LatestDueInput(Input[Any]):
             self.fail(error)
 
     def rearm(self) -> None:
-        """Set the timer again if an element is not due yet.
-
-        A timer may fire early.
-        """
+        """Set the timer again if an element is not due yet. A timer may fire early."""
         if self._seconds is not None:
             with self._guard:
                 waits, due = self._latest is not MISSING, self._due

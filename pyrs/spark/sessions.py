@@ -252,10 +252,7 @@ class Jobs:
         self.cancelled = False
 
     def submit(self, task: Callable[[], object], executor: DaemonExecutor = _fetches) -> None:
-        """Run a task on a thread whose jobs carry the tag.
-
-        Does nothing after a cancel.
-        """
+        """Run a task on a thread whose jobs carry the tag. Does nothing after a cancel."""
         with self._idle:
             if self.cancelled:
                 return
@@ -402,10 +399,7 @@ class JobRun(Coordinator[R]):
             self.post(self._job_failed, self._jobs.explained(error))
 
     def _job_failed(self, error: BaseException) -> None:
-        """Fail the stream.
-
-        Called in the drain loop.
-        """
+        """Fail the stream. Called in the drain loop."""
         self._fail(error)
 
     def _release(self) -> None:

@@ -27,10 +27,7 @@ _STEPS = 10  # the number of steps of ``linger``
 
 
 class Latch:
-    """An event that can happen once.
-
-    The latch is open before it and closed after it.
-    """
+    """An event that can happen once. The latch is open before it and closed after it."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env

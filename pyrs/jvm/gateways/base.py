@@ -44,10 +44,7 @@ class Java(Protocol):
         """Create an object of a class of the JDK."""
 
     def call(self, target: object, method: str, *args: object) -> object:
-        """Call a public method.
-
-        Strings and boxes are returned as plain Python values.
-        """
+        """Call a public method. Strings and boxes are returned as plain Python values."""
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
         """Create a Java array."""

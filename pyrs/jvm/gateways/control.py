@@ -108,10 +108,7 @@ class Control:
         return {name: int(count) for name, count in map(str.split, lines)}
 
     def close(self) -> None:
-        """Close the JVM's side of the bridge.
-
-        Further calls do nothing.
-        """
+        """Close the JVM's side of the bridge. Further calls do nothing."""
         self._call("close")
 
     def _call(self, method: str, *args: object) -> object:

@@ -124,10 +124,7 @@ class Batches:
         return carrying
 
     def stop(self) -> None:
-        """End a running ``fill`` after its current element.
-
-        Any thread may call this.
-        """
+        """End a running ``fill`` after its current element. Any thread may call this."""
         self._stop = True
 
     # The writer: one thread at a time.

@@ -19,10 +19,7 @@ MAX_HANDLES = LIMITS["link.handles"]
 
 
 class MissingHandle(ProtocolError, LookupError):
-    """A handle is not in the table.
-
-    The call or the stream that used it fails.
-    """
+    """A handle is not in the table. The call or the stream that used it fails."""
 
     def __init__(self, handle: int) -> None:
         super().__init__(f"there is no handle {handle}: it was never sent, or it was released already")

@@ -123,10 +123,7 @@ class InboundStream(DrainLoop, CountingSubscription):
     # Called by the user, on any thread.
 
     def start(self) -> None:
-        """Call on_subscribe.
-
-        No other signal is sent before it returns (§1.3, §1.9).
-        """
+        """Call on_subscribe. No other signal is sent before it returns (§1.3, §1.9)."""
         subscriber = self.subscriber
         assert subscriber is not None
         # Not in ``__init__``, which the reader calls: the look-up of an attribute may run code of the user.
@@ -180,10 +177,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             raise
 
     def await_confirmation(self, deadline_seconds: float) -> bool:
-        """Wait for SUBSCRIBED or the end of the stream.
-
-        Returns False after the deadline.
-        """
+        """Wait for SUBSCRIBED or the end of the stream. Returns False after the deadline."""
         if self._cancelled or self._ended:
             return True
         try:

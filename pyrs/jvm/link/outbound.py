@@ -65,10 +65,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     # Called by the upstream Publisher.
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Accept the upstream Subscription.
-
-        A second one is cancelled (§2.5).
-        """
+        """Accept the upstream Subscription. A second one is cancelled (§2.5)."""
         if subscription is None:
             raise NullSignal("on_subscribe(None): a Subscription is needed")
         if self._subscription is not None or self._terminal is not None or self._cancelled:
@@ -241,10 +238,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 self._request(subscription)
 
     def _request(self, subscription: Subscription) -> None:
-        """Request the received credit upstream.
-
-        Only the draining thread calls this.
-        """
+        """Request the received credit upstream. Only the draining thread calls this."""
         credited = self._credited
         n = credited - self._granted
         if n:

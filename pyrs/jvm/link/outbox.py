@@ -24,10 +24,7 @@ MAX_UNSENT = LIMITS["link.unsent"]
 
 
 class FrameSource(Protocol):
-    """A producer of frames.
-
-    The sources take turns.
-    """
+    """A producer of frames. The sources take turns."""
 
     queued: bool
 
@@ -95,10 +92,7 @@ class Outbox:
             self.wake()
 
     def write_polled(self) -> None:
-        """Write the elements of the polled sources.
-
-        Called by the writer thread.
-        """
+        """Write the elements of the polled sources. Called by the writer thread."""
         for source in self.polled.copy():  # atomic: another thread may add one
             self.ready(source)
         self.write()
@@ -119,10 +113,7 @@ class Outbox:
             self.write()
 
     def write(self) -> None:
-        """Write until the queues are empty.
-
-        The calling thread must be allowed to block.
-        """
+        """Write until the queues are empty. The calling thread must be allowed to block."""
         writing = self._writing
         # The queues are checked again after the release of the role, for frames that were queued during the last round.
         while (self._control or self._ready) and writing.acquire(blocking=False):

@@ -57,10 +57,7 @@ class Window:
         self.requested = min(self.requested + n, UNBOUNDED)
 
     def observe(self, elements: int, size: int) -> None:
-        """Record the size of a batch in bytes.
-
-        Older batches lose weight.
-        """
+        """Record the size of a batch in bytes. Older batches lose weight."""
         if self._elements_seen > self.max_prefetch:
             self._elements_seen >>= 1
             self._bytes_seen >>= 1

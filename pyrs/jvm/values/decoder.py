@@ -183,10 +183,7 @@ class ValueDecoder:
         return [element], None
 
     def _read(self, body: _Body) -> Any:
-        """Read the bytes.
-
-        An exception raised by a user's object fails only the value.
-        """
+        """Read the bytes. An exception raised by a user's object fails only the value."""
         self._received.clear()
         self._homes = 0
         if isinstance(body, memoryview):

@@ -101,10 +101,7 @@ def describe(error: BaseException) -> str:
 
 
 def exception_to_wire(error: BaseException, originals: Originals) -> list[Any]:
-    """Convert an exception and its causes to a wire error.
-
-    Never fails.
-    """
+    """Convert an exception and its causes to a wire error. Never fails."""
     return _to_wire(error, originals, [], _traceback(error))
 
 

@@ -88,10 +88,7 @@ def from_int(value: int) -> Any:
 
 
 def from_decimal(value: decimal.Decimal) -> Any:
-    """Convert a finite Decimal to its text.
-
-    BigDecimal has neither NaN nor infinity.
-    """
+    """Convert a finite Decimal to its text. BigDecimal has neither NaN nor infinity."""
     if not value.is_finite():
         raise ConversionError(f"a decimal.Decimal of {value} cannot be converted to a java.math.BigDecimal")
     return msgpack.ExtType(types.DECIMAL, str(value).encode())

@@ -19,10 +19,7 @@ _executors: WeakKeyDictionary[Any, Callable[[Any, str, Callable[[], object]], ob
 
 
 class ExecutionFailed(Exception):
-    """Ends a SQL execution as failed.
-
-    The Spark UI shows its text.
-    """
+    """Ends a SQL execution as failed. The Spark UI shows its text."""
 
 
 def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) -> None:

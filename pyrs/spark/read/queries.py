@@ -266,10 +266,7 @@ class _QueryRun(Coordinator[Batch]):
             self._notify()
 
     def _run_query(self) -> None:
-        """Start the query, and wait until it terminates.
-
-        Called on a background thread.
-        """
+        """Start the query, and wait until it terminates. Called on a background thread."""
         try:
             self._inherit()
             query = self._arguments.writer().foreachBatch(self._take).start()
@@ -355,10 +352,7 @@ class _QueryRun(Coordinator[Batch]):
         self.wake()
 
     def acknowledge(self, batch_id: int) -> None:
-        """Let Spark commit the batch.
-
-        Called on any thread.
-        """
+        """Let Spark commit the batch. Called on any thread."""
         self._acknowledged = batch_id
         self._notify()
 

@@ -335,10 +335,7 @@ class ReplayBuffer:
         return self._end
 
     def _encode(self) -> bool:
-        """Encode received elements.
-
-        Returns False if there are none.
-        """
+        """Encode received elements. Returns False if there are none."""
         intake = self._begun()
         elements = [] if self._error else intake.take(self._elements.chunk)
         if not elements:

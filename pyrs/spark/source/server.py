@@ -134,10 +134,7 @@ class Server:
         return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + reader_nonce + nonce, "sha256"))
 
     def _exchange(self, connection: socket.socket) -> bool:
-        """Answer one request.
-
-        Returns False if the request is invalid.
-        """
+        """Answer one request. Returns False if the request is invalid."""
         (length,) = _REQUEST.unpack(self._request_header(connection))
         if length > _MAX_REQUEST:
             return False
@@ -154,10 +151,7 @@ class Server:
         return True
 
     def _request_header(self, connection: socket.socket) -> bytes:
-        """Return the length prefix of the next request.
-
-        Prepares answers until it arrives.
-        """
+        """Return the length prefix of the next request. Prepares answers until it arrives."""
         more = True
         while True:
             connection.settimeout(0 if more else _PAUSE_SECONDS)
