@@ -10,6 +10,7 @@ import enum
 import sys
 import uuid
 import weakref
+import zoneinfo
 from typing import Any
 
 import msgpack
@@ -119,6 +120,15 @@ def test_times_that_java_lacks_are_refused() -> None:
 def test_the_earliest_and_latest_datetime_survive_a_round_trip(first: dt.datetime, hours: int) -> None:
     for value in (first, first.replace(tzinfo=dt.timezone(dt.timedelta(hours=hours)))):
         assert ValueDecoder(Recorder()).decode(encode(value)) == value
+
+
+@pytest.mark.parametrize("first", [dt.datetime.min, dt.datetime.max])
+@pytest.mark.parametrize("name", ["Asia/Tokyo", "America/New_York"])
+def test_the_earliest_and_latest_datetime_of_a_zone_survive_a_round_trip(first: dt.datetime, name: str) -> None:
+    """In UTC the instant lies outside of Python's years."""
+    value = first.replace(tzinfo=zoneinfo.ZoneInfo(name))
+    back = ValueDecoder(Recorder()).decode(encode(value))
+    assert (back.replace(tzinfo=None), back.tzinfo) == (first, value.tzinfo)
 
 
 def test_numpy_times_finer_and_coarser_than_a_microsecond_are_converted() -> None:

@@ -14,6 +14,7 @@ import struct
 import uuid
 import zoneinfo
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -197,13 +198,14 @@ def to_local_datetime(payload: bytes) -> dt.datetime:
 def to_datetime(payload: bytes) -> dt.datetime:
     """Read an aware datetime, in its named zone or at a fixed offset."""
     seconds, nanos, offset = struct.unpack_from(">qii", payload)
-    if len(payload) == 16:
-        zone: dt.tzinfo = _fixed(offset)
-        # Computed without a detour through UTC, where the instant may lie outside of Python's years.
-        local = _EPOCH + dt.timedelta(seconds=seconds + offset, microseconds=nanos // 1000)
-        return local.replace(tzinfo=zone)
-    zone = zoneinfo.ZoneInfo(payload[16:].decode())
-    return (_EPOCH_UTC + dt.timedelta(seconds=seconds, microseconds=nanos // 1000)).astimezone(zone)
+    moment = dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
+    zone: dt.tzinfo = _fixed(offset)
+    if len(payload) > 16:
+        zone = zoneinfo.ZoneInfo(payload[16:].decode())
+        with suppress(OverflowError):
+            return (_EPOCH_UTC + moment).astimezone(zone)
+    # Computed without a detour through UTC, where the instant may lie outside of Python's years.
+    return (_EPOCH + (moment + dt.timedelta(seconds=offset))).replace(tzinfo=zone)
 
 
 def _fixed(offset: int) -> dt.timezone:
