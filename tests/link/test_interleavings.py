@@ -336,6 +336,14 @@ class TestBeforeTheProof:
         with pytest.raises(ProtocolError, match="malformed"):
             FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | MORE, 0, b"x"))
 
+    def test_incomplete_frame_before_the_proof_allocates_no_announced_length(self) -> None:
+        decoder = FrameDecoder(UNPROVEN_MAX_LENGTH)
+        announcing = frame(FrameType.NEXT | MORE, 1, b"\x91\xc9" + (1 << 23).to_bytes(4, "big") + bytes(100))
+        decoder.feed(announcing[:-1])
+        assert not decoder.in_place
+        with pytest.raises(ProtocolError, match="before the link is open"):
+            decoder.feed(announcing[-1:])
+
     def test_a_listener_that_floods_fragments_without_the_token_is_disconnected(self) -> None:
         listener = socket.create_server(("127.0.0.1", 0))
         left: SimpleQueue[str] = SimpleQueue()

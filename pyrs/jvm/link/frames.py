@@ -278,7 +278,9 @@ class FrameDecoder:
                     f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
                 )
             if end - start < 4 + length:
-                if end - start >= HEADER.size and self._receive_in_place(buffer[start:end]):
+                # Before the proof no fragment is legal, which ``_assemble`` reports.
+                proven = self.max_length != UNPROVEN_MAX_LENGTH
+                if proven and end - start >= HEADER.size and self._receive_in_place(buffer[start:end]):
                     start = end
                 break
             _, kind, identifier = HEADER.unpack_from(buffer, start)
