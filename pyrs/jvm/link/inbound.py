@@ -206,7 +206,8 @@ class InboundStream(DrainLoop, CountingSubscription):
                 self._session.execute(partial(self._drop_batch, self._pinned(body) if home else body))
             return
         if excess:
-            self.send_cancel()
+            self._session.codec.discard(body)
+            self._session.execute(self.send_cancel)  # the reader must not write
             self.terminated(
                 DemandExceeded(
                     f"the Publisher in the JVM sent {self.received} elements where {self.window.granted} were granted"
