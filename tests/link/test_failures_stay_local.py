@@ -266,6 +266,23 @@ class TestMessagesBeyondTheLimit:
         assert list(session.streams) == [1]
         assert_lives(session, other)
 
+    def test_a_large_element_is_refused_again_after_an_error_of_the_stack(
+        self, session: LinkSession, other: TestSubscriber[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        encode_error, errors = session.codec.encode_error, [RecursionError()]
+
+        def failing(error: BaseException) -> bytes:
+            if errors:
+                raise errors.pop()
+            return encode_error(error)
+
+        monkeypatch.setattr(session.codec, "encode_error", failing)
+        with pytest.raises(RecursionError):
+            self.sent(session, "a", bytes(100_000), "b")
+        session.outbox.write()
+        *batches, error = [session.read(each) for each in session.sent if each.id == 2]
+        assert batches == [["a"]] and error[2] == "pyrs.errors.ConversionError"
+
     def test_a_large_argument_fails_its_call(self, session: LinkSession, other: TestSubscriber[Any]) -> None:
         with pytest.raises(ConversionError, match="too large"):
             session.call(9, [object(), bytes(100_000)])

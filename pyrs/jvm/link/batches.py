@@ -130,7 +130,10 @@ class Batches:
     # The writer: one thread at a time.
 
     def take(self) -> OutboundBatch | None:
-        """Remove and return the next batch to write; None if there is none."""
+        """Remove and return the next batch to write; None if there is none.
+
+        An element that is too large for a message is returned alone, and not removed.
+        """
         if not self._encoded:
             return None
         # The slice has no more elements than fit in one frame, if they are as large as the first one.
@@ -142,7 +145,7 @@ class Batches:
             first = encoded[0]
             if isinstance(first, Buffers):
                 batch = OutboundBatch(1, first, [])
-                del self._encoded[:1]
+                del self._encoded[: len(first) < MAX_MESSAGE]
                 return batch
             parts = list(takewhile(lambda part: isinstance(part, bytes), encoded))  # type: ignore[arg-type]
             elements = b"".join(parts)
@@ -162,7 +165,8 @@ class Batches:
             self._most = min(2 * self._most, MAX_ELEMENTS)
         # Created before the removal: a RecursionError must lose no element.
         batch = OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
-        del self._encoded[: len(parts)]
+        if len(elements) < MAX_MESSAGE:
+            del self._encoded[: len(parts)]
         return batch
 
     def discard(self, disown: Callable[[list[object]], None]) -> None:

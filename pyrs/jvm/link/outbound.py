@@ -18,7 +18,7 @@ from pyrs._core.sites import Site
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
 from pyrs.jvm.buffers import FrameBytes
-from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches, OutboundBatch
+from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
 from pyrs.jvm.link.host import StreamHost
 
@@ -333,7 +333,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             header, elements = array_header(batch.size), batch.elements
             size = len(header) + len(elements)
             if size > MAX_MESSAGE:
-                return self._refuse(batch, size)
+                return self._refuse(size)
             self._session.elements_out += batch.size
             more = bool(self._batches) or terminal is not None
             if isinstance(elements, bytes) and size <= MAX_BODY:
@@ -345,16 +345,15 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             return b"", False
         return self._last(terminal)
 
-    def _refuse(self, batch: OutboundBatch, size: int) -> tuple[FrameBytes, bool]:
+    def _refuse(self, size: int) -> tuple[FrameBytes, bool]:
         """Send an error instead of an element that is too large.
 
         The elements after it are dropped. An ``on_complete`` that the Publisher has already signalled is not forwarded,
-        because an element is missing.
+        because an element is missing. The element is still in ``_batches``, so that a RecursionError changes nothing.
         """
         codec = self._session.codec
         error = ConversionError(f"an element of {size} bytes is too large: the limit of a message is 1 GiB")
         terminal = codec.encode_error(error)
-        codec.disown(batch.carried)
         self._batches.discard(codec.disown)
         if self._terminal is None:
             self._terminal = terminal
