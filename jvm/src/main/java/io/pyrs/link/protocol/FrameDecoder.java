@@ -20,9 +20,6 @@ public final class FrameDecoder {
     private static final String ADVICE =
             " of a link (message.unfinished, message.unfinished_mib): send fewer large values at the same time";
 
-    /** The bytes that count for each fragment in addition to its own, because a fragment may have a single byte. */
-    static final long FRAGMENT_BYTES = 32;
-
     /** The largest array that is allocated before its bytes arrive. */
     private static final int MAX_ANNOUNCED = 16 << 20;
 
@@ -50,12 +47,17 @@ public final class FrameDecoder {
 
     /**
      * The fragments of one message. They are joined once, after the last one: an array that grows would be copied more
-     * often. If the size of the message is announced, its fragments are received into the final array.
+     * often. Small fragments share an array, so that they occupy little more memory than their bytes. If the size of the
+     * message is announced, its fragments are received into the final array.
      */
     private static final class Fragments {
         private final FrameType type;
         private final long id;
-        private List<byte[]> parts = new ArrayList<>();
+        private final List<byte[]> parts = new ArrayList<>();
+        /** The last of the parts, and the space that is left in it. */
+        private byte[] last = NO_BYTES;
+
+        private int space;
         private byte[] announced;
         private long size;
         /** The bytes that count towards message.unfinished_mib. */
@@ -76,9 +78,21 @@ public final class FrameDecoder {
             if (announced != null) {
                 System.arraycopy(from, offset, announced, (int) size, length);
             } else {
-                parts.add(Arrays.copyOfRange(from, offset, offset + length));
+                int fitting = Math.min(length, space);
+                append(from, offset, fitting);
+                if (fitting < length) {
+                    space = Math.max(length - fitting, (int) Math.min(size, Frames.MAX_BODY));
+                    last = new byte[space];
+                    parts.add(last);
+                    append(from, offset + fitting, length - fitting);
+                }
             }
             size += length;
+        }
+
+        private void append(byte[] from, int offset, int length) {
+            System.arraycopy(from, offset, last, last.length - space, length);
+            space -= length;
         }
 
         private byte[] join() {
@@ -88,8 +102,9 @@ public final class FrameDecoder {
             byte[] whole = new byte[(int) size];
             int filled = 0;
             for (byte[] part : parts) {
-                System.arraycopy(part, 0, whole, filled, part.length);
-                filled += part.length;
+                int used = Math.min(part.length, whole.length - filled);
+                System.arraycopy(part, 0, whole, filled, used);
+                filled += used;
             }
             return whole;
         }
@@ -285,8 +300,9 @@ public final class FrameDecoder {
         }
         int announced = earlier == null ? announcedSize(offset, length) : 0;
         // An announced message counts with its whole size, before its array is allocated.
-        boolean counted = earlier != null && earlier.announced != null && earlier.size + length <= earlier.memory;
-        long memory = counted ? 0 : Math.max(announced, length + FRAGMENT_BYTES);
+        long memory = earlier == null
+                ? Math.max(announced, length)
+                : Math.max(earlier.memory, earlier.size + length) - earlier.memory;
         unfinishedBytes += memory;
         if (unfinishedBytes > maxUnfinishedBytes) {
             throw new ProtocolException(

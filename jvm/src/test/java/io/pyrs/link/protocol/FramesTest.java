@@ -61,7 +61,7 @@ public class FramesTest {
 
     @Test
     public void fragmentsOfUnfinishedMessagesAreBounded() {
-        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH, 2, 100 + 3 * FrameDecoder.FRAGMENT_BYTES);
+        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH, 2, 100);
         int next = FrameType.NEXT.code();
         for (int round = 0; round < 3; round++) { // finished messages do not count
             feed(decoder, next | Frames.MORE, 1, 50);
@@ -78,6 +78,24 @@ public class FramesTest {
         feed(other, next | Frames.MORE, 2, 1);
         ProtocolException count = expectThrows(ProtocolException.class, () -> feed(other, next | Frames.MORE, 3, 1));
         assertTrue(count.getMessage().startsWith("malformed frame: 2 unfinished"), count.getMessage());
+    }
+
+    /** Python counts the bytes of fragments, too, and nothing else. */
+    @Test
+    public void smallFragmentsCountWithTheirBytes() {
+        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH, 2, 100_000);
+        int next = FrameType.NEXT.code();
+        byte[] expected = new byte[100_000];
+        for (int i = 0; i < expected.length; i++) {
+            expected[i] = (byte) i;
+            byte[] frame = Frames.frame(FrameType.NEXT, 1, new byte[] {(byte) i});
+            frame[4] |= (byte) (i < expected.length - 1 ? Frames.MORE : 0);
+            List<Frame> messages = decoder.feed(frame, 0, frame.length);
+            assertEquals(messages.size(), i < expected.length - 1 ? 0 : 1);
+            messages.forEach(message -> assertTrue(Arrays.equals(message.body, expected)));
+        }
+        feed(decoder, next | Frames.MORE, 1, 100_000);
+        assertThrows(ProtocolException.class, () -> feed(decoder, next | Frames.MORE, 1, 1));
     }
 
     /** Returns the frames of a NEXT with one extension whose header announces {@code announced} bytes. */
