@@ -16,7 +16,7 @@ public final class Log {
 
     /** Logs an event without an error. */
     public static void warning(String message) {
-        log(Level.WARNING, message);
+        log(Level.WARNING, message, null);
     }
 
     /** Logs a detail for debugging. */
@@ -24,21 +24,17 @@ public final class Log {
         log(Level.DEBUG, message, error);
     }
 
-    /** Logs without throwing: a log handler calls methods of the error, and an overridden method may throw anything. */
+    /**
+     * Logs without throwing: a log handler of the application may throw, and a stream that logs must still end. A
+     * handler also calls methods of the error, if there is one, and an overridden method may throw anything.
+     */
     private static void log(Level level, String message, Throwable error) {
         try {
             LOGGER.log(level, message, error);
         } catch (Throwable broken) {
-            log(level, message + " (" + error.getClass().getName() + ", which cannot be printed)");
-        }
-    }
-
-    /** Logs without throwing: a log handler of the application may throw, and a stream that logs must still end. */
-    private static void log(Level level, String message) {
-        try {
-            LOGGER.log(level, message);
-        } catch (Throwable broken) {
-            // A broken handler cannot report its own error.
+            if (error != null) { // a broken handler cannot report its own error
+                log(level, message + " (" + error.getClass().getName() + ", which cannot be printed)", null);
+            }
         }
     }
 }

@@ -82,10 +82,10 @@ public final class Outbox {
     /** Queues a control frame; {@link #flush} or {@link #wakeWriter} sends it. */
     public void control(byte[] frame) {
         if (!closed) {
-            control.add(frame);
-            if (unsent.incrementAndGet() > maxUnsent) {
+            if (unsent.incrementAndGet() > maxUnsent) { // before the writer can subtract the frame
                 overflowed.run();
             }
+            control.add(frame);
         }
     }
 

@@ -2,6 +2,7 @@ package io.pyrs.link.session;
 
 import static org.testng.Assert.assertEquals;
 
+import io.pyrs.Log;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
 import io.pyrs.link.protocol.FrameDecoder;
@@ -32,6 +33,17 @@ public class BrokenLogTest {
 
         @Override
         public void close() {}
+    }
+
+    @Test
+    public void messageWithoutAnErrorIsLoggedWithoutThrowing() {
+        Handler handler = new ThrowingHandler();
+        LOGGER.addHandler(handler);
+        try {
+            Log.warning("a message", null);
+        } finally {
+            LOGGER.removeHandler(handler);
+        }
     }
 
     @Test
