@@ -109,22 +109,6 @@ def test_an_unreadable_element_fails_its_stream(session: LinkSession, other: Tes
     assert list(session.streams) == [1]
 
 
-def test_elements_beyond_the_credit_are_released_and_not_answered_by_the_reader(session: LinkSession) -> None:
-    """The reader must not write, because the peer might not read."""
-    recorder = recording(1)
-    session.subscribe(8, recorder)
-    session.sent.clear()
-    tasks: list[Callable[[], object]] = []
-    session.execute = tasks.append  # type: ignore[method-assign]
-    reference = msgpack.packb(msgpack.ExtType(16, struct.pack(">BQ", 0, 50)))
-    session.receive(Frame(FrameType.NEXT, 1, b"\xdc\x00\x11" + 17 * reference))
-    assert not session.sent
-    assert [*session.handles._to_release] == 17 * [50]
-    for task in tasks:
-        task()
-    assert [each.type for each in session.sent] == [FrameType.CANCEL]
-
-
 def test_a_shared_batch_of_another_process_is_malformed(session: LinkSession, other: TestSubscriber[Any]) -> None:
     """Only a JVM of the same process shares its memory; see tests/jpype/test_shared_batches.py."""
     batch = msgpack.packb(msgpack.ExtType(16, struct.pack(">BQ", 7, id(other))))

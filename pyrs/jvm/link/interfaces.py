@@ -44,9 +44,6 @@ class Codec(Protocol):
 
         Returns the entries before the first that cannot be converted, and its error. Runs no user code. The entries are
         a ``DeferredEntries`` if they contain objects of this side.
-
-        Raises:
-            ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
         """
 
     def encode_error(self, error: BaseException) -> bytes:

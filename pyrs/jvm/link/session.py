@@ -50,6 +50,15 @@ NOBODY = 0
 MAX_STREAMS = LIMITS["link.streams"]
 MAX_CALLS = LIMITS["call.pending"]
 MAX_CALL_BYTES = LIMITS["call.pending_mib"] << 20
+_FORMS: dict[int, tuple[type, ...]] = {
+    FrameType.SUBSCRIBE: (int, dict),
+    FrameType.ON_SUBSCRIBE: (int, dict),
+    FrameType.CALL: (int, list),
+    FrameType.RETURN: (bool, object),
+    FrameType.GOAWAY: (int, str),
+}
+"""The types of the first entries in the body of a control frame."""
+_MAX_HANDLE = 2**63 - 1
 
 
 class Session(StreamHost):
@@ -257,27 +266,27 @@ class Session(StreamHost):
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.SUBSCRIBE:
-            handle, options, unreadable = self._opening(identifier, body, "SUBSCRIBE")
-            self._subscribed(identifier, handle, unreadable, options)
+            self._subscribed(identifier, *self._opening(kind, identifier, body))
         elif kind == FrameType.ON_SUBSCRIBE:
-            handle, options, unreadable = self._opening(identifier, body, "ON_SUBSCRIBE")
-            self._on_subscribed(identifier, handle, unreadable, options)
+            self._on_subscribed(identifier, *self._opening(kind, identifier, body))
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
-            pair, unreadable = self._read_entries(body, "RETURN", 2)  # decoded now: a RELEASE may follow
+            pair, failure = self._read_entries(kind, body)  # decoded now: a RELEASE may follow
+            if failure is None and not pair[0]:
+                failure = self.codec.failure(pair[1])
             answer = self._calls.pop(identifier, None)
             if answer is not None:
-                answer.put(unreadable or pair)
+                answer.put(pair if failure is None else failure)
         elif kind == FrameType.RELEASE:
             if not body or len(body) % RELEASED.size:
                 raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are not a list of handles and counts")
             gone = (self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body))
             self.release([target for target in gone if target is not None])
         elif kind == FrameType.GOAWAY:
-            entries, unreadable = self._read_entries(body, "GOAWAY", 2)
-            if unreadable is not None:
-                raise ProtocolError(f"malformed GOAWAY: {unreadable}")
+            entries, failure = self._read_entries(kind, body)
+            if failure is not None:
+                raise ProtocolError(f"malformed GOAWAY: {failure}")
             self.on_goaway(entries[0], entries[1])
         else:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
@@ -311,33 +320,30 @@ class Session(StreamHost):
         except Exception as error:
             raise ProtocolError(f"malformed ERROR: {error}") from error
 
-    def _read_entries(self, body: Body, name: str, size: int) -> tuple[list[Any], Exception | None]:
-        """Read the body of a control frame: an array of at least ``size`` entries.
+    def _read_entries(self, kind: int, body: Body) -> tuple[list[Any], BaseException | None]:
+        """Read the body of a control frame, an array with one of the ``_FORMS``.
 
-        An entry that cannot be converted to Python is a fault of a user's value and not of the peer. Its error is
-        returned with the entries before it, and fails only the call or stream of the frame.
+        An entry after the first that cannot be converted to Python is a fault of a user's value and not of the peer.
+        Its error is returned with the entries before it, and fails only the call or stream of the frame.
         """
+        form = _FORMS[kind]
         try:
             entries, unreadable = self.codec.decode_entries(body)
-        except (ConversionError, LinkBroken, LinkClosed) as error:
-            return [], error
+        except (LinkBroken, LinkClosed) as error:
+            return [form[0](1)], error  # the peer does not receive an answer
         except Exception as error:
-            raise ProtocolError(f"malformed {name}: {error}") from error
-        if unreadable is None and len(entries) < size:
-            raise ProtocolError(f"malformed {name}: its body is not an array of at least {size} entries")
+            raise ProtocolError(f"malformed {FrameType(kind).name}: {error}") from error
+        if len(entries) < (len(form) if unreadable is None else 1) or not all(map(_has_type, entries, form)):
+            raise ProtocolError(f"malformed {FrameType(kind).name}: its body does not have the form of this type")
         return entries, unreadable
 
-    def _opening(self, identifier: int, body: Body, name: str) -> tuple[int, dict[Any, Any], Exception | None]:
-        entries, unreadable = self._read_entries(body, name, 2)
-        if unreadable is None:
-            handle, options = entries[:2]
-        else:
-            handle, options = entries[0] if entries else NOBODY, {}
-        if type(handle) is not int or handle < (NOBODY if unreadable else 1) or not isinstance(options, dict):
-            raise ProtocolError(f"malformed {name}: its body is not a handle and options")
-        if identifier % 2 == self._parity or identifier in self.streams:
-            raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
-        return handle, options, unreadable
+    def _opening(self, kind: int, identifier: int, body: Body) -> tuple[int, BaseException | None, dict[Any, Any]]:
+        entries, unreadable = self._read_entries(kind, body)
+        if entries[0] < 1:
+            raise ProtocolError(f"malformed {FrameType(kind).name}: {entries[0]} is not a handle")
+        if identifier % 2 == self._parity or identifier == 0 or identifier in self.streams:
+            raise ProtocolError(f"malformed {FrameType(kind).name}: the peer may not open stream {identifier}")
+        return entries[0], unreadable, entries[1] if unreadable is None else {}
 
     def _answer_now(self, data: bytes) -> None:
         """Queue a control frame from the reader, and wake the writer thread.
@@ -347,7 +353,9 @@ class Session(StreamHost):
         self.outbox.control(data)
         self.outbox.wake()
 
-    def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]) -> None:
+    def _subscribed(
+        self, identifier: int, handle: int, unreadable: BaseException | None, options: dict[Any, Any]
+    ) -> None:
         if len(self.streams) >= MAX_STREAMS:
             self._answer_now(frame(FrameType.ERROR, identifier, self.codec.encode_error(too_many_streams())))
             return
@@ -379,7 +387,7 @@ class Session(StreamHost):
         self.execute(subscribe)
 
     def _on_subscribed(
-        self, identifier: int, handle: int, unreadable: Exception | None, options: dict[Any, Any]
+        self, identifier: int, handle: int, unreadable: BaseException | None, options: dict[Any, Any]
     ) -> None:
         # A Subscriber that is refused because of the limit is not claimed, so that another attempt is possible.
         subscriber = None if len(self.streams) >= MAX_STREAMS else self.handles.claim_subscriber(handle)
@@ -434,10 +442,7 @@ class Session(StreamHost):
             self._calls.pop(identifier, None)
         if isinstance(reply, BaseException):
             raise reply
-        succeeded, value = reply[:2]
-        if succeeded:
-            return restored(value) if isinstance(reply, DeferredEntries) else value
-        raise self.codec.failure(value)
+        return restored(reply[1]) if isinstance(reply, DeferredEntries) else reply[1]
 
     def _encode_message(self, value: object) -> tuple[bytes, list[object]]:
         """Encode the body of a CALL or RETURN. Also return its references.
@@ -452,11 +457,8 @@ class Session(StreamHost):
         return body, carried
 
     def _called(self, identifier: int, body: Body) -> None:
-        entries, unreadable = self._read_entries(body, "CALL", 2)
-        handle, arguments = (NOBODY, []) if unreadable else entries[:2]
-        if type(handle) is not int or not isinstance(arguments, list):
-            raise ProtocolError("malformed CALL: its body is not a handle and arguments")
-
+        entries, unreadable = self._read_entries(FrameType.CALL, body)
+        handle, arguments = entries[:2] if unreadable is None else (entries[0], [])
         size = len(body)
         calls, size_of_calls = self._calls_in - self._calls_answered, self._call_bytes_in - self._call_bytes_answered
         if calls >= MAX_CALLS or size_of_calls + size > MAX_CALL_BYTES:
@@ -519,6 +521,11 @@ class Session(StreamHost):
     def broken(self, why: str) -> LinkBroken:
         """Return the error of a link that ended without a close on this side."""
         return LinkBroken(f"the link to the JVM is broken: {why}{self.recovery}")
+
+
+def _has_type(entry: object, kind: type) -> bool:
+    # Larger integers are not handles: Java has only signed ones.
+    return kind is object or (type(entry) is kind and not (isinstance(entry, int) and entry > _MAX_HANDLE))
 
 
 def _may_be_subscriber(target: object) -> bool:

@@ -80,7 +80,7 @@ class ValueDecoder:
         self._homes = 0
         self._remote = remote or references.remote
         self._failed: list[ConversionError] = []
-        self._received: list[int] = []
+        self._received: list[object] = []
         self._sets = 0
         options = {"strict_map_key": False, "raw": False}
         self._unpack: Callable[[_Body], Any] = partial(msgpack.unpackb, ext_hook=self._extension, **options)
@@ -109,7 +109,6 @@ class ValueDecoder:
         Returns the entries before it, and the error of that entry.
 
         Raises:
-            ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
         entries = self._read(body)
@@ -133,7 +132,6 @@ class ValueDecoder:
 
         Raises:
             LinkBroken, LinkClosed: The link has ended, which released an object of this side in the batch.
-            ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
             ProtocolError: The bytes are not an array of values of the table.
         """
         if isinstance(body, memoryview):
@@ -183,8 +181,11 @@ class ValueDecoder:
         return [element], None
 
     def _read(self, body: _Body) -> Any:
-        """Read the bytes. An exception raised by a user's object fails only the value."""
-        self._received.clear()
+        """Read the bytes.
+
+        If a key cannot be hashed, an exception ends the call of msgpack. The result is then a list: the entries before
+        that key's entry, and an ``_Unreadable``.
+        """
         self._homes = 0
         if isinstance(body, memoryview):
             body = bytes(body)
@@ -198,9 +199,13 @@ class ValueDecoder:
             # Either the bytes are malformed, or a key raised while it was hashed or compared. Reading the bytes again
             # without creating values distinguishes the two cases.
             handles = Counter(handle for code, _, handle in _references(body) if code == types.SENDER_OWNS)
-            for handle in (handles - Counter(self._received)).elements():
-                self._references.remote_object(handle)  # created and dropped at once, which releases the handle
-            raise ConversionError(f"a value cannot be converted to Python: {describe(error)}") from error
+            failed = self._fail(f"a value cannot be converted to Python: {describe(error)}", error)
+            return [
+                *self._entries_before(body, handles),
+                failed,
+            ]  # no variable: the traceback would keep the entries alive
+        finally:
+            self._received.clear()
         # The bytes are searched for the header of a Timestamp first. Other values may contain the same bytes, so the
         # types of the values decide. A large body usually holds a few large values: there the search of the bytes would
         # take longer than that of the values, and is left out.
@@ -209,11 +214,41 @@ class ValueDecoder:
             raise ProtocolError("unknown extension type -1")
         return value
 
+    def _entries_before(self, body: _Body, handles: Counter[int]) -> list[Any]:
+        """Read the entries of an array before the one whose key raises.
+
+        The references are those of the first read. The other ones among ``handles`` are released.
+        """
+        entries: list[Any] = []
+        received = iter(self._received[:])
+
+        def again(kind: int, handle: int) -> object:
+            reference = next(received)
+            handles[handle] -= 1
+            return reference
+
+        remote, self._remote = self._remote, again
+        unpacker = msgpack.Unpacker(ext_hook=self._extension, strict_map_key=False, max_buffer_size=0)
+        unpacker.feed(body)
+        try:
+            for _ in range(unpacker.read_array_header()):
+                entries.append(unpacker.unpack())
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # that of the first read
+            pass
+        finally:
+            self._remote = remote
+        for handle in handles.elements():
+            self._references.remote_object(handle)  # created and dropped at once, which releases the handle
+        return entries
+
     def _extension(self, code: int, payload: bytes) -> Any:
         if code == types.SENDER_OWNS:
             kind, handle = _reference(payload)
-            self._received.append(handle)
-            return self._remote(kind, handle)
+            reference = self._remote(kind, handle)
+            self._received.append(reference)
+            return reference
         if code == types.RECEIVER_OWNS:
             try:
                 local = self._references.local(_reference(payload)[1])

@@ -23,4 +23,8 @@ final class ExtensionTypes {
     static final int MAX_DEPTH = Limits.of("value.depth");
 
     private ExtensionTypes() {}
+
+    static boolean isKnown(byte type) {
+        return type >= BIG_INTEGER && type <= ARROW || type == SENDER_OWNS || type == RECEIVER_OWNS;
+    }
 }

@@ -155,6 +155,8 @@ public final class ValueDecoder {
     /**
      * Drops the rest of the batch: calls {@code release} with each handle of the peer that was not decoded, once for
      * each occurrence. Called directly after {@link #beginBatch}, it drops the whole frame.
+     *
+     * @throws MalformedValueException if the rest is not an array's rest, or contains an unknown extension type
      */
     public void releaseRest(LongConsumer release) {
         if (left == 0) {
@@ -181,6 +183,9 @@ public final class ValueDecoder {
                             pending++; // its content is one array, which follows
                         } else {
                             byte[] payload = payload(header.getLength());
+                            if (!ExtensionTypes.isKnown(header.getType())) {
+                                throw new MalformedValueException("unknown extension type " + header.getType());
+                            }
                             if (header.getType() == ExtensionTypes.SENDER_OWNS
                                     && payload.length == 9
                                     && received-- <= 0) {
@@ -191,6 +196,9 @@ public final class ValueDecoder {
                     default:
                         unpacker.skipValue();
                 }
+            }
+            if (position() != end) {
+                throw new MalformedValueException("bytes after the last element of a batch");
             }
         } catch (IOException | MessagePackException e) {
             throw new MalformedValueException("a batch whose elements are not values", e);

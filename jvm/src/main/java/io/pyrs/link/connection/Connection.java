@@ -253,7 +253,11 @@ public final class Connection {
     private void receive(Frame message) {
         framesIn++;
         if (message.type == FrameType.GOAWAY) {
-            Codec.Entries body = session.codec().decodeEntries(message, 2);
+            Codec.Entries body = session.codec().decodeEntries(message, Long.class, String.class);
+            if (body.failure() != null) {
+                throw new ProtocolException(
+                        "malformed GOAWAY: " + body.failure().getMessage(), body.failure());
+            }
             goAwayMessage = "Python closed the link: " + body.get(1) + " (code " + body.get(0) + ")";
             if (!Long.valueOf(GoAwayReason.CLOSING.code()).equals(body.get(0))) {
                 Log.warning(goAwayMessage);

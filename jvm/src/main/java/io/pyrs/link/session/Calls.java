@@ -4,7 +4,6 @@ import io.pyrs.Limits;
 import io.pyrs.invoke.Invocation;
 import io.pyrs.link.protocol.Frame;
 import io.pyrs.link.protocol.FrameType;
-import io.pyrs.link.protocol.ProtocolException;
 import io.pyrs.value.Conversion;
 import java.util.Arrays;
 import java.util.List;
@@ -53,7 +52,7 @@ final class Calls {
             session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
             session.outbox().flush();
             session.ensureOpen(); // the session may have ended before the call was added to the waiting calls
-            return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
+            return Codec.result(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
         } catch (TimeoutException late) {
             throw new TimeoutException("Python did not answer a call within " + deadlineMillis + " milliseconds");
         } catch (ExecutionException lost) {
@@ -65,26 +64,17 @@ final class Calls {
 
     /** Processes RETURN. Decodes it at once, since a RELEASE may follow. Drops it if the call has timed out. */
     void receiveReturn(Frame message) {
+        Codec.Entries pair = session.codec().decodeAnswer(message);
         CompletableFuture<Codec.Entries> answer = waiting.remove(message.id);
-        if (answer == null) {
-            session.codec().discard(message.body);
-        } else {
-            try {
-                answer.complete(session.codec().decodeEntries(message, 2));
-            } catch (RuntimeException malformed) {
-                answer.completeExceptionally(malformed);
-                throw malformed;
-            }
+        if (answer != null) {
+            answer.complete(pair);
         }
     }
 
     /** Processes CALL. */
     void receiveCall(Frame message) {
-        Codec.Entries body = session.codec().decodeEntries(message, 2);
+        Codec.Entries body = session.codec().decodeEntries(message, Long.class, List.class);
         RuntimeException unconvertible = body.failure();
-        if (!(body.get(0) instanceof Long) || unconvertible == null && !(body.get(1) instanceof List)) {
-            throw new ProtocolException("malformed CALL: its body is not a handle and arguments");
-        }
         int size = message.body.length;
         if (pending.get() >= MAX_PENDING || pendingBytes.get() + size > MAX_PENDING_BYTES) {
             Object error = session.codec().wireError(tooMany(pending.get()));

@@ -134,25 +134,22 @@ public final class Codec {
         }
 
         /** Returns the exception of the first entry that cannot be converted to Java; null if there is none. */
-        RuntimeException failure() {
+        public RuntimeException failure() {
             return failure;
         }
     }
 
     /**
-     * Decodes the body of a control frame, which must be an array of at least {@code size} entries. Local objects in it
-     * are placeholders; see {@link Entries#restored}.
+     * Decodes the body of a control frame, which must be an array that begins with entries of these types. Local objects
+     * in it are placeholders; see {@link Entries#restored}.
      *
      * @throws ProtocolException if the body is malformed
      */
-    public Entries decodeEntries(Frame message, int size) {
+    public Entries decodeEntries(Frame message, Class<?>... form) {
         Entries entries = new Entries();
         ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
         try {
             int count = decoder.beginFrame(message.body, message.type == FrameType.CALL ? 1 : 0);
-            if (count < size) {
-                throw new MalformedValueException("its body is not an array of at least " + size + " entries");
-            }
             try {
                 while (entries.values.size() < count) {
                     entries.values.add(decoder.next());
@@ -162,24 +159,49 @@ public final class Codec {
                 decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
             }
             entries.deferred = decoder.deferred();
+            int size =
+                    entries.failure == null ? form.length : Math.max(1, Math.min(entries.values.size(), form.length));
+            for (int i = 0; i < size; i++) {
+                boolean present = i < entries.values.size();
+                if (!present || form[i] != Object.class && !form[i].isInstance(entries.values.get(i))) {
+                    throw new MalformedValueException("its body does not have the form of this type");
+                }
+            }
         } catch (MalformedValueException error) {
             throw new ProtocolException("malformed " + message.type + ": " + error.getMessage(), error);
         }
         return entries;
     }
 
+    /**
+     * Decodes a RETURN: a value, or a Throwable.
+     *
+     * @throws ProtocolException if the body is malformed
+     */
+    Entries decodeAnswer(Frame message) {
+        Entries pair = decodeEntries(message, Boolean.class, Object.class);
+        if (pair.failure == null && !(Boolean) pair.get(0)) {
+            try {
+                pair.values.set(1, errors.fromWire(pair.get(1)));
+            } catch (MalformedValueException malformed) {
+                throw new ProtocolException("malformed RETURN: " + malformed.getMessage(), malformed);
+            }
+        }
+        return pair;
+    }
+
     /** Returns the value in a RETURN, or throws the error in it. */
-    Object decodeAnswer(Entries pair) throws Throwable {
+    static Object result(Entries pair) throws Throwable {
         if (pair.failure != null) {
             throw pair.failure;
         }
-        if (Boolean.TRUE.equals(pair.get(0))) {
+        if ((Boolean) pair.get(0)) {
             return pair.restored(1);
         }
-        throw errors.fromWire(pair.restored(1));
+        throw (Throwable) pair.get(1);
     }
 
-    /** Releases the handles in a dropped NEXT or RETURN. */
+    /** Releases the handles in a dropped NEXT. */
     void discard(byte[] body) {
         try {
             ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);

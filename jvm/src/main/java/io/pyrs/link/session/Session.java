@@ -294,7 +294,8 @@ public final class Session {
                 }
                 break;
             case SUBSCRIBED:
-                requireSize(message, 0); // this side requests no confirmation
+                requireSize(message, 0);
+                is(InboundStream.class, stream, message); // this side requests no confirmation
                 break;
             case SUBSCRIBE:
             case ON_SUBSCRIBE:
@@ -332,21 +333,20 @@ public final class Session {
     }
 
     private void opening(Frame message, DrainLoop known) {
-        Codec.Entries body = codec.decodeEntries(message, 2);
+        Codec.Entries body = codec.decodeEntries(message, Long.class, Map.class);
         FrameType name = message.type;
-        Object handle = body.get(0);
-        boolean readable = body.failure() != null || body.get(1) instanceof Map;
-        if (!(handle instanceof Long) || (Long) handle < 1 || !readable) {
-            throw new ProtocolException("malformed " + name + ": its body is not a handle and options");
+        long handle = (Long) body.get(0);
+        if (handle < 1) {
+            throw new ProtocolException("malformed " + name + ": " + handle + " is not a handle");
         }
         if (message.id % 2 == nextStream.get() % 2 || known != null) {
             throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
         }
         Map<?, ?> options = body.failure() == null ? (Map<?, ?>) body.get(1) : Map.of();
         if (message.type == FrameType.SUBSCRIBE) {
-            subscribed(message.id, (Long) handle, options, body.failure());
+            subscribed(message.id, handle, options, body.failure());
         } else {
-            onSubscribed(message.id, (Long) handle, options, body.failure());
+            onSubscribed(message.id, handle, options, body.failure());
         }
     }
 
