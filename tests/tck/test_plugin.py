@@ -222,46 +222,6 @@ def test_the_plugin_prints_nothing_without_a_verification(tmp_path: Path) -> Non
     assert "Reactive Streams" not in ran.stdout
 
 
-def test_a_run_without_a_verification_does_not_import_the_tck(tmp_path: Path) -> None:
-    """pytest loads the entry point in every run."""
-    names = ["pyrs.tck", "pyrs.jvm", *([] if pytest_plugin.UNSAFE_PARSER else ["asyncio.events"])]
-    text = f"import sys\n\ndef test_it():\n    assert not {{*sys.modules}}.intersection({names})\n"
-    (tmp_path / "test_other.py").write_text(text, encoding="utf-8")
-    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pyrs.pytest_plugin"]
-    ran = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, timeout=250, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "1 passed" in ran.stdout
-
-
-IN_THREADS = """
-import gc, time
-from concurrent.futures import ThreadPoolExecutor
-from operator import attrgetter
-
-import pyrs
-
-NAMES = ("combining", "merging", "latest", "buffering", "timing", "windowing", "grouping", "sharing")
-
-def test_operators_are_imported_in_threads():
-    gc.set_threshold(100)
-    gc.callbacks.append(lambda phase, info: time.sleep(0))  # lets other threads run in the middle of ast.parse
-    with ThreadPoolExecutor(len(NAMES)) as pool:
-        for found in [pool.submit(attrgetter(name), pyrs.operators) for name in NAMES]:
-            found.result(60)
-"""
-
-
-def test_operators_are_imported_in_threads_without_errors_of_the_parser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "test_threads.py").write_text(IN_THREADS, encoding="utf-8")
-    # pytest does not parse a module if it finds the module's bytecode of an earlier run.
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "bytecode"))
-    done = run_pytest(tmp_path, "-q")
-    assert done.returncode == 0, done.stdout
-
-
 def test_both_plugin_modules_use_the_same_names() -> None:
     assert (plugin.DUE, plugin.REPORTS) == (pytest_plugin.DUE, pytest_plugin.REPORTS)
 
