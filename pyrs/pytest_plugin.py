@@ -95,8 +95,9 @@ class Reports:
         self.reports: list[Any] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Keep the report of a verification's test."""
-        if any(str(key).startswith(DUE) for key, _ in getattr(report, "user_properties", ())):
+        """Keep the last report of a verification's test."""
+        properties = getattr(report, "user_properties", ())
+        if getattr(report, "outcome", "") != "rerun" and any(str(key).startswith(DUE) for key, _ in properties):
             self.reports.append(report)
 
 

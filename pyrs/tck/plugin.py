@@ -25,7 +25,8 @@ VERDICT = "reactive-streams-tck "
 DUE = "reactive-streams-tck-due "
 REPORTS = "pyrs-tck-reports"
 
-_ITEM = re.compile(r"(.*)::(\w+)(\[.*\])?(?:@.*)?", re.DOTALL)  # pytest-xdist adds @ and a group
+# pytest-xdist adds @ and a group; the name of a parameter set may contain :: and @
+_ITEM = re.compile(r"(.*?)::(\w+)(\[.*\])?(?:@.*)?", re.DOTALL)
 _COLLECTED: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
 _REFEREES: pytest.StashKey[list[Referee]] = pytest.StashKey()
 

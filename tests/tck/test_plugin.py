@@ -162,9 +162,9 @@ def test_a_fixture_with_parameters_repeats_the_verification(project: Path) -> No
 import pytest
 
 class Twice(Mine):
-    @pytest.fixture(params=[0, 1], autouse=True)
+    @pytest.fixture(params=["0", "1::b@c[d]"], autouse=True)
     def more(self, request):
-        self.more = request.param
+        self.more = int(request.param[0])
 
     def create_publisher(self, elements):
         return RightPublisher(elements + self.more)
@@ -173,7 +173,7 @@ class Twice(Mine):
     ran = run_pytest(project, "-k", "Twice and required_spec105")
     assert ran.returncode == 1, ran.stdout
     assert "1 failed, 1 passed" in ran.stdout
-    for verification in ("Twice[0] (python): 1 TCK tests: 1 passed", "Twice[1] (python)"):
+    for verification in ("Twice[0] (python): 1 TCK tests: 1 passed", "Twice[1::b@c[d]] (python)"):
         assert verification in ran.stdout
     assert ran.stdout.count("  65 of 66 tests did not run") == 2
 
@@ -240,6 +240,20 @@ def test_the_summary_includes_tests_of_worker_processes() -> None:
         "  2 of 3 tests did not run",
     ]
     assert session.exitstatus == pytest.ExitCode.OK
+
+
+def test_the_summary_counts_a_repeated_test_once() -> None:
+    """pytest-rerunfailures reports each failed run but the last with the outcome "rerun"."""
+    due = (f"{plugin.DUE}python", "3")
+    failed, passed = ((f"{plugin.VERDICT}python", verdict) for verdict in ("failed: no end", "passed: "))
+    runs = [
+        SimpleNamespace(
+            when="call", outcome=outcome, nodeid="test_mine.py::Mine::required_x", user_properties=properties
+        )
+        for outcome, properties in (("rerun", [due, failed]), ("passed", [due, failed, passed]))
+    ]
+    _, lines = _reported(*runs)
+    assert lines[1] == "test_mine.py::Mine (python): 1 TCK tests: 1 passed"
 
 
 def test_the_summary_includes_skips_of_worker_processes() -> None:
