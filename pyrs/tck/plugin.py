@@ -35,11 +35,13 @@ class VerificationClass(pytest.Class):
     """The collector of a verification."""
 
     def funcnamefilter(self, name: str) -> bool:
-        """Return whether a method is a test of the TCK."""
+        """Return whether a method is a test of the TCK, or one that the user has added."""
         verification: type[Verification] = self.obj
-        # The official TCK does not have the additional tests.
-        java = self.config.getoption("tck_referee") == "java"
-        return name in (verification.expected if java else verification.test_names())
+        if any(name in vars(owner) for owner in verification.__mro__ if owner.__module__.startswith("pyrs.tck.")):
+            # The official TCK does not have the additional tests.
+            java = self.config.getoption("tck_referee") == "java"
+            return name in (verification.expected if java else verification.test_names())
+        return super().funcnamefilter(name)
 
     def classnamefilter(self, name: str) -> bool:
         """Return False: nested classes are not collected."""
@@ -59,9 +61,9 @@ class VerificationClass(pytest.Class):
             )
         items = list(super().collect())
         order = {name: at for at, name in enumerate(verification.test_names())}
-        items.sort(key=lambda item: order[_run_and_name(item.nodeid)[1]])
+        items.sort(key=lambda item: order.get(_run_and_name(item.nodeid)[1], len(order)))
         runs: dict[str, list[str]] = {}
-        for item in items:
+        for item in filter(_is_of_the_tck, items):
             run, name = _run_and_name(item.nodeid)
             runs.setdefault(run, []).append(name)
         problems = verification.problems()
@@ -92,19 +94,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     except (JvmError, ValueError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[_REFEREES] = referees
-    for item in session.items:
-        if isinstance(item.parent, VerificationClass):
-            run, name = _run_and_name(item.nodeid)
-            names = config.stash[_COLLECTED][run]
-            running = [referee for referee in referees if _due(referee, [name])]
-            item.user_properties += [(f"{DUE}{referee}", str(_due(referee, names))) for referee in running]
+    for item in filter(_is_of_the_tck, session.items):
+        run, name = _run_and_name(item.nodeid)
+        names = config.stash[_COLLECTED][run]
+        running = [referee for referee in referees if _due(referee, [name])]
+        item.user_properties += [(f"{DUE}{referee}", str(_due(referee, names))) for referee in running]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test of the TCK within its deadline."""
     __tracebackhide__ = True
-    if not isinstance(pyfuncitem.parent, VerificationClass):
+    if not _is_of_the_tck(pyfuncitem):
         return None
     from pyrs.tck.referees import disagreement
     from pyrs.tck.verdicts import Status
@@ -219,6 +220,15 @@ def _void(tallies: dict[tuple[str, str], _Tally]) -> set[tuple[str, str]]:
 
 def _message_of(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
     return str(excinfo.value)
+
+
+def _is_of_the_tck(item: pytest.Item | pytest.Collector) -> bool:
+    """Return whether the item is a test of the TCK.
+
+    A verification may have other tests.
+    """
+    collector = item.parent
+    return isinstance(collector, VerificationClass) and getattr(item, "originalname", "") in collector.obj.test_names()
 
 
 def _run_and_name(nodeid: str) -> tuple[str, str]:

@@ -215,6 +215,17 @@ def test_a_base_class_with_test_false_is_not_collected(project: Path) -> None:
     assert listing.stdout.count("::Under_Base::") == len(PublisherVerification.test_names())
 
 
+def test_other_tests_of_a_verification_run(project: Path) -> None:
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write("class More(Mine):\n    def test_more(self, tmp_path):\n        assert not tmp_path\n")
+    ran = run_pytest(project, "-k", "More and (required_spec105 or test_more)")
+    assert ran.returncode == 1
+    assert "1 failed, 1 passed" in ran.stdout
+    assert "assert not tmp_path" in ran.stdout
+    assert "More (python): 1 TCK tests: 1 passed" in ran.stdout
+    assert "  65 of 66 tests did not run" in ran.stdout
+
+
 def test_the_plugin_prints_nothing_without_a_verification(tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text("import sys\n\n\ndef test_nothing():\n    assert True\n", encoding="utf-8")
     ran = run_pytest(tmp_path)
