@@ -49,3 +49,16 @@ def test_a_jvm_that_cannot_be_used_is_an_error_of_one_line(project: Path, jvm: s
     assert refused.returncode == 2
     assert f"JVM {jvm}: " in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_pytest_exit_in_a_hook_ends_the_run(project: Path) -> None:
+    hook = "    def create_publisher(self, elements):\n        pytest.exit('no database', returncode=7)\n"
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write(f"import pytest\n\nclass Leaves(Mine):\n{hook}")
+    ended = run_pytest(project, "-k", "Leaves and (spec101 or required_spec105)")
+    assert ended.returncode == 7, ended.stdout
+    assert "no database" in ended.stdout
+    assert "failed" not in ended.stdout
+    refused = run(project, "pyrs", "tck", "test_mine:Leaves", "-k", "spec101 required_spec105")
+    assert refused.returncode == 2
+    assert refused.stderr == "pyrs tck: no database\n"
