@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Condition, Event, get_ident
-from types import CoroutineType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import NamedTuple, NoReturn, TypeVar
 
 from pyrs.tck.trace import Trace
@@ -180,7 +180,7 @@ class TestEnvironment:
         """Call the user's code within ``hook_timeout``; a late call is reported.
 
         Raises:
-            HookFailed: it returned a coroutine, which the TCK does not await.
+            HookFailed: it returned a coroutine or a generator, whose code would not run.
         """
         call = Call(text, time.monotonic(), get_ident())
         self.calls[id(call)] = call
@@ -192,6 +192,10 @@ class TestEnvironment:
         if isinstance(result, CoroutineType):
             result.close()
             raise HookFailed(f"{text} returned a coroutine: define it with def instead of async def")
+        if isinstance(result, AsyncGeneratorType) or (
+            isinstance(result, GeneratorType) and text in ("set_up()", "tear_down()")  # an element may be a generator
+        ):
+            raise HookFailed(f"{text} returned a generator, whose code never runs: define it without yield")
         return result
 
     # Errors, on any thread.

@@ -487,6 +487,19 @@ def test_a_hook_that_is_a_coroutine_function_fails(hook: str) -> None:
     assert verdict.reason.endswith("returned a coroutine: define it with def instead of async def")
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("hook", ["set_up", "tear_down"])
+def test_a_hook_that_is_a_generator_fails(hook: str, asynchronous: bool) -> None:
+    def plain(self: Any) -> Any:
+        yield
+
+    async def awaited(self: Any) -> Any:
+        yield
+
+    verdict = judge(type("Yields", (_Verification,), {hook: awaited if asynchronous else plain}), TEST)
+    assert verdict.reason == f"{hook}() returned a generator, whose code never runs: define it without yield"
+
+
 async def _asynchronous(self: Any, *arguments: Any) -> None:
     pass
 
