@@ -43,7 +43,8 @@ class Flattening(OperatorFamily[T_co]):
         ``prefetch`` elements. Order is kept within each inner stream and is undefined between them.
 
         Completes when this stream and all inner streams have completed. An error of an inner stream is emitted after
-        its elements; an error of this stream or of ``function`` at once. All other streams are then cancelled.
+        its elements; an error of this stream or of ``function`` at once. All other streams are then cancelled. If
+        ``function`` does not return a Publisher, the stream fails with a TypeError.
 
         Args:
             function: called with each element, on the thread that delivers it; returns a Publisher. A coroutine
@@ -58,7 +59,7 @@ class Flattening(OperatorFamily[T_co]):
             TypeError: ``function`` is not callable, or a number is not an integer.
             ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
+        Rules: 1.1, 1.3, 1.4.
 
         Examples:
             >>> import pyrs
@@ -125,7 +126,8 @@ class Flattening(OperatorFamily[T_co]):
         requested only when the inner stream of the previous one has been subscribed to.
 
         An error of an inner stream or of ``function`` fails the stream at once. An error of this stream is emitted
-        after the inner streams of the elements before it.
+        after the inner streams of the elements before it. If ``function`` does not return a Publisher, the stream fails
+        with a TypeError.
 
         Args:
             function: called with an element when its inner stream is next; returns a Publisher.
@@ -137,7 +139,7 @@ class Flattening(OperatorFamily[T_co]):
             TypeError: ``function`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
+        Rules: 1.1, 1.3, 1.4.
 
         Examples:
             >>> import pyrs
@@ -291,7 +293,8 @@ class Flattening(OperatorFamily[T_co]):
         most ``prefetch``) are discarded. These drops are not reported. A slow Subscriber slows only the inner stream.
 
         Completes when this stream and the last inner stream have completed. An error of this stream or of ``function``
-        fails the stream at once; an error of the active inner stream is emitted after its elements.
+        fails the stream at once; an error of the active inner stream is emitted after its elements. If ``function``
+        does not return a Publisher, the stream fails with a TypeError.
 
         Args:
             function: called with an element; returns a Publisher.
@@ -301,7 +304,7 @@ class Flattening(OperatorFamily[T_co]):
             TypeError: ``function`` is not callable, or ``prefetch`` is not an integer.
             ValueError: ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4. If ``function`` does not return a Publisher, the stream fails with a TypeError.
+        Rules: 1.1, 1.3, 1.4.
 
         Examples:
             >>> import pyrs
