@@ -44,10 +44,7 @@ def capture() -> Context | None:
 
 
 def bound(task: Task, context: Context | None) -> Task:
-    """Return a task that runs in a copy of the context.
-
-    Without a context, return the task itself.
-    """
+    """Return the task itself, or with a context a task that runs in a copy of it."""
     return task if context is None else lambda: context.copy().run(task)
 
 
@@ -95,10 +92,7 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 
 
 def _is_marked(source: object, mark: str) -> bool:
-    """Return whether this marker attribute is true.
-
-    Third-party classes do not have the attribute.
-    """
+    """Return whether this marker attribute of the classes of pyrs is true."""
     try:
         return bool(getattr(source, mark, False))
     except Exception:  # raised by __getattr__ of a third-party class

@@ -34,10 +34,7 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 
 
 class SubscriberWrapper(Subscriber[T]):
-    """Forwards signals to another Subscriber.
-
-    Messages show the name of that Subscriber.
-    """
+    """Forwards signals to another Subscriber, whose name is shown in messages."""
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber = subscriber

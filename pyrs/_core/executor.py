@@ -154,10 +154,7 @@ class DaemonExecutor:
         return thread
 
     def _start(self, thread: threading.Thread) -> None:
-        """Start the thread.
-
-        Called without the lock, which a finalizer on the new thread may need.
-        """
+        """Start the thread, without the lock, which a finalizer on it may need."""
         try:
             if is_finalizing():  # Thread.start would block
                 raise RuntimeError("the interpreter is exiting")

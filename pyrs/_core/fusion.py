@@ -31,10 +31,7 @@ _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0)
 
 
 class FusibleStage(Protocol):
-    """The part of ``pyrs._core.stage.Stage`` that a chain uses.
-
-    An import of ``Stage`` would be circular.
-    """
+    """The part of ``Stage`` that a chain uses; an import of it would be circular."""
 
     calls_user_code: bool
     is_mapping: bool
@@ -126,10 +123,7 @@ class Chain(Generic[T]):
         self.iterator: Iterator[T] = iterator if mapping is None else chain(self._first(iterator, mapping), iterator)
 
     def _first(self, iterator: Iterator[Any], mapping: int) -> Iterator[Any]:
-        """Check that the first element is not a coroutine.
-
-        To check each element would be slow.
-        """
+        """Check only the first element for a coroutine: checking each would be slow."""
         for element in iterator:
             try:
                 checked_result(element)

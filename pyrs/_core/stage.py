@@ -463,10 +463,7 @@ class FoldStage(Stage):
         return self.begin()
 
     def elements_of(self, result: Any) -> list[Any] | set[Any]:
-        """Return the source's elements in a result, to discard them.
-
-        By default, return none.
-        """
+        """Return the source's elements in a result, to discard them; by default none."""
         return []
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:

@@ -1,7 +1,4 @@
-"""Conversion of RxPY Observables to streams, and of streams to Observables.
-
-Observables have no demand.
-"""
+"""Convert RxPY Observables, which have no demand, to streams and back."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The kinds of objects that cross the bridge, and the types of Java's libraries.
-
-The types are Flux, Mono, Single, Uni and others.
-"""
+"""The kinds of objects on the bridge, and Java's types such as Flux and Mono."""
 
 from __future__ import annotations
 

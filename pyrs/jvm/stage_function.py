@@ -11,10 +11,7 @@ from pyrs.stream.stream import Stream
 
 
 def stage_function(function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> Callable[..., Any]:
-    """Return the function that Java calls to assemble a Python stage.
-
-    Each call assembles the stage over one upstream.
-    """
+    """Return the function that Java calls to assemble the stage over one upstream."""
     code = code_of(function)
     site = None if code is None else Site(code.co_filename, code.co_firstlineno)
 

@@ -156,10 +156,7 @@ class TimerThread:
         return thread
 
     def _start(self, thread: Thread, entry: Delayed) -> None:
-        """Start the thread.
-
-        Called without the lock, which a finalizer on the new thread may need.
-        """
+        """Start the thread, without the lock, which a finalizer on it may need."""
         try:
             thread.start()
         except BaseException:

@@ -184,10 +184,7 @@ def is_connect(value: Any) -> bool:
 
 
 def loopback() -> str:
-    """Return the address of this machine's loopback.
-
-    It is of the IP version that Spark uses.
-    """
+    """Return the loopback address of the IP version that Spark uses."""
     return "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"
 
 

@@ -330,10 +330,7 @@ class RecordingSubscription(Subscription):
             self._changed.notify_all()
 
     def await_demand(self, total: int, timeout: float) -> bool:
-        """Wait until the total demand reaches a number.
-
-        Returns whether it does within ``timeout``.
-        """
+        """Wait until the total demand reaches a number; return whether it does in time."""
         with self._changed:
             return self._changed.wait_for(lambda: self.demand >= total, timeout)
 

@@ -310,10 +310,7 @@ class ManualPublisher(Publisher[T]):
         return requested
 
     def await_request(self) -> int:
-        """Wait for a request, and return its number of elements.
-
-        Returns 0 if there is none.
-        """
+        """Wait for a request and return its number of elements; 0 if there is none."""
         return self.requests.next_or(0)
 
     def expect_cancelling(self) -> None:

@@ -91,10 +91,7 @@ class PublisherHooks(Verification, Generic[T]):
         return self.subscribe(publisher, ManualSubscriber[T](self.env))
 
     def subscribe_failed(self, publisher: Publisher[T]) -> Failing[T]:
-        """Subscribe to a failed Publisher, and return the Subscriber.
-
-        This waits for on_subscribe and on_error.
-        """
+        """Return a Subscriber of a failed Publisher, after on_subscribe and on_error."""
         name = self.name_of(publisher)
         subscriber: Failing[T] = Failing(self.env, name)
         self.call_subscribe(publisher, subscriber)

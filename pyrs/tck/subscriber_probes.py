@@ -122,10 +122,7 @@ class _TimedPuppet(SubscriberPuppet):
 
 
 class BlackboxProxy(Probe[T], Subscriber[T]):
-    """Forwards the signals to a Subscriber under test.
-
-    It records all signals except ``on_subscribe``.
-    """
+    """Forwards signals to a Subscriber under test; records all but on_subscribe."""
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:
         promise: Promise[Subscriber[T]] = Promise(env)

@@ -40,10 +40,7 @@ class Counted(Protocol):
         ...
 
     def demand(self) -> int:
-        """Return the number of requested elements that have not arrived.
-
-        The number is 0 if the demand is unbounded.
-        """
+        """Return the outstanding demand in elements; 0 if it is unbounded."""
         ...
 
 

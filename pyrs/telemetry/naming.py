@@ -1,7 +1,4 @@
-"""The names of streams in telemetry.
-
-Streams that one line of code assembles share a name.
-"""
+"""The names of streams in telemetry, shared by streams of the same line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The propagation of the current trace with W3C entries.
-
-The entries are ``traceparent`` and ``tracestate``.
-"""
+"""Propagate the current trace with the W3C ``traceparent`` and ``tracestate``."""
 
 from __future__ import annotations
 

@@ -95,10 +95,7 @@ class Observation:
         return self._reported
 
     def demand(self) -> int:
-        """Return the number of requested elements that have not arrived.
-
-        The number is 0 if the demand is unbounded.
-        """
+        """Return the outstanding demand in elements; 0 if it is unbounded."""
         return 0 if self._requested >= UNBOUNDED else max(0, self._requested - self.elements())
 
     def request(self, n: int) -> None:

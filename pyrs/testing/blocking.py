@@ -203,10 +203,7 @@ def _cpu_share() -> float | None:
 
 
 def _waiting_mark(run: _Run, frame: Any) -> object:
-    """Return a value that does not change while the thread waits in one call.
-
-    Return None if the thread does not wait.
-    """
+    """Return a value that is constant while the thread waits in one call, else None."""
     try:
         with open(f"/proc/self/task/{run.native}/status", encoding="ascii", errors="replace") as file:
             status = file.read()

@@ -93,10 +93,7 @@ class DroppedAssertions:
 
 @contextmanager
 def watched() -> Iterator[DroppedAssertions]:
-    """Record dropped elements and errors inside the block.
-
-    The global hooks are replaced inside the block.
-    """
+    """Record dropped elements and errors in the block by replacing the global hooks."""
     dropped = DroppedAssertions()
     error_hook = hooks.set_error_hook(lambda error, where: dropped.errors.append(error))
     element_hook = hooks.set_element_hook(lambda count, where: dropped.counts.append(count))

@@ -230,10 +230,7 @@ def _endpoint(client: Any) -> tuple[str, str]:
 
 
 def _was_cut(error: Any) -> bool:
-    """Return whether the connection was lost after it was opened.
-
-    A loss during authentication counts, too.
-    """
+    """Return whether an open connection was lost, also during authentication."""
     return any(getattr(each, "when", None) is not None for each in (error, error.cause))
 
 

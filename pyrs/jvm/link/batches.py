@@ -17,10 +17,7 @@ _HEADER_SIZE = ARRAY32.size
 
 
 class Carrying(bytes):
-    """An encoded element that keeps its references alive.
-
-    They stay alive until the writer takes the element.
-    """
+    """An encoded element that keeps its references alive until the writer takes it."""
 
     carried: list[object]
 

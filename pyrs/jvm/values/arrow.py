@@ -1,7 +1,4 @@
-"""Convert Arrow record batches to IPC streams.
-
-Only this module imports pyarrow.
-"""
+"""Convert Arrow record batches to IPC streams; only this module imports pyarrow."""
 
 from __future__ import annotations
 

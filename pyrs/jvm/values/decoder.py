@@ -37,10 +37,7 @@ _Body = bytes | bytearray | memoryview
 
 
 class _Unreadable:
-    """The placeholder in a decoded batch for an unreadable value.
-
-    An unreadable value cannot be converted to Python.
-    """
+    """The placeholder in a batch for a value that cannot be converted to Python."""
 
     __slots__ = ("error",)
 
@@ -169,10 +166,7 @@ class ValueDecoder:
         return list(starmap(self._references.remote_object, _iterate_objects(elements)))
 
     def _only_arrow(self, body: memoryview) -> tuple[list[Any], Exception | None] | None:
-        """Read a batch that contains only one large Arrow batch, in place.
-
-        Returns None for any other batch.
-        """
+        """Read a batch of one large Arrow batch in place; return None for any other."""
         if body[:2] != _ONE_EXTENSION or body[6] != types.ARROW or _length32(body, 2)[0] != len(body) - 7:
             return None
         element = self._value(types.ARROW, body[7:])

@@ -80,10 +80,7 @@ class ValueEncoder:
         return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
 
     def _conversion(self) -> Callable[[Any], Any]:
-        """Return the function that converts values unknown to the packer.
-
-        The packer calls the function.
-        """
+        """Return the function that the packer calls for values that it does not know."""
         # Not a method, because it runs for each tuple and each date, and local variables are faster than attributes.
         row_of, row_for, converted = self._rows.get, self._row_for, self.converted
 

@@ -43,10 +43,7 @@ class References(Protocol):
         """Return the kind under which a local object is exported."""
 
     def home(self, value: object) -> tuple[int, int, object] | None:
-        """Return the kind, the handle and the proxy of an object of the peer.
-
-        Returns None for a local object.
-        """
+        """Return kind, handle and proxy of an object of the peer; None for a local one."""
 
     def remote(self, kind: int, handle: int) -> object:
         """Return the proxy for an object of the peer; called once for every receipt."""

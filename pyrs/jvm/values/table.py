@@ -38,10 +38,7 @@ _pack_moment = struct.Struct(">qii").pack
 
 
 def type_name(value: object) -> str:
-    """Return the qualified name of a value's type.
-
-    The name of a builtin has no module.
-    """
+    """Return the qualified name of a value's type, for a builtin without a module."""
     kind = type(value)
     try:
         return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

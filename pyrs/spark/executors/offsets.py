@@ -1,7 +1,4 @@
-"""The offsets of ``stream_from_publishers`` in Spark's planner.
-
-They include the ranges of its micro-batches.
-"""
+"""The offsets and ranges of ``stream_from_publishers``, in Spark's planner."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ its start, and a partition that is added later has no start in the previous offs
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
     """Return the partitions by name.
 
-    The name of a string is the string, the name of another value is its JSON.
+    A string is its own name. The name of another value is its JSON.
     """
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
@@ -70,10 +67,7 @@ class Offsets:
         return {"first": {}, "next": {}}
 
     def latest(self) -> Position | None:
-        """Return the ends of the partitions at the last call of ``after``.
-
-        Returns None before the first call.
-        """
+        """Return the ends of the partitions at the last ``after``; None before it."""
         return self._latest
 
     def finish(self) -> None:
@@ -140,9 +134,7 @@ class Offsets:
         """Nothing is open."""
 
     def _first(self, name: str) -> Any:
-        if callable(self._start):
-            return self._called("start", self._start, name)
-        return self._start
+        return self._called("start", self._start, name) if callable(self._start) else self._start
 
     def _end(self, name: str) -> Any:
         if self._targets is None:

@@ -1,7 +1,4 @@
-"""A streaming DataFrame whose partitions are Publishers on the executors.
-
-The Publishers resume at offsets.
-"""
+"""A streaming DataFrame of Publishers on the executors, resumed at offsets."""
 
 from __future__ import annotations
 

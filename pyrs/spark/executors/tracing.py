@@ -12,10 +12,7 @@ from pyrs._core.observation import set_instrumentation
 
 
 def current_trace() -> dict[str, str]:
-    """Return the W3C entries of the current span.
-
-    Returns an empty dict if ``pyrs.telemetry`` is not used.
-    """
+    """Return the W3C entries of the current span; none without ``pyrs.telemetry``."""
     propagation = sys.modules.get("pyrs.telemetry.propagation")
     return {} if propagation is None else propagation.inject()
 

@@ -1,7 +1,4 @@
-"""Run a stage for the keys of a Spark task.
-
-Each key has its own rows and its own state.
-"""
+"""Run a stage for the keys of a Spark task, each with its rows and its state."""
 
 from __future__ import annotations
 

@@ -81,10 +81,7 @@ def text_of(error: BaseException) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason of an error in one line.
-
-    For a Java error, it is the root cause.
-    """
+    """Return the reason of an error in one line: for a Java error, the root cause."""
     text = text_of(error)
     java = getattr(error, "java_exception", None)
     try:
@@ -113,10 +110,7 @@ def is_cancelled(error: BaseException) -> bool:
 
 
 class PartitionReader(ABC):
-    """Reads the partitions of ``df`` for one subscription.
-
-    The jobs run the plan of ``df``.
-    """
+    """Reads the partitions of ``df`` by jobs of its plan, for one subscription."""
 
     streams = False
     """Whether one read delivers the batches of all partitions, and waits while ``deliver`` blocks."""

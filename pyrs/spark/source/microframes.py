@@ -1,7 +1,4 @@
-"""The elements of a Publisher as a sequence of small DataFrames.
-
-This gives low latency, but no checkpoint.
-"""
+"""A Publisher's elements as small DataFrames: low latency, but no checkpoint."""
 
 from __future__ import annotations
 
