@@ -66,8 +66,9 @@ class JavaObject:
     Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
     this JVM), and Python Publishers and Subscribers; a JavaError of this bridge becomes its Throwable. A result is
     None, a bool, int, float, str or bytes, or else a ``JavaObject``. Append an underscore to a Java name that is a
-    Python keyword: ``instant.with_(adjuster)``. Methods of the gateway's own objects accept a ``JavaObject``; over
-    JPype, they accept it only for a parameter of type Object. Pass ``.java`` for other parameters.
+    Python keyword or begins with an underscore: ``instant.with_(adjuster)``, ``query._kind_()``. Methods of the
+    gateway's own objects accept a ``JavaObject``; over JPype, they accept it only for a parameter of type Object. Pass
+    ``.java`` for other parameters.
 
     The JVM may collect the object when the last reference has been released.
     """
@@ -103,7 +104,7 @@ class JavaObject:
         return self.java._get_object_id()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and not name[1:].isdigit():  # Scala's Tuple2 has _1 and _2
+        if name.startswith("_") and not _is_java_name(name):
             raise AttributeError(name)
         return JavaMethod(self, Operation.METHOD, self, java_name(name))
 
@@ -135,13 +136,21 @@ class JavaObject:
         return f"<JavaObject {ObjectKind(self._kind).name.lower()} {self._handle}>"
 
 
+def _is_java_name(name: str) -> bool:
+    """Return whether a name that begins with an underscore is a Java method."""
+    # Scala's Tuple2 has _1 and _2. The tools of a notebook look for attributes such as _repr_html_.
+    return name[1:].isdigit() or (name.endswith("_") and not name.startswith(("__", "_repr_", "_ipython_")))
+
+
 def java_name(name: str) -> str:
     """Return the Java name of an attribute.
 
-    The underscore at the end is removed after a Python keyword and after ``java``: ``from_`` becomes ``from``, and
-    ``java_`` becomes ``java``.
+    The underscore at the end is removed after a Python keyword, after ``java``, and if the name begins with an
+    underscore: ``from_`` becomes ``from``, ``java_`` becomes ``java``, and ``_kind_`` becomes ``_kind``.
     """
-    return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
+    if not name.endswith("_"):
+        return name
+    return name[:-1] if name[0] == "_" or name == "java_" or keyword.iskeyword(name[:-1]) else name
 
 
 def java_object_class(link: Any, kind: int, *, hot: bool = False) -> type[JavaObject]:

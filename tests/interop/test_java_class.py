@@ -154,6 +154,13 @@ class TestMethods:
         field = bridge.java_class("java.time.temporal.ChronoField").MILLI_OF_SECOND
         assert str(instant.with_(field, 5)) == "1970-01-01T00:00:00.005Z"
 
+    def test_names_that_begin_with_an_underscore_take_another(self, bridge: Bridge) -> None:
+        members = bridge.java_class("interop.Members")
+        instance = members()
+        assert (instance._kind_(), instance._handle_(), members._name_()) == ("a kind", 7, "a name")
+        for name in ("_repr_html_", "_ipython_display_", "__array__", "_kind_of"):
+            assert not hasattr(instance, name)
+
     def test_attributes_of_a_reference_hide_no_method(self, bridge: Bridge) -> None:
         java_list = bridge.java_class("java.util.ArrayList")()
         assert [name for name in dir(java_list) if not name.startswith("_")] == ["java"]

@@ -21,6 +21,19 @@ public final class Members extends Inherited {
             return value;
         }
     }
+
+    /** Elasticsearch's client has such names. */
+    public String _kind() {
+        return "a kind";
+    }
+
+    public long _handle() {
+        return 7;
+    }
+
+    public static String _name() {
+        return "a name";
+    }
 }
 
 class Inherited {
