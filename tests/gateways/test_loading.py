@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from pyrs.errors import JvmUnavailable, VersionMismatch
 from pyrs.jvm.gateways.jars import Jars
 from pyrs.jvm.gateways.loading import LOADER_PROPERTY, load_entry
+from tests.forking import status_of_a_child
 from tests.gateways.fake_java import (
     CHILD_LOADER,
     ENTRY,
@@ -19,10 +21,36 @@ from tests.gateways.fake_java import (
     FakeJava,
     Loader,
 )
+from tests.waiting import DEADLINE, on_threads
 
 JARS = Jars(Path("/package/pyrs.jar"), Path("/package/reactive-streams-1.0.4.jar"))
 OURS = "pyrs.jar"
 FALLBACK = "reactive-streams-1.0.4.jar"
+
+
+def test_a_fork_while_the_jvm_starts_does_not_block_the_child() -> None:
+    """A thread of the parent holds the lock, and does not exist in the child."""
+    jpype = pytest.importorskip("pyrs.jvm.gateways.jpype")
+
+    def answers() -> bool:
+        with pytest.raises(JvmUnavailable, match="no JVM runs in this process"):
+            jpype.running_gateway()
+        return True
+
+    locked, forked = Event(), Event()
+
+    def start() -> None:
+        with jpype._starting:
+            locked.set()
+            forked.wait(DEADLINE)
+
+    with on_threads(start):
+        assert locked.wait(DEADLINE)
+        try:
+            status = status_of_a_child(answers)
+        finally:
+            forked.set()
+    assert status == 0
 
 
 def load(java: FakeJava) -> object:

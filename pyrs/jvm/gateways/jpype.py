@@ -27,6 +27,16 @@ from pyrs.jvm.versions import to_be_added
 
 _starting = threading.RLock()
 """Held while the JVM starts, because ``isJVMStarted`` is true before a class can be found."""
+
+
+def _after_fork() -> None:
+    """Replace the lock, which a thread of the parent may hold while it starts the JVM."""
+    global _starting
+    _starting = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
