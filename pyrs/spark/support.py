@@ -82,11 +82,17 @@ def attach(spark: Any) -> Bridge:
     from pyrs import jvm
 
     checked_session(spark, "attach")
+    bridge = _bridges.get(spark)
+    if bridge is not None and not bridge.closed:
+        return bridge
+    opened = jvm.connect(spark)  # without the lock, because it starts threads
     with _lock:
         bridge = _bridges.get(spark)
         if bridge is None or bridge.closed:
-            _bridges[spark] = bridge = jvm.connect(spark)
-        return bridge
+            _bridges[spark] = bridge = opened
+    if bridge is not opened:
+        opened.close()
+    return bridge
 
 
 def _why_no_bridge(spark: Any) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
 
 import pyrs
+from pyrs import jvm
 from pyrs import spark as ps
 from pyrs.errors import BufferOverflow, JvmUnavailable
 from pyrs.spark import sessions
 from pyrs.spark.executors import shipping
 from pyrs.testing import TestSubscriber
-from tests.waiting import DEADLINE, eventually
+from tests.waiting import DEADLINE, eventually, run_on_threads
 
 
 @pytest.fixture(autouse=True)
@@ -159,3 +160,20 @@ def test_attach_returns_one_bridge_until_it_is_closed(spark: Any) -> None:
     again = ps.attach(spark)
     assert again is not bridge and not again.closed
     again.close()
+
+
+def test_attach_on_several_threads_returns_one_bridge(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bridge starts threads, so no lock is held while one is opened."""
+    both, opened, connect = Barrier(2), [], jvm.connect
+
+    def connect_together(spark: Any) -> Any:
+        both.wait(DEADLINE)
+        opened.append(connect(spark))
+        return opened[-1]
+
+    monkeypatch.setattr(jvm, "connect", connect_together)
+    attached: list[Any] = []
+    run_on_threads(*[lambda: attached.append(ps.attach(spark))] * 2)
+    assert attached[0] is attached[1]
+    assert sorted(bridge.closed for bridge in opened) == [False, True]
+    attached[0].close()
