@@ -238,6 +238,9 @@ assert_type(numbers.merge(["a"]), Stream[int | str])
 assert_type(numbers.concat(["a"]), Stream[int | str])
 assert_type(numbers.zip(["a"], {b""}), Stream[tuple[int, str, bytes]])
 assert_type(one.zip(["a"]), Maybe[tuple[int, str]])
+assert_type(one.zip(["a"], combine=lambda n, word: 1.5), Maybe[float])
+assert_type(numbers.zip(combine=lambda n: n / 2), Stream[float])
+assert_type(numbers.combine_latest(combine=lambda n: n / 2), Stream[float])
 
 # A stream without elements takes the element type of its context.
 assert_type(pyrs.empty().switch_if_empty(numbers), Stream[int])
