@@ -479,7 +479,9 @@ def test_cancel_cancels_the_task_of_a_coroutine_function() -> None:
 
 @pytest.mark.parametrize("demanded", [True, False])
 @pytest.mark.parametrize("fails", [True, False])
-def test_coroutine_function_that_terminates_the_stream_is_not_cancelled(fails: bool, demanded: bool) -> None:
+def test_coroutine_function_that_terminates_the_stream_is_not_cancelled(
+    fails: bool, demanded: bool, dropped: Any
+) -> None:
     async def main() -> None:
         ended, cleaned = asyncio.Event(), asyncio.Event()
 
@@ -493,8 +495,9 @@ def test_coroutine_function_that_terminates_the_stream_is_not_cancelled(fails: b
         subscriber: TestSubscriber[int] = TestSubscriber(1 if demanded else 0)
         pyrs.create(produce).subscribe(subscriber)
         await asyncio.wait_for(ended.wait(), DEADLINE)
-        subscriber.cancel()  # discards a buffered element
+        subscriber.cancel()  # discards a buffered element, and reports the error after it
         await asyncio.wait_for(cleaned.wait(), DEADLINE)
+        assert len(dropped.take()) == (fails and not demanded)
 
     asyncio.run(main())
 
