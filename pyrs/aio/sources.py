@@ -77,6 +77,11 @@ class _Iteration(Coordinator[Any]):
             pass
         self._stop()
 
+    def _discard(self, element: Any) -> None:
+        """Report an element that was awaited when the Subscriber had cancelled."""
+        hooks.on_next_dropped(1, f"{self._operator.call}: awaited before the cancel", cancelled=True)
+        super()._discard(element)
+
     # The methods below run on the loop.
 
     def _launch(self) -> None:
@@ -147,12 +152,6 @@ class _Iteration(Coordinator[Any]):
             self._waits = False
             if element is None:
                 raise null_element()
-            if not self._live:
-                hooks.on_next_dropped(  # type: ignore[unreachable]  # a cancel may arrive during the await
-                    1, f"{self._operator.call}: awaited before the cancel", cancelled=True
-                )
-                self._discard(element)
-                return
             self.post_element(emit, element)
             if self._only:
                 self.post(self._end_with)

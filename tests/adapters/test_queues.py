@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -279,18 +279,26 @@ class TestFromAsyncioQueue:
         assert asyncio.run(main()) == [0, 0]
 
 
-def test_cancel_just_before_an_element_is_emitted_reports_it(monkeypatch: pytest.MonkeyPatch, dropped: Dropped) -> None:
+@pytest.mark.parametrize("kind", [queue.Queue, asyncio.Queue])
+def test_cancel_just_before_an_element_is_emitted_reports_it(
+    kind: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, dropped: Dropped
+) -> None:
     """The cancel of another thread arrives after the drain loop has seen that the stream is live."""
-    emit, received = Coordinator._emit, TestSubscriber[int](1)
+    emit, received, discarded = Coordinator._emit, TestSubscriber[int](1), list[int]()
 
     def cancelled_before(run: Coordinator[int], element: int) -> None:
         received.cancel()
         emit(run, element)
 
+    async def main() -> None:
+        elements = kind()
+        elements.put_nowait(1)
+        scheduler = pyrs.schedulers.inline() if kind is queue.Queue else None
+        from_queue(elements, scheduler=scheduler).do_on_discard(discarded.append).subscribe(received)
+        await eventually_on_loop(lambda: discarded == [1])
+
     monkeypatch.setattr(Coordinator, "_emit", cancelled_before)
-    elements: queue.Queue[int] = queue.Queue()
-    elements.put(1)
-    from_queue(elements, scheduler=pyrs.schedulers.inline()).subscribe(received)
+    asyncio.run(main())
     assert (received.elements, dropped.elements) == ([], 1)
 
 
