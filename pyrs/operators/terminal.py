@@ -194,25 +194,34 @@ class _Collect(_ForEach[T]):
         return taken
 
 
-def to_iterable(source: Publisher[T], prefetch: int | None, timeout: float | None) -> Iterator[T]:
-    """Implement ``Stream.to_iterable``."""
+def to_iterable(
+    source: Publisher[T], prefetch: int | None, timeout: float | None, late: Any = TimeoutError
+) -> Iterator[T]:
+    """Implement ``Stream.to_iterable``.
+
+    If no element arrives within the timeout, a ``late`` that is not ``TimeoutError`` is yielded, and the stream
+    continues.
+    """
     timeout = _checked(timeout)
     if isinstance(source, IterablePublisher):
         return pulled(source)
     queue: _Queue[T] = _Queue(_PREFETCH, _MAX_PREFETCH) if prefetch is None else _Queue(prefetch)
-    return _iterate(source, queue, timeout)
+    return _iterate(source, queue, timeout, late)
 
 
-def _iterate(source: Publisher[T], queue: _Queue[T], timeout: float | None) -> Iterator[T]:
+def _iterate(source: Publisher[T], queue: _Queue[T], timeout: float | None, late: Any) -> Iterator[T]:
     prefetch = queue.prefetch
     left: Iterator[T] = iter(())
     try:
         while_blocked(last_operator(source).subscribe, queue)
         while True:
             try:
-                elements, ended = queue.arrived.get(timeout=timeout)
+                elements, ended = queue.arrived.get(True, timeout)
             except Empty:
-                raise TimeoutError(f"no element arrived within {timeout} seconds") from None
+                if late is TimeoutError:
+                    raise TimeoutError(f"no element arrived within {timeout} seconds") from None
+                yield late
+                continue
             if ended:
                 if isinstance(elements, BaseException):
                     raise_again(elements)

@@ -115,6 +115,12 @@ def test_at_most_the_prefetched_elements_and_a_batch_are_requested() -> None:
     emitted.close()  # type: ignore[attr-defined]
 
 
+def test_rows_of_a_silent_publisher_are_sent() -> None:
+    emitted = published(lambda value: pyrs.concat(pyrs.just((1,), (2,)), pyrs.never()))
+    assert next(emitted).to_pydict() == {"n": [1, 2]}
+    emitted.close()  # type: ignore[attr-defined]
+
+
 def test_the_end_of_the_task_cancels_the_publisher() -> None:
     cancels: list[int] = []
     emitted = published(

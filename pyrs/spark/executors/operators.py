@@ -46,8 +46,9 @@ def apply(
 
     Each partition is a stream, so the state of a stage covers one partition. Rows are pulled from Spark on the demand
     of the stage, one Arrow batch at a time. The rows of the stage are sent in batches: after
-    ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000), or when a row arrives 0.2 seconds after the first of
-    its batch. A chain of operators without a queue, such as ``map`` and ``filter``, pulls a row when one is needed.
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000), when a row arrives 0.2 seconds after the first of
+    its batch, or after 0.2 seconds without an element. A chain of operators without a queue, such as ``map`` and
+    ``filter``, pulls a row when one is needed, and delays the rows before if it blocks.
     Other stages prefetch 32 elements, or 1 if elements are batches. The stage must release its resources when its
     partition ends, because the task ends too.
 

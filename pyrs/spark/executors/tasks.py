@@ -21,6 +21,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscription
+from pyrs.operators.terminal import to_iterable
 from pyrs.publishers.asynchronous import from_future
 from pyrs.publishers.deferred import defer
 from pyrs.spark.read.partitions import PartitionFailed, text_of
@@ -30,7 +31,7 @@ from pyrs.spark.schema.zones import has_zone, with_zone, zoned
 from pyrs.stream.stream import Stream
 
 _GATHER_SECONDS = 0.2
-"""The maximum age of the first row of a batch, so that a slow stage does not delay a ``limit``."""
+"""The maximum age of the first row of a batch, so that a slow or silent stage does not delay a ``limit``."""
 
 AHEAD = 32  # elements to request ahead; an element of the stage may be a whole batch
 
@@ -66,10 +67,11 @@ class Output(NamedTuple):
         gathered: list[Any] = []
         number = 0  # the number of the first gathered row
         due = 0.0
-        with closing(stream.to_iterable(prefetch=ahead)) as elements:  # type: ignore[type-var]
+        # None is yielded while the stream is silent, so that the rows before are sent.
+        with closing(to_iterable(stream.source, ahead, _GATHER_SECONDS, None)) as elements:  # type: ignore[type-var]
             for element in elements:
                 batch = self._as_batch(element)
-                if batch is None:
+                if batch is None and element is not None:
                     if not gathered:
                         due = monotonic() + _GATHER_SECONDS
                     gathered.append(element)
