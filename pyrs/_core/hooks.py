@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pyrs._core.validation import checked_callable
-from pyrs.api import Subscription
 
 ErrorHook = Callable[[BaseException, str], None]
 """Called with the error and a description of where it was dropped."""
@@ -217,10 +216,10 @@ def observe_drops(observer: Callable[[int, str], object] | None) -> None:
     _drop_observer = observer
 
 
-def cancel_safely(subscription: Subscription | None) -> None:
-    """Cancel a Subscription, if there is one, and report an error that it raises.
+def cancel_safely(subscription: Any) -> None:
+    """Cancel a Subscription or a task, if there is one, and report its error.
 
-    A third-party Subscription may violate §3.15, but the Subscriptions of pyrs that forward the cancel must not.
+    A third-party one may violate §3.15, but the Subscriptions of pyrs that forward the cancel must not.
     """
     if subscription is not None:
         try:

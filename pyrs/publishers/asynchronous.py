@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pyrs._core import hooks
 from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of, short
@@ -227,10 +228,13 @@ class _FutureRun(Coordinator[Any]):
         remove = getattr(self._future, "remove_done_callback", None)
         if self._loop is not None and self._loop.is_closed():
             return  # the closed loop calls no callbacks
-        if self._cancels and not self._future.done():
-            self._on_loop(self._future.cancel)
-        elif callable(remove):
-            self._on_loop(lambda: remove(self._done))
+        try:
+            if self._cancels and not self._future.done():
+                self._on_loop(self._future.cancel)
+            elif callable(remove):
+                self._on_loop(lambda: remove(self._done))
+        except BaseException as error:  # of a third-party future
+            hooks.report(error, f"raised by the future of {self._operator.call}")
 
 
 class _FuturePublisher(Operator[T]):

@@ -7,6 +7,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from pyrs._core import hooks
 from pyrs._core.context import bound, capture
 from pyrs.schedulers import Cancellable, Scheduler, current
 from pyrs.schedulers.base import OwnedTask
@@ -72,8 +73,7 @@ class Timer:
                 return
             before, self._handle = self._handle, None
             number = self._next(deadline)
-        if before is not None:
-            before.cancel()
+        hooks.cancel_safely(before)
         self._schedule(deadline, number)
 
     def set_after(self, seconds: float) -> None:
@@ -93,8 +93,7 @@ class Timer:
             self._scheduled = None
             self._number += 1
             handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.cancel()
+        hooks.cancel_safely(handle)  # of a third-party scheduler; the caller releases its inputs after this
 
     def claim(self) -> bool:
         """Return whether the deadline has passed, and reset ``fired``."""
@@ -120,7 +119,7 @@ class Timer:
             if number == self._number and not self._closed:
                 self._handle = handle
                 return
-        handle.cancel()
+        hooks.cancel_safely(handle)
 
     def _run(self, number: int) -> None:
         now = self.now()  # not under the lock: the clock of a third-party scheduler may run any code

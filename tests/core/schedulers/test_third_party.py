@@ -114,3 +114,43 @@ def test_element_of_a_window_is_not_discarded_when_the_timer_is_rejected() -> No
     assert subscriber.await_error() is ERRORS[0]
     assert subscriber.elements == [1]
     assert discarded == []
+
+
+class _HandleRaises:
+    def cancel(self) -> None:
+        raise OSError("no connection to the timer")
+
+
+class Keeping(schedulers.Scheduler):
+    """Runs no task, and its handles raise an error when they are cancelled."""
+
+    def now(self) -> float:
+        return 0.0
+
+    def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Any:
+        return _HandleRaises()
+
+    def close(self, timeout: float = 5.0) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("signal", ["cancel", "complete", "error"])
+@pytest.mark.parametrize("name", ["debounce", "sample", "timeout", "throttle_latest", "window", "buffer"])
+def test_an_error_of_the_handle_loses_neither_the_terminal_signal_nor_the_cancel(
+    name: str, signal: str, dropped: Any
+) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    call: Any = CALLS.get(name, lambda stream, scheduler: stream.throttle_latest(1, scheduler=scheduler))
+    call(publisher.stream(), Keeping()).subscribe(subscriber)
+    publisher.next(1)
+    if signal == "cancel":
+        subscriber.cancel()  # 3.15
+        publisher.assert_cancelled(1)
+    elif signal == "complete":
+        publisher.complete()
+        subscriber.assert_complete()
+    else:
+        publisher.error(ValueError("down"))
+        subscriber.assert_error(ValueError)
+    assert {str(error) for error in dropped.take()} == {"no connection to the timer"}

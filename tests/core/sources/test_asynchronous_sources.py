@@ -233,6 +233,26 @@ class TestFromFuture:
         subscriber.cancel()
         assert future.cancelled() is cancel
 
+    @pytest.mark.parametrize("cancel", [True, False])
+    def test_an_error_of_a_third_party_future_is_reported(self, cancel: bool, dropped: Any) -> None:
+        class Broken(Future[int]):
+            def cancel(self) -> bool:
+                raise OSError("no connection")
+
+            def remove_done_callback(self, function: Any) -> None:
+                raise OSError("no connection")
+
+        future = Broken()
+        completed: TestSubscriber[int] = TestSubscriber(1)
+        cancelled: TestSubscriber[int] = TestSubscriber(1)
+        single = pyrs.from_future(future, cancel=cancel)
+        single.subscribe(completed)
+        single.subscribe(cancelled)
+        cancelled.cancel()  # 3.15
+        future.set_result(7)
+        completed.assert_elements(7).assert_complete()
+        assert {str(error) for error in dropped.take()} == {"no connection"}
+
     def test_from_future_accepts_an_asyncio_future(self) -> None:
         async def main() -> str:
             future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
