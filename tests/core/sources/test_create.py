@@ -500,6 +500,8 @@ def test_coroutine_function_that_terminates_the_stream_is_not_cancelled(
         assert len(dropped.take()) == (fails and not demanded)
 
     asyncio.run(main())
+    undelivered = ["here"] if fails and not demanded else []  # the error behind the buffered element
+    assert [str(error) for error in dropped.take()] == undelivered
 
 
 def test_cancel_while_the_task_is_started_cancels_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
