@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, overload
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import short
+from pyrs._core.display import kind_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_seconds
 from pyrs.aio.iteration import elements
@@ -150,6 +150,8 @@ def to_queue(
 
 
 def _checked_queue(queue: Any, method: str) -> None:
+    if isinstance(queue, type):
+        raise TypeError(f"queue must be a queue of threads, processes or asyncio, not {kind_of(queue)}")
     for name in (method, f"{method}_nowait"):  # multiprocessing.SimpleQueue has no _nowait methods and no timed wait
         if not callable(getattr(queue, name, None)):
             raise TypeError(

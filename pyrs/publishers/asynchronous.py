@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import name_of, short
+from pyrs._core.display import kind_of, name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element
 from pyrs.api import Publisher, Subscriber
@@ -114,8 +114,8 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
         'done'
     """
     for name in ("add_done_callback", "result", "exception", "cancel"):
-        if not callable(getattr(future, name, None)):
-            raise TypeError(f"future must be a future of concurrent.futures or asyncio, not {type(future).__name__}")
+        if isinstance(future, type) or not callable(getattr(future, name, None)):
+            raise TypeError(f"future must be a future of concurrent.futures or asyncio, not {kind_of(future)}")
     return Single(_FuturePublisher(future, cancel))
 
 

@@ -216,6 +216,8 @@ class TestFromQueue:
             subscriber.assert_rules()
 
     def test_wrong_arguments_raise(self) -> None:
+        with pytest.raises(TypeError, match="not the class Queue"):
+            from_queue(queue.Queue)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="has no get"):
             from_queue([1])  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="has no get_nowait"):
@@ -428,6 +430,8 @@ class TestToQueue:
         asyncio.run(main())
 
     def test_wrong_arguments_raise(self) -> None:
+        with pytest.raises(TypeError, match="not the class Queue"):
+            to_queue(pyrs.just(1), queue.Queue)  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="stream must be a Publisher"):
             to_queue([1], queue.Queue())  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="has no put"):

@@ -262,6 +262,8 @@ class TestFromFuture:
         assert asyncio.run(main()) == "y"
 
     def test_wrong_arguments_raise(self) -> None:
+        with pytest.raises(TypeError, match="not the class Future"):
+            pyrs.from_future(Future)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="future"):
             pyrs.from_future(3)  # type: ignore[arg-type]
 
