@@ -260,7 +260,7 @@ public final class FrameFuzz {
         /** Receives a message as {@code Connection} does. */
         private void receive(Frame message) {
             if (message.type == FrameType.GOAWAY) {
-                session.codec().decodeEntries(message, 2);
+                session.codec().decodeEntries(message, Long.class, String.class);
             } else {
                 session.receive(message);
             }
