@@ -54,11 +54,12 @@ _FORMS: dict[int, tuple[type, ...]] = {
     FrameType.SUBSCRIBE: (int, dict),
     FrameType.ON_SUBSCRIBE: (int, dict),
     FrameType.CALL: (int, list),
-    FrameType.RETURN: (bool, object),
+    FrameType.RETURN: (bool,),
     FrameType.GOAWAY: (int, str),
 }
-"""The types of the first entries in the body of a control frame."""
+"""The types of the first entries in the body of a control frame, which has at least two entries."""
 _MAX_HANDLE = 2**63 - 1
+"""Java has only signed integers."""
 
 
 class Session(StreamHost):
@@ -333,7 +334,10 @@ class Session(StreamHost):
             return [form[0](1)], error  # the peer does not receive an answer
         except Exception as error:
             raise ProtocolError(f"malformed {FrameType(kind).name}: {error}") from error
-        if len(entries) < (len(form) if unreadable is None else 1) or not all(map(_has_type, entries, form)):
+        size = 2
+        if unreadable is not None:
+            size, form = 1, form[:1]
+        if len(entries) < size or tuple(map(type, entries[: len(form)])) != form or entries[0] > _MAX_HANDLE:
             raise ProtocolError(f"malformed {FrameType(kind).name}: its body does not have the form of this type")
         return entries, unreadable
 
@@ -521,11 +525,6 @@ class Session(StreamHost):
     def broken(self, why: str) -> LinkBroken:
         """Return the error of a link that ended without a close on this side."""
         return LinkBroken(f"the link to the JVM is broken: {why}{self.recovery}")
-
-
-def _has_type(entry: object, kind: type) -> bool:
-    # Larger integers are not handles: Java has only signed ones.
-    return kind is object or (type(entry) is kind and not (isinstance(entry, int) and entry > _MAX_HANDLE))
 
 
 def _may_be_subscriber(target: object) -> bool:
