@@ -497,7 +497,6 @@ def test_coroutine_function_that_terminates_the_stream_is_not_cancelled(
         await asyncio.wait_for(ended.wait(), DEADLINE)
         subscriber.cancel()  # discards a buffered element, and reports the error after it
         await asyncio.wait_for(cleaned.wait(), DEADLINE)
-        assert len(dropped.take()) == (fails and not demanded)
 
     asyncio.run(main())
     undelivered = ["here"] if fails and not demanded else []  # the error behind the buffered element
