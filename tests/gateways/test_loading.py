@@ -28,9 +28,10 @@ OURS = "pyrs.jar"
 FALLBACK = "reactive-streams-1.0.4.jar"
 
 
-def test_a_fork_while_the_jvm_starts_does_not_block_the_child() -> None:
+def test_a_fork_while_the_jvm_starts_does_not_block_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread of the parent holds the lock, and does not exist in the child."""
     jpype = pytest.importorskip("pyrs.jvm.gateways.jpype")
+    monkeypatch.setattr(jpype.jpype, "isJVMStarted", lambda: False)  # another test may have started a JVM
 
     def answers() -> bool:
         with pytest.raises(JvmUnavailable, match="no JVM runs in this process"):
