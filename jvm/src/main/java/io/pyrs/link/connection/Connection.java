@@ -293,6 +293,7 @@ public final class Connection {
                 () -> {
                     outbox.control(session.goAway(reason, message));
                     outbox.flush();
+                    outbox.awaitControl(); // another thread may be writing, and the socket is closed next
                 },
                 "goaway");
         sender.start();

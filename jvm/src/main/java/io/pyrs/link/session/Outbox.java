@@ -7,6 +7,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The queue of frames to be written, and the election of the thread that writes them.
@@ -18,6 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class Outbox {
     private static final int WRITE_AT_ONCE = 4 * Frames.MAX_BODY;
     private static final int MAX_CALLER_ROUNDS = 4;
+    private static final long AWAIT_NANOS = 50_000;
     private static final int MAX_UNSENT = Limits.of("link.unsent");
 
     /** The destination of the bytes. Called by one thread at a time; must not throw. */
@@ -56,6 +58,7 @@ public final class Outbox {
     private volatile boolean closed;
     private volatile long bytesOut;
     private volatile long framesOut;
+    private volatile long rounds;
 
     /**
      * @param sink the destination of the bytes
@@ -154,6 +157,7 @@ public final class Outbox {
         return true;
     }
 
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
     private void round() {
         long limit = bytesOut + WRITE_AT_ONCE;
         while (bytesOut < limit && !closed) {
@@ -174,6 +178,18 @@ public final class Outbox {
             }
         }
         sink.flush();
+        rounds++;
+    }
+
+    /** Waits until the queued control frames are written, also by another thread, or until {@link #close}. */
+    public void awaitControl() {
+        while (open && !closed && !control.isEmpty()) {
+            LockSupport.parkNanos(this, AWAIT_NANOS);
+        }
+        long current = rounds; // of another thread that has taken the last control frame
+        while (!closed && writing.get() && rounds == current) {
+            LockSupport.parkNanos(this, AWAIT_NANOS);
+        }
     }
 
     /** Writes one frame. Called by a source in its turn. */

@@ -13,11 +13,57 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
 
 public class OutboxTest {
+    /** A socket that is closed after {@link Outbox#flush} would lose the frame. */
+    @Test(timeOut = 60_000)
+    public void awaitControlWaitsForTheThreadThatWrites() throws Exception {
+        CountDownLatch writing = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        AtomicInteger frames = new AtomicInteger();
+        AtomicInteger sent = new AtomicInteger();
+        Outbox outbox = new Outbox(
+                new Outbox.Sink() {
+                    @Override
+                    public void write(byte[] bytes, int offset, int length) {
+                        writing.countDown();
+                        while (go.getCount() > 0) {
+                            Thread.onSpinWait();
+                        }
+                        frames.incrementAndGet();
+                    }
+
+                    @Override
+                    public void flush() {
+                        sent.set(frames.get());
+                    }
+                },
+                () -> {});
+        outbox.open();
+        outbox.control(new byte[] {1});
+        Thread writer = new Thread(outbox::write);
+        writer.start();
+        writing.await();
+        outbox.control(new byte[] {2});
+        outbox.flush();
+        Thread closing = Thread.currentThread();
+        Thread release = new Thread(() -> {
+            while (closing.getState() != Thread.State.TIMED_WAITING) {
+                Thread.onSpinWait();
+            }
+            go.countDown();
+        });
+        release.setDaemon(true);
+        release.start();
+        outbox.awaitControl();
+        assertEquals(sent.get(), 2);
+        writer.join();
+    }
+
     @Test
     public void largeBodyIsFragmentedAndJoined() {
         byte[] body = new byte[3 * Frames.MAX_BODY + 7];
