@@ -1,4 +1,4 @@
-"""The number of running jobs, and the deadline of a job."""
+"""The number of running jobs, their local properties, and the deadline of a job."""
 
 from __future__ import annotations
 
@@ -20,3 +20,15 @@ def active_jobs(spark: Any) -> int:
     context = spark.sparkContext
     context._jsc.sc().listenerBus().waitUntilEmpty(int(DEADLINE * 1000))
     return len(context.statusTracker().getActiveJobsIds())
+
+
+def local_property(df: Any, name: str) -> Any:
+    """Return a DataFrame with the value of a local property in the task of each row."""
+
+    def read(rows: Any) -> Any:
+        from pyspark import TaskContext
+
+        context: Any = TaskContext.get()
+        yield from ((context.getLocalProperty(name),) for _ in rows)
+
+    return df.rdd.mapPartitions(read).toDF("value string")

@@ -18,7 +18,7 @@ from pyrs.spark import sessions
 from pyrs.spark.source import microframes
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.spark.gates import Gates
-from tests.spark.jobs import JOB_DEADLINE
+from tests.spark.jobs import JOB_DEADLINE, local_property
 from tests.waiting import eventually
 
 SCHEMA = "n long"
@@ -242,14 +242,8 @@ def test_cancel_does_not_interrupt_task_threads(spark: Any) -> None:
     """An interrupt while Spark starts a Python worker ends the workers of all other jobs, too."""
     seen: list[Any] = []
 
-    def interrupts(rows: Any) -> Any:
-        from pyspark import TaskContext
-
-        context: Any = TaskContext.get()
-        yield from ((context.getLocalProperty("spark.job.interruptOnCancel"),) for _ in rows)
-
     def look(df: Any) -> None:
-        seen.extend(df.rdd.mapPartitions(interrupts).toDF("interrupts string").collect())
+        seen.extend(local_property(df, "spark.job.interruptOnCancel").collect())
 
     ps.for_each_frame(tuples(1), SCHEMA, look, max_wait=0.01).block(JOB_DEADLINE)
     assert [tuple(row) for row in seen] == [("false",)]

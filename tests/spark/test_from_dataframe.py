@@ -22,7 +22,7 @@ from pyrs.errors import JvmUnavailable
 from pyrs.spark.read import dataframes, partitions
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
-from tests.spark.jobs import JOB_DEADLINE, active_jobs
+from tests.spark.jobs import JOB_DEADLINE, active_jobs, local_property
 from tests.waiting import eventually
 
 
@@ -281,14 +281,8 @@ def test_cancel_does_not_cancel_the_jobs_of_other_subscribers(spark: Any, gates:
 
 def test_cancel_does_not_interrupt_task_threads(spark: Any) -> None:
     """An interrupt while Spark starts a Python worker ends the workers of all other jobs, too."""
-
-    def interrupts(rows: Any) -> Any:
-        from pyspark import TaskContext
-
-        yield from ((TaskContext.get().getLocalProperty("spark.job.interruptOnCancel"),) for _ in rows)
-
-    df = spark.range(0, 2, 1, 1).rdd.mapPartitions(interrupts).toDF("interrupts string")
-    shuffled = df.groupBy("interrupts").count().select("interrupts")  # computed while the query is planned
+    df = local_property(spark.range(0, 2, 1, 1), "spark.job.interruptOnCancel")
+    shuffled = df.groupBy("value").count().select("value")  # computed while the query is planned
     assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [("false",)] * 2
     assert ps.from_dataframe(shuffled, as_="tuples").collect(timeout=JOB_DEADLINE) == [("false",)]
 
@@ -378,14 +372,9 @@ def test_jobs_inherit_local_properties_and_subscribers_see_no_tag(spark: Any) ->
         def __call__(self, row: Any) -> None:
             seen.append((context.getLocalProperty("spark.scheduler.pool"), len(context.getJobTags())))
 
-    def pool(rows: Any) -> Any:
-        from pyspark import TaskContext
-
-        yield from ((TaskContext.get().getLocalProperty("spark.scheduler.pool"),) for _ in rows)
-
     context.setLocalProperty("spark.scheduler.pool", "mine")
     try:
-        df = spark.range(0, 1, 1, 1).rdd.mapPartitions(pool).toDF("pool string")
+        df = local_property(spark.range(0, 1, 1, 1), "spark.scheduler.pool")
         stream = ps.from_dataframe(df, as_="tuples")
         assert stream.collect(timeout=JOB_DEADLINE) == [("mine",)]
         stream.for_each(Watch(), timeout=JOB_DEADLINE)

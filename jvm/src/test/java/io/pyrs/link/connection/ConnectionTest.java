@@ -41,16 +41,7 @@ public class ConnectionTest {
     private FakePython python;
 
     private static Connection create() throws IOException {
-        return new Connection(
-                "test",
-                TOKEN.clone(),
-                reference -> reference,
-                ConnectionTest.class.getClassLoader(),
-                4096,
-                256,
-                2_000,
-                () -> {},
-                () -> {});
+        return FakePython.listener(TOKEN, 2_000);
     }
 
     @BeforeMethod

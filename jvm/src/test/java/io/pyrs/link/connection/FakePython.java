@@ -31,6 +31,20 @@ final class FakePython implements Closeable {
     private final ErrorCodec errors = new ErrorCodec(new SentErrors());
     private boolean proven;
 
+    /** Creates the Java side of a link, which is not started. */
+    static Connection listener(byte[] token, long callTimeoutMillis) throws IOException {
+        return new Connection(
+                "test",
+                token.clone(),
+                reference -> reference,
+                FakePython.class.getClassLoader(),
+                4096,
+                256,
+                callTimeoutMillis,
+                () -> {},
+                () -> {});
+    }
+
     /** Connects without a handshake. */
     FakePython(int port) throws IOException {
         socket = new Socket("127.0.0.1", port);

@@ -40,16 +40,7 @@ public class ReceivedFramesTest {
     /** Opens a link with a stream in each direction, three exported objects and a call that waits. */
     @BeforeMethod
     public void open() throws Exception {
-        connection = new Connection(
-                "test",
-                TOKEN.clone(),
-                reference -> reference,
-                getClass().getClassLoader(),
-                4096,
-                256,
-                30_000,
-                () -> {},
-                () -> {});
+        connection = FakePython.listener(TOKEN, 30_000);
         connection.start();
         python = new FakePython(connection.port(), TOKEN);
         assertTrue(python.isProven());

@@ -39,16 +39,7 @@ public class UnconvertibleValuesTest {
 
     @BeforeMethod
     public void open() throws Exception {
-        connection = new Connection(
-                "test",
-                TOKEN,
-                reference -> reference,
-                getClass().getClassLoader(),
-                4096,
-                256,
-                30_000,
-                () -> {},
-                () -> {});
+        connection = FakePython.listener(TOKEN, 30_000);
         connection.start();
         python = new FakePython(connection.port(), TOKEN);
         assertTrue(python.isProven());
