@@ -22,6 +22,7 @@ import pyarrow
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.source.buffer import ReplayBuffer
+from tests.spark.late_workers import repeat_if_late
 from tests.waiting import eventually
 
 TOTAL = 40
@@ -155,12 +156,17 @@ def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]",
         paused.touch()
         Event().wait()
 
+    def run_until_paused() -> None:
+        query = start(read_published(spark, pause, wait), folder / "publishers", pause, wait)
+        eventually(lambda: paused.exists() or not query.isActive, seconds=200)
+        if not query.isActive:
+            query.awaitTermination()  # raises its error
+
     if pause:
-        start(read_published(spark, pause, wait), folder / "publishers", pause, wait)
-        eventually(paused.exists, seconds=200)
+        repeat_if_late(run_until_paused)
     failing_at(step, kill)
     df = read(spark, as_, folder / "journal" if kept == "journal" else None, on_restart=step == "none")
-    start(read_guarded(df, step, kill), folder, step, kill).awaitTermination()
+    repeat_if_late(lambda: start(read_guarded(df, step, kill), folder, step, kill).awaitTermination())
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.testing import TestSubscriber
 from tests.interop.systems.recipes import load_recipe
 from tests.spark import keyed_events
+from tests.spark.late_workers import repeat_if_late
 
 RESULTS: dict[str, Any] = {}
 # Cases run in the order of their definition. Between two that kill an executor, others give Spark time to replace it.
@@ -50,7 +51,7 @@ def case(function: Callable[[Any, Path], Any]) -> Callable[[Any, Path], None]:
     def run(spark: Any, folder: Path) -> None:
         began = time.monotonic()
         try:
-            RESULTS[function.__name__] = function(spark, folder)
+            RESULTS[function.__name__] = repeat_if_late(function, spark, folder)
         except Exception as error:
             RESULTS[function.__name__] = f"{type(error).__name__}: {error}"
         print(f"{function.__name__}: {time.monotonic() - began:.1f} s: {RESULTS[function.__name__]}", file=sys.stderr)
