@@ -247,6 +247,18 @@ def test_a_malformed_frame_ends_the_link_with_a_clear_error(peer: Peer, garbage:
     connection.close()
 
 
+def test_a_terminal_signal_before_a_malformed_frame_is_delivered(peer: Peer) -> None:
+    connection = peer.connect()
+    completed, broken = recording(1), recording(1)
+    connection.session.subscribe(export(peer, pyrs.never()), completed)  # stream 1
+    connection.session.subscribe(export(peer, pyrs.never()), broken)
+    connection.session.call(0, deadline_seconds=DEADLINE)
+    peer.send(frame(FrameType.COMPLETE, 1) + bytes(4))  # arrive in one read
+    broken.await_error(LinkBroken)
+    completed.await_complete()
+    connection.close()
+
+
 def test_idle_workers_end_with_a_broken_link(peer: Peer) -> None:
     connection = peer.connect()
     connection.executor._idle_seconds = 10 * DEADLINE

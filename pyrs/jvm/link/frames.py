@@ -221,6 +221,7 @@ class FrameDecoder:
         self._arrived = 0
         self._missing = 0
         self._peeks = False  # the next read takes only a few bytes, because another announced message may follow
+        self._fault: ProtocolError | None = None  # found behind complete messages
 
     @property
     def pending(self) -> int:
@@ -236,7 +237,13 @@ class FrameDecoder:
         return self._in_place is not None
 
     def space(self) -> memoryview:
-        """Return the buffer for the bytes of the next read."""
+        """Return the buffer for the bytes of the next read.
+
+        Raises:
+            ProtocolError: The bytes break the grammar, behind the messages that were returned last.
+        """
+        if self._fault is not None:
+            raise self._fault
         message = self._in_place
         if message is None:
             if not self._peeks:
@@ -256,39 +263,46 @@ class FrameDecoder:
             space[:size] = rest[:size]
             messages += self.received(size)
             rest = rest[size:]
-            if not rest:
+            if not rest or self._fault is not None:
                 return messages
 
     def received(self, size: int) -> list[Frame]:
         """Return the messages that the next ``size`` bytes of the buffer complete.
 
         Raises:
-            ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
+            ProtocolError: The bytes break the grammar. If they complete messages before the fault, these are returned,
+                and the next ``space()`` raises the error.
         """
         if self._in_place is not None:
             return self._received_in_place(self._in_place, size)
         buffer = self._buffer
         messages: list[Frame] = []
         start, end = 0, self._end + size
-        while end - start >= 4:
-            # The length is checked before the rest of the frame has arrived.
-            length = int.from_bytes(buffer[start : start + 4], "big")
-            if not _ID_AND_TYPE <= length <= self.max_length:
-                raise ProtocolError(
-                    f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
-                )
-            if end - start < 4 + length:
-                # Before the proof no fragment is legal, which ``_assemble`` reports.
-                proven = self.max_length != UNPROVEN_MAX_LENGTH
-                if proven and end - start >= HEADER.size and self._receive_in_place(buffer[start:end]):
-                    start = end
-                break
-            _, kind, identifier = HEADER.unpack_from(buffer, start)
-            body = buffer[start + HEADER.size : start + 4 + length]
-            start += 4 + length
-            message = self._assemble(kind, identifier, body)
-            if message is not None:
-                messages.append(message)
+        try:
+            while end - start >= 4:
+                # The length is checked before the rest of the frame has arrived.
+                length = int.from_bytes(buffer[start : start + 4], "big")
+                if not _ID_AND_TYPE <= length <= self.max_length:
+                    raise ProtocolError(
+                        f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
+                    )
+                if end - start < 4 + length:
+                    # Before the proof no fragment is legal, which ``_assemble`` reports.
+                    proven = self.max_length != UNPROVEN_MAX_LENGTH
+                    if proven and end - start >= HEADER.size and self._receive_in_place(buffer[start:end]):
+                        start = end
+                    break
+                _, kind, identifier = HEADER.unpack_from(buffer, start)
+                body = buffer[start + HEADER.size : start + 4 + length]
+                start += 4 + length
+                message = self._assemble(kind, identifier, body)
+                if message is not None:
+                    messages.append(message)
+        except ProtocolError as fault:
+            if not messages:
+                raise
+            self._fault = fault.with_traceback(None)  # whose frames refer to this decoder
+            return messages
         if start:
             buffer[: end - start] = buffer[start:end]
         self._end = end - start

@@ -44,6 +44,8 @@ public final class FrameDecoder {
     private boolean inPlaceMore;
     /** A message that was completed in place. */
     private Frame completed;
+    /** The error of malformed bytes behind complete messages, which are returned first. */
+    private ProtocolException malformed;
 
     /**
      * The fragments of one message. They are joined once, after the last one: an array that grows would be copied more
@@ -142,8 +144,12 @@ public final class FrameDecoder {
      * the message that is received in place.
      *
      * @return the number of bytes, or -1 at the end of the stream
+     * @throws ProtocolException if the bytes behind the messages that were returned last are malformed
      */
     public int read(InputStream in, int space) throws IOException {
+        if (malformed != null) {
+            throw malformed;
+        }
         if (inPlace != null) {
             int size = in.read(inPlace.announced, (int) inPlace.size, inPlaceSpace());
             if (size > 0) {
@@ -160,7 +166,8 @@ public final class FrameDecoder {
     /**
      * Appends received bytes and returns the messages that they complete.
      *
-     * @throws ProtocolException if the bytes are malformed; valid messages in the same bytes are lost
+     * @throws ProtocolException if the bytes are malformed; if they complete messages before the fault, the next call
+     *     throws it
      */
     public List<Frame> feed(byte[] bytes, int offset, int length) {
         List<Frame> messages = new ArrayList<>();
@@ -176,7 +183,9 @@ public final class FrameDecoder {
         reserve(left);
         System.arraycopy(bytes, at, buffer, end, left);
         end += left;
-        messages.addAll(messages());
+        if (messages.isEmpty() || malformed == null) {
+            messages.addAll(messages());
+        }
         return messages;
     }
 
@@ -225,14 +234,31 @@ public final class FrameDecoder {
     /**
      * Returns the complete messages among the received bytes.
      *
-     * @throws ProtocolException if the bytes are malformed; valid messages in the same bytes are lost
+     * @throws ProtocolException if the bytes are malformed; if they complete messages before the fault, the next call
+     *     or the next {@link #read} throws it
      */
     public List<Frame> messages() {
+        if (malformed != null) {
+            throw malformed;
+        }
         List<Frame> messages = new ArrayList<>();
         if (completed != null) {
             messages.add(completed);
             completed = null;
         }
+        try {
+            decode(messages);
+        } catch (ProtocolException fault) {
+            if (messages.isEmpty()) {
+                throw fault;
+            }
+            malformed = fault;
+        }
+        return messages;
+    }
+
+    /** Appends the complete messages of the buffer to a list. */
+    private void decode(List<Frame> messages) {
         ByteBuffer view = ByteBuffer.wrap(buffer);
         while (end - start >= 4) {
             // The length is checked as soon as its four bytes are present.
@@ -258,7 +284,6 @@ public final class FrameDecoder {
             start = 0;
             end = 0;
         }
-        return messages;
     }
 
     /** Makes space for {@code length} bytes after those of the incomplete frame. */
