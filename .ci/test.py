@@ -4,8 +4,9 @@
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
 the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. Some suites
 mostly wait: a TCK spends most of its time waiting for signals that must not arrive. They start first, together with
-three suites that need the CPU, and count half. When they have ended, up to five others run, because each of those
-sometimes waits for a driver or a JVM. Every suite runs, even after a failure.
+one suite that needs the CPU, and count half. When they have ended, up to three others run, because each of those
+sometimes waits for a driver or a JVM. More at a time take as long, since the processors are busy anyway, and exceed
+limits such as the 10 s in which a Python worker of Spark must start. Every suite runs, even after a failure.
 
 Most JVMs of the tests live for seconds, and spend half of their CPU time in the optimizing compiler. They run without
 it, except with --all and in the suites that measure deadlines or races in Java.
@@ -30,8 +31,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 WITHOUT_FAULTHANDLER = ("-p", "no:faulthandler")
-AT_ONCE = 7
-CAPACITY = 10
+AT_ONCE = 4
+CAPACITY = 6
 """The total of the costs of the suites that run at a time."""
 
 

@@ -14,12 +14,13 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from pyrs import SpecViolation, set_error_hook
-from pyrs.tck import Report, Status
+from pyrs.tck import Report, Status, beyond_subscription
 from tests.conformance.entry import Entry
 from tests.conformance.routes import ROUTES, SLOTS, Route, Verify
 
 __all__ = [
     "PATIENCE",
+    "TEST_LONG_RUN",
     "TEST_PATIENCE",
     "Result",
     "counts_in_words",
@@ -42,6 +43,9 @@ TEST_PATIENCE = {
     "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS": "2000",
 }
 """The timeouts of the test suite, which must not fail under load: the scale multiplies each by five."""
+
+TEST_LONG_RUN = 20_000
+"""The number of nested requests in the test suite, for rule 3.3. A million take seconds of CPU time for each entry."""
 
 LOGS = Path(__file__).resolve().parents[2] / "build" / "conformance"
 
@@ -167,9 +171,10 @@ _verify: Verify | None = None
 _opened: Any = None
 
 
-def _begin(route: str, patience: Mapping[str, str]) -> None:
+def _begin(route: str, patience: Mapping[str, str], long_run: int) -> None:
     global _verify, _opened
     os.environ.update(patience)
+    beyond_subscription._LONG_RUN = long_run
     LOGS.mkdir(parents=True, exist_ok=True)
     with open(LOGS / f"{route}-{os.getpid()}.log", "w") as log:
         os.dup2(log.fileno(), 2)  # the warnings that the tests provoke in libraries do not belong on the terminal
@@ -184,13 +189,18 @@ def _one(route: str, name: str) -> Result:
     return verify_entry(EVERY_ENTRY[name], ROUTES[route], _verify)
 
 
-def verify_all(route: Route, names: Iterable[str], patience: Mapping[str, str] = PATIENCE) -> Iterator[Result]:
+def verify_all(
+    route: Route,
+    names: Iterable[str],
+    patience: Mapping[str, str] = PATIENCE,
+    long_run: int = beyond_subscription._LONG_RUN,
+) -> Iterator[Result]:
     """Verify the entries of these names in worker processes; yield each result when it is complete."""
     given = list(names)
     if not given:
         return
     processes = min(route.processes, len(given))
-    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (route.key, dict(patience))) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (route.key, dict(patience), long_run)) as pool:
         for future in as_completed([pool.submit(_one, route.key, name) for name in given]):
             yield future.result()
 

@@ -11,14 +11,14 @@ import pytest
 
 import pyrs
 from pyrs.jvm import Bridge
-from pyrs.tck import Family, JavaReferee, Status, SubscriberBlackboxVerification, verify
+from pyrs.tck import Family, JavaReferee, Status, SubscriberBlackboxVerification, beyond_subscription, verify
 from tests.conformance.entry import Entry, publisher
 from tests.conformance.jvm_implementations import JVM_IMPLEMENTATIONS
 from tests.conformance.machine import opened
 from tests.conformance.mirrors import MIRRORS, MirrorReferee
 from tests.conformance.registry import OURS
 from tests.conformance.routes import ROUTES
-from tests.conformance.running import TEST_PATIENCE, verify_entry
+from tests.conformance.running import TEST_LONG_RUN, TEST_PATIENCE, verify_entry
 from tests.interop.harness import Java
 from tests.tck.judging import verify_concurrently
 from tests.waiting import DEADLINE
@@ -32,6 +32,7 @@ FAMILIES = {"rs": Family.REACTIVE_STREAMS, "flow": Family.FLOW}
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, value in TEST_PATIENCE.items():
         monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(beyond_subscription, "_LONG_RUN", TEST_LONG_RUN)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from tests.conformance.entry import Entry
 from tests.conformance.registry import OURS
 from tests.conformance.routes import PYTHON
-from tests.conformance.running import TEST_PATIENCE, Result, verify_all
+from tests.conformance.running import TEST_LONG_RUN, TEST_PATIENCE, Result, verify_all
 
 SUBSET = [entry for entry in OURS if entry.subset]
 
@@ -21,7 +21,7 @@ SUBSET = [entry for entry in OURS if entry.subset]
 @pytest.fixture(scope="module")
 def results() -> dict[str, Result]:
     names = [entry.name for entry in SUBSET]
-    return {result.entry: result for result in verify_all(PYTHON, names, TEST_PATIENCE)}
+    return {result.entry: result for result in verify_all(PYTHON, names, TEST_PATIENCE, TEST_LONG_RUN)}
 
 
 @pytest.mark.slow
