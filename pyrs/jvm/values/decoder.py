@@ -49,8 +49,8 @@ class ValueDecoder:
     r"""Decodes the bytes of the value table.
 
     Not thread-safe: each stream has its own. With ``defers``, ``decode_entries`` runs no method of the objects that
-    return to this side. It decodes each of them as a ``Placeholder``; entries with a ``Placeholder`` are a
-    ``DeferredEntries``.
+    return to this side. It decodes each of them as a ``Placeholder``, and returns a ``DeferredEntries`` if there are
+    any.
 
     Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
@@ -112,14 +112,14 @@ class ValueDecoder:
         if type(entries) is not list:
             self._failed.clear()
             raise ProtocolError("the bytes are not a msgpack array")
-        if not self._failed:
-            return DeferredEntries(entries) if self._homes else entries, None
-        self._failed.clear()
-        for index, entry in enumerate(entries):
-            error = _first_error(entry)
-            if error is not None:
-                return entries[:index], error
-        return entries, None  # the unreadable value was replaced by that of an equal key
+        if self._failed:
+            self._failed.clear()
+            for index, entry in enumerate(entries):
+                error = _first_error(entry)
+                if error is not None:
+                    return entries[:index], error
+            # No error is left if the value of an equal key of the same map has replaced the unreadable value.
+        return DeferredEntries(entries) if self._homes else entries, None
 
     def decode_batch(self, body: _Body) -> tuple[list[Any], Exception | None]:
         """Read a NEXT body up to the first unreadable element.
@@ -201,8 +201,8 @@ class ValueDecoder:
         finally:
             self._received.clear()
         # The bytes are searched for the header of a Timestamp first. Other values may contain the same bytes, so the
-        # types of the values decide. A large body usually holds a few large values: there the search of the bytes would
-        # take longer than that of the values, and is left out.
+        # types of the values decide. A large body usually contains a few large values: a search of its bytes would take
+        # longer than a search of the values, and is left out.
         if (len(body) > _LARGE or _find_timestamp(body)) and table.contains_type(value, _TIMESTAMP):
             self._failed.clear()
             raise ProtocolError("unknown extension type -1")
@@ -211,7 +211,8 @@ class ValueDecoder:
     def _entries_before(self, body: _Body, handles: Counter[int]) -> list[Any]:
         """Read the entries of an array before the one whose key raises.
 
-        The references are those of the first read. The other ones among ``handles`` are released.
+        Their references are those of the first read. The references of the other entries remain in ``handles``, and are
+        released.
         """
         entries: list[Any] = []
         received = iter(self._received[:])
@@ -229,7 +230,7 @@ class ValueDecoder:
                 entries.append(unpacker.unpack())
         except KeyboardInterrupt:
             raise
-        except BaseException:  # that of the first read
+        except BaseException:  # the key raises again, as in the first read
             pass
         finally:
             self._remote = remote
@@ -297,7 +298,7 @@ class ValueDecoder:
 
 
 def _first_error(value: Any) -> ConversionError | None:
-    # This is not recursive, because values may nest as deep as the interpreter's stack.
+    # This is not recursive, because a value may nest deeper than the rest of the interpreter's stack.
     waiting = [value]
     while waiting:
         each = waiting.pop()
