@@ -1,4 +1,4 @@
-"""The table in docs/java-referee.md: the wrong Python objects that each test of the official TCK rejects.
+"""The table in docs/java-referee.md: the verdicts of the official TCK on wrong Python objects, for each test.
 
 ``python -m tests.tck_java.table`` writes it into the page. test_wrong.py checks every row.
 """
@@ -65,7 +65,7 @@ def table() -> str:
         hooks = "".join(f", `{name}` = {value}" for name, value in row.case.hooks.items())
         found.setdefault(row.case.test, {})[f"`{row.wrong}`{hooks}{remark}"] = None
     lines = [f"| `{test}` | {'; '.join(wrong)} |" for test, wrong in found.items()]
-    return "\n".join(["| test | rejected objects |", "|---|---|", *lines, ""])
+    return "\n".join(["| test | faulty objects |", "|---|---|", *lines, ""])
 
 
 if __name__ == "__main__":
