@@ -26,7 +26,8 @@ class _GroupDispatcher(PrefetchingDispatcher):
     """Dispatches each element to the group of its key.
 
     A group whose handle was garbage-collected without a Subscriber stays the group of its key, and further elements of
-    the key are dropped. With a second group, the received elements would depend on the time of the collection.
+    the key are dropped. If the key began a second group, the elements that a Subscriber receives would depend on the
+    time of the collection.
     """
 
     operator: GroupBy
@@ -60,7 +61,7 @@ class _GroupDispatcher(PrefetchingDispatcher):
         if group is None or id(group) not in self._live:
             if len(self._live) == operator.max_groups and not self.gone:
                 raise BufferOverflow(f"more than {operator.max_groups} groups: increase max_groups, or cancel groups")
-            opens, group = True, Group(self, key)  # not under the lock: it calls repr() of the key
+            opens, group = True, Group(self, key)  # not under the lock, because it calls repr() of the key
         with self.lock:
             self._outstanding -= 1
             if opens and not self.gone:

@@ -26,9 +26,9 @@ Transform = Callable[[Any], Any]
 class ParallelStream(Generic[T_co]):
     """Rails that process the elements of a stream concurrently.
 
-    ``Stream.parallel`` returns them. Each method applies an operator to each rail. ``run_on`` moves the rails to the
-    threads of a scheduler, and ``sequential`` merges them into a Stream. Nothing runs before that Stream is subscribed
-    to.
+    ``Stream.parallel`` returns them. ``run_on`` moves the rails to the threads of a scheduler, ``sequential`` merges
+    them into a Stream, and the other methods apply an operator to each rail. Nothing runs before that Stream is
+    subscribed to.
     """
 
     def __init__(
@@ -183,9 +183,9 @@ class ParallelStream(Generic[T_co]):
         """Replace each rail by the stream that the function returns for it.
 
         The function is called once for each rail of each subscription, and may apply any operators of a Stream.
-        Elements are dispatched when each rail has a Subscriber. If the returned stream completes before its rail, the
-        remaining elements of that rail go to the other rails; when all returned streams have completed, the source is
-        cancelled.
+        Elements are dispatched when each rail has a Subscriber. If the returned stream completes before its rail, its
+        operators drop the elements that they buffer, and the elements that were not dispatched yet go to the other
+        rails. When all returned streams have completed, the source is cancelled.
 
         Args:
             function: called with a rail; returns a Publisher, which usually subscribes to the rail once.

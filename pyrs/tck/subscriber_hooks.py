@@ -44,10 +44,7 @@ class SubscriberHooks(Verification, Generic[T]):
         return self.made(f"create_element({n})", lambda: self.create_element(n), ())
 
     def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:
-        """Send a terminal signal in which the Subscriber must make no call (§2.3).
-
-        It must not call its Subscription.
-        """
+        """Send a signal in which the Subscriber must not call its Subscription (§2.3)."""
         subscription = TerminalWatch(self.env, signal)
         subscriber.on_subscribe(subscription)
         subscription.deliver(lambda: getattr(subscriber, signal)(*arguments))

@@ -14,9 +14,9 @@ from pyrs._core.display import short
 class DroppedAssertions:
     """The elements and errors that were dropped during a verification.
 
-    Dropped elements are reported as losses, and only counted. Discarded elements are all that operators received and
-    neither emitted nor used, also by design, as in ``filter`` (see ``do_on_discard``); they are kept. The hooks are
-    global, so elements and errors that other threads drop during the verification are included.
+    Dropped elements are losses, and only their number is recorded. Discarded elements are all elements that an operator
+    received and neither emitted nor used, also by design, as in ``filter`` (see ``do_on_discard``); the elements are
+    recorded. The hooks are global, so elements and errors that other threads drop during the verification are included.
 
     Attributes:
         counts: the number of elements of each report, in order.

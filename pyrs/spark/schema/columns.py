@@ -67,7 +67,7 @@ class Misfit(Exception):
 
 
 def in_line(value: object) -> str:
-    """Return a short repr of a value in one line."""
+    """Return a short repr of a value on one line."""
     return " ".join(short(value).split())
 
 
@@ -179,7 +179,7 @@ def _without_zone(time: datetime.datetime) -> int:
 def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
     """Raise a Misfit for the first value of a wrong type.
 
-    Arrow would round or truncate numbers, and misread lists.
+    Arrow would round or truncate numbers, and a string in the place of a list would become a list of its characters.
     """
     wrong = [each for each in set(map(type, values)) if not _is_accepted(each, kind, nullable)]
     if wrong:

@@ -9,18 +9,22 @@ import java.util.function.Consumer;
  * link and returns therefore costs one allocation.
  */
 final class ExportTable {
-    /** A local object, and how often its handle was sent. */
+    /** A local object, and the receipts of its handle that the peer has not returned. */
     static final class Owned {
         final Object target;
         final long handle;
         private final int identity;
         private Owned nextByHandle;
         private Owned nextByIdentity;
+        /** The number of receipts and pins. */
         long count;
         /** The number of pins by received batches that contain the object. {@link #count} includes them. */
         long pins;
 
+        /** Whether the object, a Subscriber, has accepted its subscription (rules 2.5, 2.12). */
         boolean claimed;
+
+        /** The box types of the integers that the object, a Publisher, emits; null if they are not recorded. */
         IntegerBoxing boxes;
 
         private Owned(Object target, long handle, int identity) {
