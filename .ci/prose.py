@@ -1,9 +1,11 @@
-"""Report words that docs/glossary.md replaces, and long first lines and subjects.
+"""Report words to avoid, clauses in the place of a subject, and long first lines.
 
-It reads docstrings, comments, messages, names of tests, Markdown and commit subjects.
+It reads docstrings, comments, messages, names of tests, Markdown and commit subjects. docs/glossary.md lists most of
+the words. The first lines are those of the docstrings in ``pyrs``. A commit subject must be short and name a module.
 
-Usage: ``.venv/bin/python .ci/prose.py [PATH ...]``. Without a path it reads the whole tree and the commit subjects.
-Code is not checked: fenced blocks, backticks, doctests and identifiers (except names of tests) are left out.
+Usage: ``.venv/bin/python .ci/prose.py [PATH ...]``. Without a path it reads ``FOLDERS``, the pages at the top of the
+tree and the commit subjects. Code is not checked: fenced blocks, backticks, doctests and identifiers (except names of
+tests) are left out.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ JAVA_PROSE = re.compile(r'/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+|//[^\n]*|"(?:[^"\\\n]
 
 
 def faults(line: int, text: str, sentences: bool = True) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, what was found, suggestion) for a piece of prose that begins at ``line``."""
+    """Yield the line, the words found and a suggestion for each fault of a text that begins at ``line``."""
     text = CODE.sub(lambda found: "`" + re.sub(r"[^\n]", " ", found[0])[2:] + "`", text)
     checks = FORBIDDEN + ([(OPENER, "begin with the subject or an imperative")] if sentences else [])
     for pattern, suggestion in checks:
@@ -92,7 +94,7 @@ def faults(line: int, text: str, sentences: bool = True) -> Iterator[tuple[int, 
 
 
 def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line, text, whether it has sentences): docstrings, messages, names of tests, blocks of comments."""
+    """Yield the line and text of docstrings, messages, names of tests and comments, and whether it has sentences."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value, True

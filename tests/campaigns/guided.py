@@ -26,7 +26,7 @@ JAZZER = HERE / "jazzer"
 ATHERIS = "atheris==3.0.0"
 ATHERIS_FOLDER = ROOT / "build" / "atheris"
 GENERATED = 5_000
-"""The number of random conversations with which ``extend_corpus`` starts, in addition to the corpus."""
+"""The number of random conversations with which ``extend_corpus`` starts, in addition to the corpus and the vectors."""
 COMMITTED_LENGTH = 512
 LENGTH = 4_096
 """The maximum length of an input in bytes."""
@@ -34,7 +34,8 @@ OPTIONS = (f"-max_len={LENGTH}", "-timeout=20", "-rss_limit_mb=3000", "-print_fi
 GRACE_SECONDS = 240
 """The time that a fuzzer may take to start and to end."""
 STATUS = re.compile(r"#(\d+)\s+(?:INITED|DONE)\s+cov: (\d+) ft: (\d+) corp: (\d+)")
-# These detectors of Jazzer report that Java loads a class whose name a peer has sent, as an authenticated peer may.
+# The disabled detectors of Jazzer. ReflectiveCall reports that Java loads a class whose name the peer sent, which an
+# authenticated peer may do. The code has no regular expression from a peer, and no Java deserialization.
 DETECTORS = ("ReflectiveCall", "RegexInjection", "Deserialization")
 
 
@@ -155,7 +156,10 @@ def fuzz(seed: int, seconds: float | None, inputs: int | None) -> None:
 
 
 def extend_corpus(inputs: int) -> None:
-    """Fuzz both sides, and add the inputs that reach a branch which the generated conversations do not reach."""
+    """Fuzz both sides, and add the inputs that reach a branch which the generated conversations do not reach.
+
+    Longer inputs than ``COMMITTED_LENGTH`` are not added. The seeds count towards the runs of a fuzzer.
+    """
     kept = dict.fromkeys(each.hex() for each in committed())
     seed = secrets.randbelow(2**31)
     with tempfile.TemporaryDirectory() as name:

@@ -68,7 +68,7 @@ def test_serve_status_during_close_leaves_no_status_server(monkeypatch: pytest.M
 
         class ClosesFirst(status.StatusServer):
             def __init__(self, *arguments: Any) -> None:
-                bridge.close()  # on another thread, after serve_status found the bridge open
+                bridge.close()  # as another thread may do, after serve_status found the bridge open
                 super().__init__(*arguments)
 
         monkeypatch.setattr(status, "StatusServer", ClosesFirst)

@@ -18,7 +18,7 @@ from tests.waiting import DEADLINE
 def run_after_each_call(owner: type[Any], finalizer: Callable[[], object], use: Callable[[], object]) -> None:
     """Run ``use``, and a finalizer after each call inside the methods of a class.
 
-    From Python 3.12 on, the garbage collector runs after a call. It runs finalizers on the same thread.
+    From Python 3.12 on, the garbage collector may run after a call, and it runs finalizers on the same thread.
     """
     codes = {method.__code__ for method in vars(owner).values() if hasattr(method, "__code__")}
     failures: list[BaseException] = []

@@ -1,10 +1,10 @@
 """Every Python example of the documentation runs unchanged and prints the output on the page.
 
-The page shows the output in the ``text`` block after the example, or in the comment after the printing statement, with
-lines separated by commas. A comment may continue after ``: ``. An example that needs a JVM or a server has
-``<!-- needs ... -->`` above it; these tests run those of the pages in ``JVM_PAGES``: the examples of a page in one
-process, and each example with a SparkSession in a Spark driver. Other tests cover the TCK page (tests/tck), the other
-examples of the debugging page (tests/core) and docs/recipes (tests/interop/systems).
+The page shows the output in the ``text`` block after the example, or in the comment after the printing statement, where
+a comma separates two printed lines. A comment may explain the output after ``: ``. An example that needs a JVM or a
+server has ``<!-- needs ... -->`` above it; these tests run those of the pages in ``JVM_PAGES``: the examples of a page
+in one process, and each example with a SparkSession in a Spark driver. Other tests cover the TCK page (tests/tck), the
+other examples of the debugging page (tests/core) and docs/recipes (tests/interop/systems).
 """
 
 from __future__ import annotations

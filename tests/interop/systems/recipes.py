@@ -19,7 +19,10 @@ PROGRAM = re.compile(r"^<!-- program -->\n```python\n.*?^```\n\n```text\n(.*?)^`
 
 
 def code_of(page: Path, *, program: bool = False) -> str:
-    """Return the ``python`` blocks of a page; each line keeps its line number."""
+    """Return the ``python`` blocks of a page, with the last one if ``program`` is true.
+
+    Each line keeps its line number.
+    """
     text = page.read_text(encoding="utf-8")
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):

@@ -44,7 +44,7 @@ CHUNK = b"1," + b"x" * 65_000 + b"\n"
 
 
 class Endless(Watched):
-    """Emits chunks forever; sets ``many`` after 60 chunks, when some have reached the driver."""
+    """Emits chunks forever; sets ``many`` before the sixtieth one, when some have reached the driver."""
 
     def __init__(self) -> None:
         super().__init__(self._chunks)
@@ -105,7 +105,10 @@ def other(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject])
 
 @pytest.fixture
 def locked(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject], other: Database) -> Database:
-    """Lock the table on a third connection: a transaction sees only one snapshot of ``pg_stat_activity``."""
+    """Lock the table on a third connection.
+
+    ``other`` must not be inside a transaction, in which it would see only one snapshot of ``pg_stat_activity``.
+    """
     database = Database(bridge, recipe, connect())
     database.changed("BEGIN")
     database.changed("LOCK TABLE readings IN ACCESS EXCLUSIVE MODE")
@@ -119,7 +122,7 @@ def connection(connect: Callable[[], JavaObject]) -> JavaObject:
 
 @pytest.fixture
 def pid(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
-    """Return the process id of the server process of a connection."""
+    """Return the id of the server process of ``connection``."""
     return int(Database(bridge, recipe, connection).value("SELECT pg_backend_pid()"))
 
 
@@ -187,7 +190,8 @@ class TestQueries:
         received.cancel()
         other.until("idle", STATE, pid)
         assert accepts_statements(bridge, recipe, connection)
-        # The demand, the window of the link, 256 messages in the driver, a fetch in flight and one on the server.
+        # The bound is the sum of the demand, the window of the link, 256 messages in the driver, a fetch in flight and
+        # one on the server; a third fetch is a margin.
         assert other.value("SELECT last_value FROM computed") < 103 + 256 + 256 + 3 * 50
         assert len(received.elements) == 103
 
