@@ -1,7 +1,8 @@
-"""Repeat what a late Python worker failed, in a driver process: pytest cannot repeat a part of such a process.
+"""Repeat a case of a driver process if a Python worker of Spark started too late.
 
 Spark gives a Python process of the driver 10 s to start, which no setting changes; a busy machine needs longer at
-times. ``pyproject.toml`` lets pytest repeat a test that such an error fails.
+times. ``pyproject.toml`` lets pytest repeat a test that fails for this reason, but pytest cannot repeat a part of a
+process whose results several tests share.
 """
 
 from __future__ import annotations
