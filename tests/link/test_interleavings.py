@@ -448,6 +448,24 @@ def test_close_sends_goaway_while_another_thread_writes(monkeypatch: pytest.Monk
     assert codes.get_nowait() == 0
 
 
+def test_goaway_for_a_malformed_frame_is_not_sent_inside_the_frame_of_another_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pyrs.jvm.link.connection._GOAWAY_SECONDS", DEADLINE)
+    peer = Peer()
+    connection = peer.connect()
+    codes: SimpleQueue[int] = SimpleQueue()
+    peer.session.on_goaway = lambda code, text: codes.put(code)
+    lock = RecordingLock()
+    connection.session.outbox._writing = lock  # type: ignore[assignment]
+    with lock.lock:  # another thread has written a part of its frame
+        peer.send(bytes(4))
+        assert lock.wanted.wait(DEADLINE), "GOAWAY does not wait for the other write"
+        assert codes.empty()
+    assert codes.get(timeout=DEADLINE) == 2
+    assert connection.close(DEADLINE)
+
+
 def test_a_cancelled_stream_releases_references_of_a_partly_written_element() -> None:
     session = Releasing()
     source = Hot(b"x" * 300_000)

@@ -197,9 +197,8 @@ class LinkConnection:
             return session.broken(f"its reader failed: {error!r}")
 
     def _refuse(self, error: ProtocolError) -> None:
-        with suppress(OSError):
-            self._socket.settimeout(_GOAWAY_SECONDS)
-            self._socket.sendall(self.session.goaway(GoAway.MALFORMED, str(error)))
+        self._socket.settimeout(_GOAWAY_SECONDS)
+        self.session.outbox.write_last(self.session.goaway(GoAway.MALFORMED, str(error)), _GOAWAY_SECONDS)
         _log.error("%s", error)
 
     def _goaway(self, code: int, text: str) -> None:
@@ -270,6 +269,7 @@ class LinkConnection:
             # From now on writes have a deadline, because a peer that does not read must not block the close.
             with suppress(OSError):  # the reader has closed the socket, because the peer has ended
                 self._socket.settimeout(_GOAWAY_SECONDS)
+            session.outbox.write()
             session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOAWAY_SECONDS)
             self._lose(LinkClosed("the bridge was closed"))
         self._shut()

@@ -123,11 +123,11 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Write the queued frames, then ``data`` as the last frame.
+        """Write ``data`` as the last frame.
 
-        Called by the writer thread.
+        Wait until the deadline for another thread that writes: bytes between those of its frame would be read as a part
+        of that frame.
         """
-        self.write()
         if self._writing.acquire(timeout=deadline_seconds):
             try:
                 self._send(data)
