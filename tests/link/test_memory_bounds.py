@@ -140,6 +140,19 @@ def test_value_with_references_above_the_handle_limit_is_rejected(monkeypatch: p
     session.handles.own(object())
 
 
+def test_object_returned_after_the_end_of_the_link_is_not_kept() -> None:
+    session = LinkSession()
+
+    def call_that_outlives_the_link() -> object:
+        session.lost(LinkBroken("gone"))
+        return object()
+
+    handle = session.handles.own(call_that_outlives_the_link)
+    session.receive(Frame(FrameType.CALL, 1, msgpack.packb([handle, []])))
+    assert not session.open
+    assert len(session.handles) == 0
+
+
 def test_fragments_of_unfinished_messages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_UNFINISHED", 2)
     monkeypatch.setattr(frames, "MAX_UNFINISHED_BYTES", 100)

@@ -56,6 +56,7 @@ class Handles:
         # object, so its id is not reused.
         self._by_identity: dict[int, Owned] = {}
         self._last = 0
+        self._closed = False
         self._to_release: deque[int] = deque()
         self.release: Callable[[int], None] = self._to_release.append
 
@@ -71,6 +72,10 @@ class Handles:
         """
         identity = id(target)
         with self._lock:
+            if self._closed:
+                # The handle is never sent, so no RELEASE would remove its entry.
+                self._last += 1
+                return self._last
             if identity not in self._by_identity:
                 if len(self._by_handle) >= MAX_HANDLES:
                     raise ConversionError(
@@ -200,6 +205,7 @@ class Handles:
         """
         removed: list[object] = []
         with self._lock:
+            self._closed = True
             for handle, owned in list(self._by_handle.items()):
                 identity = id(owned.target)
                 if handle not in self._by_handle:  # a finalizer may have released it during the calls
