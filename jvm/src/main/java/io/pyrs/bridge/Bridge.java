@@ -56,8 +56,8 @@ public final class Bridge {
                 token,
                 reference -> mirror(reference, StreamOptions.DEFAULT),
                 loader,
-                (int) Math.max(1, number(given, "max_prefetch", DEFAULT_MAX_PREFETCH)),
-                (int) Math.max(1, number(given, "max_threads", DEFAULT_MAX_THREADS)),
+                positive(given, "max_prefetch", DEFAULT_MAX_PREFETCH),
+                positive(given, "max_threads", DEFAULT_MAX_THREADS),
                 number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
                 calls::forgetOld,
                 calls::close);
@@ -68,6 +68,11 @@ public final class Bridge {
     private static long number(Map<?, ?> options, String key, long defaultValue) {
         Object value = options.get(key);
         return value instanceof Number ? ((Number) value).longValue() : defaultValue;
+    }
+
+    /** Returns an option as an int of at least 1. A cast of a larger long could be negative, which stops all streams. */
+    static int positive(Map<?, ?> options, String key, long defaultValue) {
+        return (int) Math.min(Integer.MAX_VALUE, Math.max(1, number(options, key, defaultValue)));
     }
 
     private Session session() {
