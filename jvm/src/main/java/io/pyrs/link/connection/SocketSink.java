@@ -48,8 +48,19 @@ final class SocketSink implements Outbox.Sink {
             out.write(bytes, offset, length);
         } catch (IOException broken) {
             Log.debug("the link's socket failed", broken);
-            // The reader detects the end of the connection as well, and ends the session.
-            close();
+            endOutput();
+        }
+    }
+
+    /**
+     * Leaves the end of the session to the reader. A close would discard the frames that have arrived and are not read,
+     * such as the last elements of a peer that has ended.
+     */
+    private void endOutput() {
+        try {
+            socket.shutdownOutput();
+        } catch (IOException ignored) {
+            Log.debug("the link's socket was closed already", ignored);
         }
     }
 
