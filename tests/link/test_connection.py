@@ -196,6 +196,32 @@ def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
     assert connection.close(DEADLINE), "the second close failed"
 
 
+def test_close_loses_no_written_frame_although_the_peer_reads_late(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A close of the socket discards written frames if the peer sends a frame, or if its last frame is not read."""
+    monkeypatch.setattr(connection_module, "_GOAWAY_SECONDS", DEADLINE)
+    connection, recorder, resume = peer.connect(), recording(pyrs.UNBOUNDED), threading.Event()
+    receive = peer.session.receive
+
+    def receive_late(message: Any) -> None:
+        assert resume.wait(DEADLINE)
+        receive(message)
+
+    peer.session.receive = receive_late  # type: ignore[method-assign]
+    elements = [bytes([number]) * 60_000 for number in range(10)]
+    peer.session.subscribe(connection.session.handles.own(pyrs.just(*elements)), recorder)
+    eventually(lambda: connection.session.outbox.frames_out > len(elements), "the stream was not written")
+    closing = threading.Thread(target=connection.close, daemon=True)
+    closing.start()
+    eventually(lambda: not connection.session.open)
+    for _ in range(20):
+        peer.send(frame(FrameType.REQUEST, 99, bytes(8)))
+        closing.join(0.01)
+    resume.set()
+    assert recorder.await_complete() == elements
+    closing.join(DEADLINE)
+    assert not closing.is_alive()
+
+
 def test_a_request_during_close_loses_no_terminal_signal(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The executor shuts down after a thread has claimed the drain loop and before it submits the task."""
     connection = peer.connect()

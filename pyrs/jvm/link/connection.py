@@ -272,7 +272,10 @@ class LinkConnection:
             session.outbox.write()
             session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOAWAY_SECONDS)
             self._lose(LinkClosed("the bridge was closed"))
-        self._shut()
+        # The reader continues until the peer has read everything and closes the connection. A close of the socket while
+        # frames of the peer are unread would discard the written frames that have not arrived yet.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def _has_ended(self, deadline_seconds: float) -> bool:
         try:
