@@ -137,6 +137,25 @@ def test_a_call_that_java_receives_after_the_link_broke_raises_link_broken(gatew
             references.control.resolve(java_list._handle)
 
 
+@pytest.mark.parametrize("returns_object", [False, True], ids=["value", "object"])
+def test_a_call_that_java_is_executing_when_the_link_breaks_returns_its_result(
+    gateway: Any, returns_object: bool
+) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge, ThreadPoolExecutor(1) as pool:
+        future = gateway.jvm.java.util.concurrent.CompletableFuture()
+        call = pool.submit(bridge.java_class("java.util.Objects").requireNonNull(future).get)
+        eventually(lambda: future.getNumberOfDependents() == 1, "Java does not execute the call")
+        cut(bridge)
+        eventually(lambda: not bridge._control.is_open(), "Java did not notice the end of the connection")
+        future.complete(gateway.jvm.java.lang.Object() if returns_object else "late")
+        result = call.result(DEADLINE)
+        if returns_object:
+            with pytest.raises(LinkBroken):
+                result.toString()
+        else:
+            assert result == "late"
+
+
 def test_a_link_that_does_not_open_leaves_the_bridge_usable(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
         cut(bridge)
