@@ -58,8 +58,10 @@ class Dialler:
         """Check the listener's PROOF.
 
         Raises:
-            LinkBroken: The listener does not know the token, or refused the proof.
+            LinkBroken: The listener does not know the token, or sent GOAWAY.
         """
+        if message.type == FrameType.GOAWAY:
+            raise LinkBroken("the JVM refused the link")
         expected = proof(self._token, _LISTEN, self._peer_nonce, self._nonce)
         if message.type != FrameType.PROOF or not hmac.compare_digest(message.body, expected):
             raise LinkBroken(
