@@ -21,7 +21,7 @@ import pyrs
 from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
 from pyrs.jvm.link import connection as connection_module
 from pyrs.jvm.link.connection import LinkConnection
-from pyrs.jvm.link.frames import FrameType, frame
+from pyrs.jvm.link.frames import FrameType, GoAway, frame
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.forking import status_of_a_child
 from tests.interrupts import interrupter
@@ -196,6 +196,25 @@ def test_close_signals_link_closed_and_cancels_upstream(peer: Peer) -> None:
     assert connection.close(DEADLINE), "the second close failed"
 
 
+@pytest.mark.parametrize("thread", ["reader", "writer"])
+def test_close_on_a_thread_of_the_link_does_not_wait_for_that_thread(peer: Peer, thread: str) -> None:
+    """The garbage collector runs a finalizer on any thread, and a log handler runs on the thread that logs."""
+    connection, codes, results = peer.connect(), SimpleQueue[int](), SimpleQueue[bool]()
+    peer.session.on_goaway = lambda code, text: codes.put(code)
+
+    def close() -> None:
+        results.put(connection.close(4 * DEADLINE))
+
+    if thread == "writer":
+        connection.session.post(close)
+    else:
+        connection.session.on_goaway = lambda code, text: close()
+        peer.send(peer.session.goaway(GoAway.INTERNAL_ERROR, "an error"))
+    assert results.get(timeout=DEADLINE) is False
+    assert codes.get(timeout=DEADLINE) == GoAway.CLOSING
+    assert connection.close(DEADLINE)
+
+
 def test_close_loses_no_written_frame_although_the_peer_reads_late(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A close of the socket discards written frames if the peer sends a frame, or if its last frame is not read."""
     monkeypatch.setattr(connection_module, "_GOAWAY_SECONDS", DEADLINE)
@@ -332,6 +351,23 @@ def test_another_listener_on_the_port_does_not_get_a_link() -> None:
 
     threading.Thread(target=squat, daemon=True).start()
     with pytest.raises(LinkBroken, match="does not know the token"):
+        LinkConnection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+    listener.close()
+
+
+@pytest.mark.parametrize("frames", [[FrameType.GOAWAY], [FrameType.HELLO, FrameType.GOAWAY]], ids=["first", "second"])
+def test_goaway_during_the_handshake_is_reported_as_a_refusal(frames: list[FrameType]) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def refuse() -> None:
+        client, _ = listener.accept()
+        with client:
+            for kind in frames:
+                client.sendall(frame(kind, 0, struct.pack(">H", 1) + b"n" * 32))
+            client.recv(1024)
+
+    threading.Thread(target=refuse, daemon=True).start()
+    with pytest.raises(LinkBroken, match="the JVM refused the link"):
         LinkConnection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
     listener.close()
 

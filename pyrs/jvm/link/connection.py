@@ -254,6 +254,8 @@ class LinkConnection:
         if not self._closing:
             self._closing = True
             self._posted.put(self._close_gracefully)
+        if threading.current_thread() in (self._reader, self._writer):
+            return False  # in a finalizer or a log handler: the link ends after this thread has returned from it
         if not self._has_ended(min(_GOAWAY_SECONDS, deadline_seconds)):
             # The peer does not read, so the writer is blocked. A shutdown of the socket wakes both threads.
             self._shut()
