@@ -84,7 +84,8 @@ class HubSubscription(DownstreamSubscription[T]):
         self._end_with(error if self._illegal is None else self._illegal)
 
     def _drop(self, error: BaseException | None) -> None:
-        """Report nothing: the hub's error reaches its other Subscribers."""
+        """Let the hub decide: its error usually reaches other Subscribers."""
+        self._hub._missed_error(self)
 
     def _on_request(self, n: int) -> None:
         hub = self._hub
@@ -301,6 +302,9 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             TypeError: ``error`` is not an exception.
         """
         return self._end(checked_error(error))
+
+    def _missed_error(self, subscription: HubSubscription[T]) -> None:
+        """React to an error that a cancelled Subscriber missed; by default do nothing."""
 
     def _end(self, error: BaseException | None) -> EmitResult:
         with self._lock:

@@ -67,7 +67,8 @@ def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink
     """Return a sink for one Subscriber, which may subscribe at any time.
 
     Buffers the elements that are not demanded, also before the Subscriber subscribes. A second Subscriber receives a
-    RuntimeError. After the Subscriber has cancelled, the buffer is dropped and a push returns CANCELLED.
+    RuntimeError. After the Subscriber has cancelled, the buffer is dropped and a push returns CANCELLED. A pushed error
+    that it has not received is reported to the dropped-errors hook.
 
     Args:
         capacity: the maximum number of buffered elements.

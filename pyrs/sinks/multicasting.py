@@ -26,6 +26,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         self._strategy = overflow
         self._claimant: HubSubscription[T] | None = None  # the first Subscriber
         self._lost: list[T] = []  # dropped elements that are not reported yet
+        self._reported = False  # the error was reported as dropped; under the lock
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
         with self._lock:
@@ -43,6 +44,25 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             if self._claimant is not None and not self._claimant._live:
                 self._abandoned = True
         self._wake()
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._over = True
+            subscriptions, claimant = self._subscriptions, self._claimant
+        for each in subscriptions:
+            self._finish_one(each)
+        # A live claimant that is not a Subscriber yet receives the terminal signal from _admit.
+        if claimant is not None and not subscriptions and not claimant._live:
+            self._missed_error(claimant)
+
+    def _missed_error(self, subscription: HubSubscription[T]) -> None:
+        """Report the error once: no later Subscriber receives it."""
+        error = self._error
+        with self._lock:
+            if error is None or self._reported or subscription is not self._claimant:
+                return
+            self._reported = True
+        hooks.on_error_dropped(error, f"{self._call()}: the Subscriber cancelled")
 
     def _overflowed(self, element: T) -> EmitResult:
         strategy = self._strategy

@@ -9,8 +9,17 @@ import pytest
 
 import pyrs
 from pyrs import sinks
+from pyrs.errors import BufferOverflow
 from pyrs.sinks import EmitResult, Sink
+from pyrs.testing import TestSubscriber
 from tests.core.support import subscribe
+
+
+class CancelsAtOnce(TestSubscriber[Any]):
+    """A Subscriber that cancels in ``on_subscribe``."""
+
+    def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+        subscription.cancel()
 
 
 @pytest.fixture
@@ -23,19 +32,24 @@ def discarded() -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize("make", [sinks.unicast, sinks.multicast])
-@pytest.mark.parametrize("end", [Sink.emit_complete, lambda sink: sink.emit_error(ValueError("planned"))])
+@pytest.mark.parametrize("error", [None, ValueError("planned")])
 def test_cancel_after_the_end_discards_the_buffer(
-    make: Callable[[], Sink[Any]], end: Callable[[Sink[Any]], None], discarded: list[Any], dropped: Any
+    make: Callable[[], Sink[Any]], error: ValueError | None, discarded: list[Any], dropped: Any
 ) -> None:
     sink = make()
     subscriber = subscribe(sink.stream, 1)
     for n in range(4):
         sink.emit(n)
-    end(sink)
+    if error is None:
+        sink.emit_complete()
+    else:
+        sink.emit_error(error)
     subscriber.cancel()
     subscriber.assert_elements(0)
     assert discarded == [1, 2, 3]
     assert dropped.elements == 3
+    # A multicast sink keeps the error for later Subscribers.
+    assert dropped.take() == ([error] if error is not None and make is sinks.unicast else [])
     assert "0 subscribers, 0 buffered" in repr(sink)
     late = subscribe(sink.stream)
     late.await_end()
@@ -49,3 +63,27 @@ def test_cancel_after_an_overflow_that_fails_the_stream_discards_the_buffer(disc
     subscriber.cancel()
     assert discarded == [0, 1]
     assert dropped.elements == 2
+    assert [type(error) for error in dropped.take()] == [BufferOverflow]
+
+
+@pytest.mark.parametrize("buffered", [0, 1])
+def test_error_is_reported_once_if_the_subscriber_of_a_unicast_sink_cancels_in_on_subscribe(
+    buffered: int, dropped: Any
+) -> None:
+    sink, error = sinks.unicast(), ValueError("planned")
+    for n in range(buffered):
+        sink.emit(n)
+    sink.emit_error(error)
+    sink.stream.subscribe(CancelsAtOnce())
+    assert dropped.take() == [error]
+    subscribe(sink.stream).assert_error(RuntimeError)
+
+
+def test_error_that_a_unicast_sink_delivers_is_not_reported(dropped: Any) -> None:
+    sink, error = sinks.unicast(), ValueError("planned")
+    sink.emit(1)
+    sink.emit_error(error)
+    subscriber = subscribe(sink.stream)
+    assert subscriber.error is error
+    subscriber.cancel()
+    assert dropped.errors == []
