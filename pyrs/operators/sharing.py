@@ -139,7 +139,7 @@ class Connection:
                 hub._final = True
             else:
                 hub._abandoned = True  # no Subscriber receives the buffered elements, nor the error after them
-                unreceived = None if hub._over else hub._error
+                unreceived = None if hub._over or hub.feed.reported else hub._error
         hub._wake()
         if unreceived is not None:
             hooks.on_error_dropped(unreceived, f"{self._shared.call}: the last Subscriber cancelled")
@@ -158,6 +158,7 @@ class _Feed(Input[Any]):
         self._prefetch = Prefetch(prefetch)
         self._received = 0  # changed by the source's thread
         self._requested_upstream = prefetch  # under the guard
+        self.reported = False  # the error was reported as dropped, because there was no Subscriber
 
     def on_next(self, element: Any, /) -> None:
         if self._closed:
@@ -189,7 +190,9 @@ class _Feed(Input[Any]):
         if error is None:
             raise NullSignal("on_error(None)")
         unobserved = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
-        if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK or unobserved:
+        first = self._close()
+        self.reported = self.reported or (first and unobserved)
+        if not first or self._hub.try_emit_error(error) is not EmitResult.OK or unobserved:
             hooks.on_error_dropped(error, "a shared stream has no Subscribers")
 
     def on_complete(self) -> None:

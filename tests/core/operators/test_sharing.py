@@ -136,6 +136,14 @@ def test_error_without_subscribers_is_dropped(dropped: Any) -> None:
     assert [str(error) for error in dropped.take()] == ["planned"]
 
 
+def test_error_without_subscribers_is_dropped_once_behind_buffered_elements(dropped: Any) -> None:
+    connectable = pyrs.just(1).concat(pyrs.error(ValueError("planned"))).publish()
+    connection = connectable.connect()
+    assert [str(error) for error in dropped.errors] == ["planned"]
+    connection.cancel()
+    assert [str(error) for error in dropped.take()] == ["planned"]
+
+
 def test_disconnect_fails_current_subscribers(dropped: Any) -> None:
     publisher = TestPublisher[int]()
     shared = publisher.stream().publish()
