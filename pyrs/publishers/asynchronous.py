@@ -165,17 +165,33 @@ def _checked_loop(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEve
     return loop
 
 
+class _DoneCallback:
+    """Wakes one subscription, and refers to nothing after its release.
+
+    A future of ``concurrent.futures`` keeps its callbacks until it completes.
+    """
+
+    __slots__ = ("wake",)
+
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self.wake: Callable[[], object] | None = wake
+
+    def __call__(self, _: object) -> None:
+        wake = self.wake  # read once: another thread may release the subscription
+        if wake is not None:
+            wake()
+
+
 class _FutureRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: _FuturePublisher[Any]) -> None:
         super().__init__(in_context(subscriber), operator)
         self._future = operator.future
         self._cancels = operator.cancel
+        self._done = _DoneCallback(self.wake)
         get_loop = getattr(operator.future, "get_loop", None)
         self._loop = get_loop() if callable(get_loop) else None
 
     def _begin(self) -> None:
-        if self._loop is not None and self._loop.is_closed() and not self._future.done():
-            raise RuntimeError(f"{self._operator.call}: the loop of the future is closed, so it cannot complete")
         if self._loop is not None and not self._future.done():
             from pyrs.aio.loops import check_not_blocked
 
@@ -186,11 +202,11 @@ class _FutureRun(Coordinator[Any]):
         self._on_loop(self.wake)
 
     def _listen(self) -> None:
-        if not self._future.done():  # otherwise the first drain finds the result
-            self._future.add_done_callback(self._done)
-
-    def _done(self, _: object) -> None:
-        self.wake()
+        try:
+            if not self._future.done():  # otherwise the first drain finds the result
+                self._future.add_done_callback(self._done)
+        except Exception as error:  # of a third-party future, possibly on its loop, where no caller would receive it
+            self.post(self._fail, error)
 
     def _on_loop(self, function: Callable[[], object]) -> None:
         """Call the function; for an asyncio future, on its loop only."""
@@ -209,6 +225,9 @@ class _FutureRun(Coordinator[Any]):
     def _advance(self) -> None:
         future = self._future
         if not future.done():
+            if self._loop is not None and self._loop.is_closed():
+                closed = "the loop of the future is closed, so it cannot complete"
+                self._fail(RuntimeError(f"{self._operator.call}: {closed}"))
             return
         if future.cancelled():
             self._fail(RuntimeError(f"the future of {self._operator.call} was cancelled"))
@@ -225,6 +244,7 @@ class _FutureRun(Coordinator[Any]):
             self._complete()
 
     def _release(self) -> None:
+        self._done.wake = None
         remove = getattr(self._future, "remove_done_callback", None)
         if self._loop is not None and self._loop.is_closed():
             return  # the closed loop calls no callbacks

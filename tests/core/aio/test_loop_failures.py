@@ -226,15 +226,20 @@ class TestFutures:
         assert "closed" in str(failed.assert_error(RuntimeError))
 
     @pytest.mark.parametrize("cancel", [True, False])
-    def test_from_future_whose_loop_is_closed_later_ignores_request_and_cancel(self, cancel: bool) -> None:
+    def test_from_future_whose_loop_is_closed_later_fails_at_a_request(self, cancel: bool) -> None:
         loop = asyncio.new_event_loop()
-        subscriber: TestSubscriber[int] = TestSubscriber()
-        pyrs.from_future(loop.create_future(), cancel=cancel).subscribe(subscriber)
+        single = pyrs.from_future(loop.create_future(), cancel=cancel)
+        subscribers = [TestSubscriber[int](), TestSubscriber[int]()]
+        for each in subscribers:
+            single.subscribe(each)
         loop.run_until_complete(run_loop_turns())
         loop.close()
-        subscriber.request(1)  # returns normally (3.16), and so does the cancel (3.15)
-        subscriber.cancel()
-        subscriber.assert_live()
+        requesting, cancelling = subscribers
+        requesting.assert_live()
+        requesting.request(1)  # returns normally (3.16), and so does the cancel (3.15)
+        assert "closed" in str(requesting.assert_error(RuntimeError))
+        cancelling.cancel()
+        cancelling.assert_live()
 
     def test_coroutine_object_can_be_awaited_once(self) -> None:
         async def one() -> int:

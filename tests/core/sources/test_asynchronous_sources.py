@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.aio import background_loop
 from pyrs.testing import TestSubscriber
-from tests.waiting import DEADLINE, eventually_on_loop
+from tests.waiting import DEADLINE, collected, eventually_on_loop
 
 
 async def double(n: int) -> int:
@@ -233,6 +235,16 @@ class TestFromFuture:
         subscriber.cancel()
         assert future.cancelled() is cancel
 
+    def test_pending_future_keeps_no_cancelled_subscription(self) -> None:
+        future: Future[str] = Future()
+        subscriber: TestSubscriber[str] = TestSubscriber(1)
+        pyrs.from_future(future).subscribe(subscriber)
+        subscription = weakref.ref(subscriber.await_subscription())
+        subscriber.cancel()
+        del subscriber
+        collected(lambda: subscription() is None)
+        future.set_result("x")
+
     @pytest.mark.parametrize("cancel", [True, False])
     def test_an_error_of_a_third_party_future_is_reported(self, cancel: bool, dropped: Any) -> None:
         class Broken(Future[int]):
@@ -252,6 +264,14 @@ class TestFromFuture:
         future.set_result(7)
         completed.assert_elements(7).assert_complete()
         assert {str(error) for error in dropped.take()} == {"no connection"}
+
+    def test_an_error_of_a_third_party_future_on_another_loop_fails_the_stream(self) -> None:
+        class Broken(asyncio.Future[int]):
+            def add_done_callback(self, function: Any, /, *, context: Any = None) -> None:
+                raise OSError("no connection")
+
+        with pytest.raises(OSError, match="no connection"):
+            pyrs.from_future(Broken(loop=background_loop())).block(DEADLINE)
 
     def test_from_future_accepts_an_asyncio_future(self) -> None:
         async def main() -> str:
