@@ -137,7 +137,7 @@ class SpecViolation(PyrsError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # ``args`` lacks the keyword arguments, so the inherited method would lose them in a copied or pickled error.
-        return (type(self), (self.message,), {"rule": self.rule, "party": self.party})
+        return (type(self), (self.message,), self.__dict__)
 
 
 class NonPositiveRequest(SpecViolation, ValueError, rule="3.9", party="Subscriber"):

@@ -20,6 +20,7 @@ from pyrs._core.demand import UNBOUNDED, add_demand
 from pyrs._core.drain import DrainLoop
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
+from pyrs._core.sites import add_note
 from pyrs._core.states import TRANSITIONS, Signal, State
 from pyrs.testing import TestSubscriber
 from tests.core.support import RecordingSubscription
@@ -412,8 +413,10 @@ class TestHooks:
 
 def test_errors_survive_copy_and_pickle() -> None:
     violation = errors.DemandExceeded("too many")
+    add_note(violation, "in map(f)")
     for twin in (copy.copy(violation), pickle.loads(pickle.dumps(violation))):
         assert (str(twin), twin.rule, twin.party) == ("too many (rule 1.1)", "1.1", "Publisher")
+        assert getattr(twin, "__notes__", None) == ["in map(f)"]
     java = errors.JavaError("java.io.IOException", "gone", (("A", "b", None, 3),))
     assert str(java) == "java.io.IOException: gone"
     assert pickle.loads(pickle.dumps(java)).java_stack == java.java_stack
