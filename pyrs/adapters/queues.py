@@ -16,6 +16,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_seconds
 from pyrs.aio.iteration import elements
 from pyrs.aio.sources import AsyncIterablePublisher
+from pyrs.aio.tasks import is_cancel
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators import terminal
 from pyrs.schedulers import Scheduler, checked_scheduler, current
@@ -270,10 +271,8 @@ async def _fill_asyncio(source: Publisher[Any], queue: asyncio.Queue[Any], end: 
         while True:
             try:
                 element = await anext(incoming)
-            except (asyncio.CancelledError, GeneratorExit):
-                raise
             except BaseException as error:
-                if end is not MISSING:
+                if end is not MISSING and not is_cancel(error):
                     if isinstance(error, _INTERRUPTS):
                         with suppress(Exception):
                             queue.put_nowait(end)

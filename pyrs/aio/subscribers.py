@@ -13,6 +13,7 @@ from pyrs._core.context import capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.validation import checked_integer
 from pyrs.aio.loops import create_task, loop_for, run_on
+from pyrs.aio.tasks import is_cancel
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
@@ -156,11 +157,8 @@ class CoroutineSubscriber(QueueingSubscriber):
                 result = method() if name == "on_complete" else method(argument)
                 if isinstance(result, Awaitable):
                     await result
-        except (asyncio.CancelledError, GeneratorExit):  # GeneratorExit: the loop was closed
-            self._cancel()
-            raise
         except BaseException as error:
             self._cancel()
-            if hooks.is_exit(error):
+            if is_cancel(error) or hooks.is_exit(error):
                 raise
             hooks.on_error_dropped(error, f"raised by {name} of {type(self._subscriber).__name__}")

@@ -67,3 +67,15 @@ def start_task(
 
     run_on(loop, context, launch)
     return end
+
+
+def is_cancel(error: BaseException) -> bool:
+    """Return whether the error was raised because the running task ends early.
+
+    Otherwise it is an error like any other: a stream or a function may raise a CancelledError of its own, for example
+    because it awaits another task that was cancelled. Python 3.10 cannot tell the two apart.
+    """
+    if not isinstance(error, asyncio.CancelledError):
+        return isinstance(error, GeneratorExit)  # the loop was closed
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -358,6 +359,17 @@ class TestToQueue:
             return [elements.get_nowait() for _ in range(elements.qsize())]
 
         assert asyncio.run(main()) == [1, None]
+
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="Task.cancelling requires Python 3.11")
+    def test_end_marker_is_put_if_the_stream_fails_with_a_cancelled_error(self) -> None:
+        async def main() -> list[Any]:
+            elements: asyncio.Queue[Any] = asyncio.Queue()
+            failed = pyrs.just(1).concat(pyrs.error(asyncio.CancelledError("of the stream")))
+            with pytest.raises(asyncio.CancelledError, match="of the stream"):
+                await to_queue(failed, elements, end=END)
+            return [elements.get_nowait() for _ in range(elements.qsize())]
+
+        assert asyncio.run(main()) == [1, END]
 
     @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
     def test_full_queue_does_not_delay_an_interrupt(self, kind: type[BaseException]) -> None:

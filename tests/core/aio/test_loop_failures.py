@@ -291,6 +291,31 @@ class TestCoroutineSubscriber:
 
         asyncio.run(main())
 
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="Task.cancelling requires Python 3.11")
+    def test_method_that_awaits_a_cancelled_task_is_reported(self, dropped: Dropped) -> None:
+        class AwaitingSubscriber:
+            async def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+                subscription.request(1)
+
+            async def on_next(self, element: int) -> None:
+                other = asyncio.ensure_future(wait_forever())
+                other.cancel()
+                await other
+
+            def on_error(self, error: BaseException) -> None: ...
+            def on_complete(self) -> None: ...
+
+        async def main() -> None:
+            source: TestPublisher[int] = TestPublisher()
+            source.stream().subscribe(AwaitingSubscriber())
+            await run_loop_turns()
+            source.next(1)
+            await eventually_on_loop(lambda: dropped.errors)
+            source.assert_cancelled(1)
+
+        asyncio.run(main())
+        assert [type(error) for error in dropped.take()] == [asyncio.CancelledError]
+
     def test_end_of_the_loop_cancels_upstream(self) -> None:
         class WaitingSubscriber:
             async def on_subscribe(self, subscription: pyrs.Subscription) -> None:
