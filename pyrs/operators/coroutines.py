@@ -27,6 +27,7 @@ class _Call:
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
+        self.raised = False  # whether the error is that of the function; otherwise its task was cancelled
         self.task: asyncio.Task[Any] | None = None
         self.released = False  # the stream terminated before the result was emitted
 
@@ -122,14 +123,17 @@ class _AsyncMapRun(Coordinator[Any]):
             call.error = RuntimeError(f"a call of {self._operator.call} was cancelled")
         elif (error := task.exception()) is not None:
             call.error = error
+            call.raised = True
         else:
             result = task.result()
-        with self._lock:  # _release, on another thread, discards a result that it finds; the others are discarded here
+        with self._lock:  # _release, on another thread, drops an outcome that it finds; the others are dropped here
             call.result = result
             call.done = True
             released = call.released
         if released and result is not None and result is not call.element:
             self._discard(result)
+        if released and call.raised:
+            self._drop(call.error)
         self._call_done(call)
 
     def _call_done(self, call: _Call) -> None:
@@ -146,7 +150,10 @@ class _AsyncMapRun(Coordinator[Any]):
             for call in calls:
                 call.released = True
             dropped = [call.element if call.result is None else call.result for call in calls]
+            errors = [call.error for call in calls if call.done and call.raised]
         self._discard_all(dropped)
+        for error in errors:
+            self._drop(error)
         if any(not call.done for call in calls):
             try:
                 run_on(self._loop, None, _cancel, calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import pyrs
 from pyrs import schedulers
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import eventually_on_loop
 
 Build = Callable[[pyrs.Stream[int]], pyrs.Publisher[Any]]
 
@@ -55,6 +57,36 @@ def test_cancel_reports_the_error_behind_an_undelivered_element(build: Build, dr
     subscriber.cancel()
     assert dropped.take() == [error]
     assert subscriber.error is None
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("raises", ["before the cancel", "in its clean-up"])
+def test_cancel_reports_the_error_of_a_call_of_map_that_is_not_due(raises: str, ordered: bool, dropped: Any) -> None:
+    error = ValueError("not delivered")
+
+    async def call(n: int) -> int:
+        await asyncio.sleep(0)
+        if n and raises == "before the cancel":
+            raise error
+        if n:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise error
+        return n
+
+    async def main() -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.range(2).map(call, concurrency=2, ordered=ordered).subscribe(subscriber)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert dropped.errors == []
+        subscriber.cancel()
+        await eventually_on_loop(lambda: dropped.errors)
+        subscriber.assert_elements().assert_live()
+
+    asyncio.run(main())
+    assert dropped.take() == [error]
 
 
 SPLITTING: dict[str, Build] = {
