@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from operator import index
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pyrs._core.display import kind_of
@@ -102,6 +103,11 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
         least = "greater than" if positive else "at least"
         raise ValueError(f"{parameter} must be finite and {least} 0 seconds, not {seconds}")
     return seconds
+
+
+def checked_timeout(value: float | timedelta, parameter: str) -> float:
+    """Return the seconds of a wait, at most the maximum of the standard library."""
+    return min(checked_seconds(value, parameter), TIMEOUT_MAX)
 
 
 def checked_string(value: F, parameter: str) -> F:

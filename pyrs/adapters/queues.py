@@ -13,7 +13,7 @@ from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import kind_of, short
 from pyrs._core.operator import Operator
-from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_seconds
+from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_timeout
 from pyrs.aio.iteration import elements
 from pyrs.aio.sources import AsyncIterablePublisher
 from pyrs.aio.tasks import is_cancel
@@ -146,7 +146,7 @@ def to_queue(
             raise TypeError("to_queue: timeout requires a queue of threads; use asyncio.wait_for around the await")
         return _fill_asyncio(source, queue, end)
     _checked_queue(queue, "put")
-    _fill(source, queue, end, None if timeout is None else checked_seconds(timeout, "timeout"))
+    _fill(source, queue, end, None if timeout is None else checked_timeout(timeout, "timeout"))
     return None
 
 

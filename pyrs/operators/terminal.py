@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX, Event
+from threading import Event
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import last_operator, pulled
 from pyrs._core.sites import raise_again
-from pyrs._core.validation import checked_seconds
+from pyrs._core.validation import checked_timeout
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation, TooManyElements
 
@@ -80,8 +80,7 @@ def second_element(optional: bool) -> str:
 
 
 def _checked(timeout: float | None) -> float | None:
-    """Return the timeout, limited to the maximum of the standard library's waits."""
-    return None if timeout is None else min(checked_seconds(timeout, "timeout"), TIMEOUT_MAX)
+    return None if timeout is None else checked_timeout(timeout, "timeout")
 
 
 class _ForEach(Subscriber[T], IteratorConsumer[T]):

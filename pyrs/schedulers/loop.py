@@ -11,7 +11,7 @@ from contextvars import Context
 from threading import Event
 from typing import Any
 
-from pyrs._core.validation import checked_callable, checked_seconds
+from pyrs._core.validation import checked_callable, checked_seconds, checked_timeout
 from pyrs.aio.loops import call_on, is_here
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 
@@ -81,7 +81,7 @@ class LoopScheduler(Scheduler):
         Returns:
             True if the due tasks have run, or if the loop is closed and has therefore discarded them.
         """
-        timeout = checked_seconds(timeout, "timeout")
+        timeout = checked_timeout(timeout, "timeout")
         self._closed = True
         if self.loop.is_closed():
             return True

@@ -7,7 +7,7 @@ from time import monotonic
 from weakref import WeakSet
 
 from pyrs._core.executor import DaemonExecutor
-from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_natural, checked_seconds, checked_timeout
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 from pyrs.schedulers.delays import TimerThread
 
@@ -99,7 +99,7 @@ class Pool(ThreadScheduler):
             raise  # the system has no more threads
 
     def close(self, timeout: float = 5.0) -> bool:
-        timeout = checked_seconds(timeout, "timeout")
+        timeout = checked_timeout(timeout, "timeout")
         self._closed = True
         return self._executor.shutdown(timeout)
 

@@ -16,7 +16,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.operator import Operator
-from pyrs._core.validation import checked_callable, checked_error, checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_error, checked_natural, checked_timeout
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
 from pyrs.stream.stream import Stream
@@ -130,7 +130,7 @@ class SubmissionPublisher(Stream[T]):
         """
         if on_drop is not None:
             checked_callable(on_drop, "on_drop")
-        return self._core.publish(element, checked_seconds(timeout, "timeout"), on_drop)
+        return self._core.publish(element, checked_timeout(timeout, "timeout"), on_drop)
 
     def consume(self, function: Callable[[T], object]) -> Future[None]:
         """Call the function with each element that is submitted from now on.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.states import Signal
-from pyrs._core.validation import checked_error, checked_seconds
+from pyrs._core.validation import checked_error, checked_timeout
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
@@ -67,7 +67,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         self.subscribe_count = 0
         self.cancel_count = 0
         self.requests: list[int] = []
-        self._timeout = checked_seconds(timeout, "timeout")
+        self._timeout = checked_timeout(timeout, "timeout")
         self._changed = Condition()  # guards the counters of all subscriptions; not held while a Subscriber runs
         self._subscriptions: list[ScriptedSubscription[T]] = []
         self._replayed: list[Emission] = []  # for later Subscribers; if hot, only the terminal signal
@@ -283,7 +283,7 @@ class TestPublisher(Publisher[T], Generic[T]):
     def _await(
         self, condition: Callable[[], bool], expected: str, timeout: float | timedelta | None
     ) -> TestPublisher[T]:
-        seconds = self._timeout if timeout is None else checked_seconds(timeout, "timeout")
+        seconds = self._timeout if timeout is None else checked_timeout(timeout, "timeout")
         with self._changed:
             if not self._changed.wait_for(condition, seconds):
                 raise AssertionError(f"expected {expected} within {seconds} seconds: {self._summary()}")

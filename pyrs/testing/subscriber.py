@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.states import Signal
-from pyrs._core.validation import checked_callable, checked_integer, checked_seconds
+from pyrs._core.validation import checked_callable, checked_integer, checked_timeout
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
@@ -73,7 +73,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self.thread_names = self._log.thread_names
         self._first_request = UNBOUNDED if request is None else checked_integer(request, "request")
         self._on_element = on_element if on_element is None else checked_callable(on_element, "on_element")
-        self._timeout = checked_seconds(timeout, "timeout")
+        self._timeout = checked_timeout(timeout, "timeout")
         self._changed = Condition()
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self, condition: Callable[[], object], what: str, timeout: float | timedelta | None = None
     ) -> TestSubscriber[T]:
         """Wait until a signal makes the condition true, up to the deadline."""
-        seconds = self._timeout if timeout is None else checked_seconds(timeout, "timeout")
+        seconds = self._timeout if timeout is None else checked_timeout(timeout, "timeout")
         with self._changed:
             if not self._changed.wait_for(condition, seconds):
                 raise AssertionError(f"{what} did not arrive within {seconds} seconds: {self._summary()}")

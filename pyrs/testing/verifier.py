@@ -13,7 +13,14 @@ from typing import Any, Generic, TypeVar
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.sites import assembly_site
-from pyrs._core.validation import checked_callable, checked_integer, checked_natural, checked_publisher, checked_seconds
+from pyrs._core.validation import (
+    checked_callable,
+    checked_integer,
+    checked_natural,
+    checked_publisher,
+    checked_seconds,
+    checked_timeout,
+)
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
@@ -264,7 +271,7 @@ class StepVerifier(Generic[T]):
             AssertionError: another signal arrived, none arrived in time, or the Publisher violated a rule.
             RuntimeError: no step defines the expected termination.
         """
-        timeout = checked_seconds(timeout, "timeout")
+        timeout = checked_timeout(timeout, "timeout")
         started, self._started = self._started, None
         if started is None:
             started = _Started(self, timeout)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from operator import add
@@ -12,7 +16,10 @@ import pytest
 
 import pyrs
 from pyrs import schedulers, sinks
+from pyrs.adapters.queues import to_queue
+from pyrs.aio import background_loop
 from pyrs.testing import StepVerifier, TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE
 
 numbers = pyrs.range(3)
 
@@ -151,12 +158,12 @@ def test_rejected_hook_does_not_replace_the_previous_hook() -> None:
 
 @pytest.mark.parametrize("seconds", [Decimal("0.5"), Fraction(1, 2)])
 def test_seconds_accept_decimal_and_fraction(seconds: Any) -> None:
-    with schedulers.use(schedulers.VirtualTime()) as time:
+    with schedulers.use(schedulers.VirtualTime()) as clock:
         subscriber = TestSubscriber[int](1)
         pyrs.timer(seconds).subscribe(subscriber)
-        time.advance_by(0.49)
+        clock.advance_by(0.49)
         subscriber.assert_live()
-        time.advance_by(0.02)
+        clock.advance_by(0.02)
         subscriber.await_complete()
 
 
@@ -174,3 +181,50 @@ def test_from_iterable_accepts_an_object_with_getitem() -> None:
             return [7, 8][index]
 
     assert pyrs.from_iterable(WithGetItem()).collect() == [7, 8]  # type: ignore[arg-type]
+
+
+def delayed() -> pyrs.Stream[int]:
+    return pyrs.just(1).delay(0.05)
+
+
+def offered(timeout: Any) -> None:
+    """Offer to a full buffer, whose Subscriber takes the elements later."""
+    with sinks.SubmissionPublisher(max_buffer_capacity=1) as publisher:
+        done = publisher.consume(lambda element: time.sleep(0.01))
+        for n in range(4):
+            assert publisher.offer(n, timeout=timeout) > 0
+    done.result(DEADLINE)
+
+
+def filled(timeout: Any) -> None:
+    """Fill a queue whose reader is late."""
+    elements: queue.Queue[int] = queue.Queue(1)
+    reader = threading.Timer(0.05, lambda: [elements.get() for _ in range(3)])
+    reader.start()
+    to_queue(numbers, elements, timeout=timeout)
+    reader.join(DEADLINE)
+
+
+def closed(timeout: Any) -> None:
+    """Close schedulers that run a task."""
+    for scheduler in (schedulers.single(), schedulers.asyncio(background_loop())):
+        scheduler.execute(lambda: time.sleep(0.05))
+        assert scheduler.close(timeout)
+
+
+def awaited_by_the_test_kit(timeout: Any) -> None:
+    subscriber = TestSubscriber[int](1, timeout=timeout)
+    delayed().subscribe(subscriber)
+    subscriber.await_end()
+    publisher = TestPublisher[int](timeout=timeout)
+    threading.Timer(0.05, publisher.subscribe, (TestSubscriber[int](),)).start()
+    publisher.await_subscribers()
+    StepVerifier.create(delayed()).expect_next(1).verify_complete(timeout)
+
+
+@pytest.mark.parametrize("timeout", [1e300, timedelta.max])
+@pytest.mark.parametrize(
+    "wait", [lambda timeout: delayed().collect(timeout=timeout), offered, filled, closed, awaited_by_the_test_kit]
+)
+def test_timeout_longer_than_a_lock_can_wait_is_limited(wait: Callable[[Any], object], timeout: Any) -> None:
+    wait(timeout)
