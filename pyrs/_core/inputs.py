@@ -38,6 +38,8 @@ class Input(Subscriber[T]):
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.9, 2.10, 2.12, 2.13.
     """
 
+    _cancelled = False
+
     def __init__(self, owner: Any = None, demand: int = 0) -> None:
         self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._owner = owner
@@ -79,11 +81,10 @@ class Input(Subscriber[T]):
         The owner, if there is one, reports an error that it has not taken as dropped.
         """
         with self._guard:
-            self._closed = True
+            self._closed = self._cancelled = True
             subscription, self._subscription = self._subscription, None
         hooks.cancel_safely(subscription)
-        if self.error is not None and self._owner is not None:
-            self._owner._drop(self.take_error())  # does nothing for None
+        self._drop_error()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:
@@ -121,7 +122,13 @@ class Input(Subscriber[T]):
     def fail(self, error: BaseException) -> None:
         """Cancel the upstream and end as if it had failed with this error."""
         self.cancel()
+        self._cancelled = False  # the owner receives the error
         self._end(error)
+
+    def _drop_error(self) -> None:
+        """Report an error that the owner has not taken as dropped."""
+        if self.error is not None and self._owner is not None:
+            self._owner._drop(self.take_error())  # does nothing for None
 
     def take_error(self) -> BaseException | None:
         """Remove and return the error, so that ``cancel`` does not report it as dropped."""
@@ -140,6 +147,8 @@ class Input(Subscriber[T]):
         """Record the terminal signal; called at most once, not after a cancel."""
         self.error = error
         self.ended = True
+        if self._cancelled:  # since the upstream terminated, so cancel() may have found no error
+            self._drop_error()
         self._notify()
 
     def _notify(self) -> None:

@@ -147,6 +147,8 @@ class _ZipInput(QueuedInput[Any]):
         self.error, self.ended = error, True
         if not self.elements:  # read last: if the drain loop takes the last element later, it checks ``ended`` itself
             self._owner._exhausted = True
+        if self._cancelled:  # as in Input
+            self._drop_error()
         self._notify()
 
 

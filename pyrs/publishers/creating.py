@@ -257,10 +257,8 @@ class _CreateRun(Coordinator[Any]):
                 break
             self._emit(element)
         if closed and self._live and not self._elements:
-            if self._error is None:
-                self._complete()
-            else:
-                self._fail(self._error)
+            error, self._error = self._error, None  # so that _release does not report it as well, after a cancel
+            self._end_with(error)
 
     def _release(self) -> None:
         with self.gate:

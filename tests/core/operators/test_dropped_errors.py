@@ -10,6 +10,8 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
+from pyrs._core.downstream import DownstreamSubscription
+from pyrs._core.inputs import Input
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import eventually_on_loop
 
@@ -57,6 +59,44 @@ def test_cancel_reports_the_error_behind_an_undelivered_element(build: Build, dr
     subscriber.cancel()
     assert dropped.take() == [error]
     assert subscriber.error is None
+
+
+@pytest.mark.parametrize("name", ["flat_map", "limit_rate", "merge", "prefetch", "switch_map", "zip"])
+def test_error_is_reported_once_if_a_cancel_overtakes_it(
+    name: str, monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    """The cancel occurs after an input has accepted the error, and before it has stored it."""
+    source, error = TestPublisher[int](), ValueError("not delivered")
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    BUFFERING[name](source.stream()).subscribe(subscriber)
+    source.next(1)
+    original = Input._close
+
+    def close_and_cancel(each: Input[Any]) -> bool:
+        first = original(each)
+        subscriber.cancel()
+        return first
+
+    monkeypatch.setattr(Input, "_close", close_and_cancel)
+    source.error(error)
+    assert dropped.take() == [error]
+
+
+def test_error_of_create_is_reported_once_if_a_cancel_overtakes_it(
+    monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    original = DownstreamSubscription._fail
+
+    def cancel_and_fail(run: DownstreamSubscription[Any], error: BaseException) -> None:
+        run.cancel()
+        original(run, error)
+
+    monkeypatch.setattr(DownstreamSubscription, "_fail", cancel_and_fail)
+    error = ValueError("not delivered")
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.create(lambda emitter: emitter.error(error)).subscribe(subscriber)
+    assert dropped.take() == [error]
+    subscriber.assert_live()
 
 
 @pytest.mark.parametrize("ordered", [True, False])
