@@ -50,7 +50,7 @@ def _log_elements(count: int, where: str) -> None:
 
 _error_hook: ErrorHook = _log_error
 _element_hook: ElementHook = _log_elements
-_discard_hook: DiscardHook | None = None
+discard_hook: DiscardHook | None = None
 _drop_observer: Callable[[int, str], object] | None = None
 
 
@@ -103,8 +103,8 @@ def set_discard_hook(hook: DiscardHook | None) -> DiscardHook | None:
         [1, 3]
         >>> _ = pyrs.set_discard_hook(before)
     """
-    global _discard_hook
-    before, _discard_hook = _discard_hook, None if hook is None else checked_callable(hook, "hook")
+    global discard_hook
+    before, discard_hook = discard_hook, None if hook is None else checked_callable(hook, "hook")
     return before
 
 
@@ -125,7 +125,7 @@ def discards_of(subscriber: object) -> Discards:
 
 def is_discarding(discards: Discards) -> bool:
     """Return whether a discarded element is passed to any function."""
-    return bool(discards) or _discard_hook is not None
+    return bool(discards) or discard_hook is not None
 
 
 def discard(discards: Discards, element: Any) -> None:
@@ -133,7 +133,7 @@ def discard(discards: Discards, element: Any) -> None:
 
     Raises only the errors of ``is_exit``. Called without a lock, because it calls user code.
     """
-    hook = _discard_hook  # read once: another thread may replace it
+    hook = discard_hook  # read once: another thread may replace it
     for function in discards if hook is None else (*discards, hook):
         try:
             function(element)

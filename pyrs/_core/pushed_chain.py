@@ -124,7 +124,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                         element = function(element)
                     elif kind == SELECT:
                         if not function(element):
-                            discard(discards, element)
+                            if discards or hooks.discard_hook is not None:  # the common case needs no call
+                                discard(discards, element)
                             runs[place].skip()
                             return
                     else:
@@ -455,7 +456,8 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
                     else:
                         place = -1
                     if place >= 0:
-                        hooks.discard(discards, element)
+                        if discards or hooks.discard_hook is not None:
+                            hooks.discard(discards, element)
                         runs[place].skip()
                         continue
                 except BaseException as error:
