@@ -19,7 +19,7 @@ from pyrs import __version__
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _INSTALL_JAVA = "install a JDK or JRE of version 17 or later (Debian: apt install default-jre-headless)"
-_SECONDS = 20.0
+_TIMEOUT_SECONDS = 20.0
 
 
 class Finding(NamedTuple):
@@ -111,11 +111,12 @@ def _java() -> Iterator[Finding]:
         return
     try:
         done = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_SECONDS, check=False
         )
-        printed = done.stderr + done.stdout
     except (OSError, subprocess.TimeoutExpired) as error:
-        printed = str(error)
+        yield Finding("Java", PROBLEM, f"{java} cannot be run: {error}", _INSTALL_JAVA)
+        return
+    printed = done.stderr + done.stdout
     version = re.search(r'version "(?:1\.)?(\d+)[^"]*"', printed)
     if version is None:
         yield Finding("Java", PROBLEM, f"{java} -version printed {printed.strip()!r}", _INSTALL_JAVA)
@@ -160,7 +161,7 @@ def _spark() -> Iterator[Finding]:
     if home and not os.path.isfile(os.path.join(home, "bin", "spark-submit")):
         yield Finding("SPARK_HOME", NOTE, f"{home} has no bin/spark-submit", "unset SPARK_HOME, or Spark cannot start")
     elif home:
-        yield Finding("SPARK_HOME", NOTE, home, f"Spark starts from this folder: it must have the version {version}")
+        yield Finding("SPARK_HOME", NOTE, home, f"Spark starts from this folder, whose version must be {version}")
     try:
         socket.gethostbyname(os.environ.get("SPARK_LOCAL_IP") or socket.gethostname())
     except (OSError, UnicodeError) as error:  # UnicodeError: a name of more than 63 characters
@@ -186,10 +187,10 @@ def _loopback() -> Iterator[Finding]:
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
-            with socket.create_connection(("127.0.0.1", port), _SECONDS):
+            with socket.create_connection(("127.0.0.1", port), _TIMEOUT_SECONDS):
                 yield Finding("loopback", OK, f"127.0.0.1 accepts connections (port {port} was tried)")
     except OSError as error:
-        fix = "allow TCP connections within 127.0.0.1 in the firewall or the container: the link needs one"
+        fix = "allow TCP connections within 127.0.0.1 in the firewall or the container, for the link"
         yield Finding("loopback", PROBLEM, f"no connection within 127.0.0.1: {error}", fix)
 
 

@@ -201,6 +201,13 @@ def test_error_of_a_missing_gateway_refers_to_doctor(monkeypatch: pytest.MonkeyP
         gateways.launch_gateway()
 
 
+def test_java_that_cannot_be_run_is_reported(java: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (java.parent / "bin" / "java").write_bytes(b"\0")  # neither a program nor a script
+    found = findings(capsys)["Java"]
+    assert found["status"] == "problem"
+    assert "java cannot be run: [Errno 8]" in found["found"]
+
+
 def test_output_of_java_in_another_encoding_is_reported(java: Path, capsys: pytest.CaptureFixture[str]) -> None:
     java.write_bytes(b"b\xc3rk")
     assert findings(capsys)["Java"]["status"] == "problem"
