@@ -27,8 +27,10 @@ def strict(party: Any, /) -> Any:
 
     The guard forwards legal signals. It reports a violation as a ``SpecViolation`` with the rule's number, the party
     and the name of its class, and what happened. A violation by a Publisher or its Subscription cancels the stream and
-    fails it with ``on_error``. Violations that cannot be emitted to the Subscriber are reported to the dropped-errors
-    hook (``pyrs.set_error_hook``): those after termination, and those by the Subscriber itself.
+    fails it with ``on_error``, and so does a request for less than 1 element (3.9). The following violations do not
+    fail the stream, and are reported to the dropped-errors hook (``pyrs.set_error_hook``): a second ``on_subscribe``
+    (2.12), whose Subscription is cancelled; an exception from ``cancel`` (3.15); violations after termination; and
+    the other violations by the Subscriber.
 
     - For a Publisher: 1.1, 1.3, 1.4 (``on_error`` with an object that is not an exception), 1.7, 1.9, 1.10, 2.12, 2.13
       (None), 3.3, 3.15, 3.16, and 2.13 and 3.9 of its Subscribers.
