@@ -230,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failure = _output_error() or error
         if isinstance(failure, BrokenPipeError):
             return 141  # the status of a process that SIGPIPE ends
-        # Unbuffered output does not fail again. The error of another file has its name.
+        # The flush of unbuffered output succeeds. The error of another file has the name of that file.
         if failure is error and (error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename):
             raise
         print(f"pyrs: cannot write the output: {failure.strerror}", file=sys.stderr)

@@ -22,7 +22,8 @@ class Rule(NamedTuple):
     Attributes:
         number: the number, such as "1.1".
         party: the interface that the rule applies to: Publisher, Subscriber, Subscription or Processor.
-        strength: MUST, SHOULD or MAY, the strongest of these words in the text.
+        strength: MUST, SHOULD or MAY, the strongest of these words in the text. REQUIRED counts as MUST, and
+            RECOMMENDED as SHOULD.
         text: the specification's text.
         enforced_by: the dotted names of the code in pyrs that enforces the rule. A test resolves them.
         note: a remark on the rule; the page shows it if no code enforces the rule.
@@ -40,7 +41,7 @@ _PARTIES = {"1": "Publisher", "2": "Subscriber", "3": "Subscription", "4": "Proc
 
 
 def _rule(number: str, text: str, enforced_by: tuple[str, ...] = (), note: str = "") -> Rule:
-    """Return a rule with the party of its section and the strongest word of its text."""
+    """Return a rule with the party of its section and the strength of its text."""
     words = set(re.findall("[A-Z]+", text))
     strength = "MUST" if words & {"MUST", "REQUIRED"} else "SHOULD" if words & {"SHOULD", "RECOMMENDED"} else "MAY"
     return Rule(number, _PARTIES[number[0]], strength, text, enforced_by, note)
