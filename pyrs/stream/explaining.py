@@ -27,19 +27,20 @@ def draw_svg(steps: Sequence[ExplainedStep]) -> str:
     width_of_box = max((len(step.call) for step in steps), default=10) * _CHARACTER + 20
     right = _LEFT + deepest * _INDENT + width_of_box + 24
     notes = [(f"demand {step.demand}", f"buffers {step.holds}", short_site(step.site)) for step in steps]
-    width = right + max((max(len(first) + len(holds) + 3, len(site)) for first, holds, site in notes), default=0) * 6.4
+    longest = max((max(len(demand) + len(holds) + 3, len(site)) for demand, holds, site in notes), default=0)
+    width = right + longest * 6.4
     parts = []
     y = 10.0
     colour = 0
     colours: dict[tuple[int, ...], int] = {}
-    last: dict[tuple[int, ...], tuple[float, float]] = {}  # the last box of each branch, until a line leads on from it
+    last: dict[tuple[int, ...], tuple[float, float]] = {}  # the last box of each branch, until a line is drawn from it
     for step, (demand, holds, site) in zip(steps, notes, strict=True):
         x = _LEFT + len(step.branch) * _INDENT
         for branch in [*last]:
             if branch == step.branch or branch[:-1] == step.branch != branch:
                 start_x, start_y = last.pop(branch)
-                middle = f"M {start_x} {start_y - _BOX / 2} " if branch != step.branch else f"M {x + 14} {start_y} "
-                parts.append(f'<path d="{middle}H {x + 14} V {y}" fill="none" stroke="#607d8b"/>')
+                start = f"M {start_x} {start_y - _BOX / 2} " if branch != step.branch else f"M {x + 14} {start_y} "
+                parts.append(f'<path d="{start}H {x + 14} V {y}" fill="none" stroke="#607d8b"/>')
         last[step.branch] = (x, y + _BOX)
         inherited = colours.get(step.branch, 0)
         if step.thread:

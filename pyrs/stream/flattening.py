@@ -123,7 +123,7 @@ class Flattening(OperatorFamily[T_co]):
 
         Requests ``prefetch`` elements of this stream, buffers them, and replenishes at 75 %. Forwards the exact demand
         to the active inner stream. Slow Subscribers slow both; nothing is dropped. With ``prefetch=1`` an element is
-        requested only when the inner stream of the previous one has been subscribed to.
+        requested only when ``function`` is about to be called with the previous one.
 
         An error of an inner stream or of ``function`` fails the stream at once. An error of this stream is emitted
         after the inner streams of the elements before it. If ``function`` does not return a Publisher, the stream fails
@@ -157,9 +157,9 @@ class Flattening(OperatorFamily[T_co]):
             expand(lambda n: pyrs.just(10 * n) if n < 100 else pyrs.empty())
             ---1---2---10---20---100---200-|
 
-        ``function`` returns the stream for an element. Walks a tree: the function returns the children of an element.
-        Breadth-first by default: the streams are emitted sequentially, in the order of their elements, after this
-        stream. Depth-first, the stream of an element is emitted before the next element of the stream that contains it.
+        Walks a tree: ``function`` returns the stream of an element's children. Breadth-first by default: the streams
+        are emitted sequentially, in the order of their elements, after this stream. Depth-first, the stream of an
+        element is emitted before the next element of the stream that contains it.
 
         Requests ``prefetch`` elements of the active stream and replenishes at 75 %; a slow Subscriber slows it.
         **Breadth-first grows**: emitted elements are kept until the function is called with them. Depth-first buffers

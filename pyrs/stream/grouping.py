@@ -282,8 +282,8 @@ class Grouping(OperatorFamily[T_co]):
         By default, each element for which the predicate is true is the last of its inner stream. Like ``buffer_until``,
         but a window emits while it is filled. Requests and buffers at most ``prefetch`` elements in all windows
         together, and replenishes at 75 %: **a window that is not consumed blocks the others**. A cancelled window, and
-        one that can no longer be subscribed to, drops its elements. Windows accept one Subscriber. Upstream is
-        cancelled when this stream and its windows are cancelled. An error of upstream or of the predicate fails the
+        one that can no longer be subscribed to, drops its elements. Windows accept one Subscriber. After a cancel of
+        this stream, upstream is cancelled when no window is open. An error of upstream or of the predicate fails the
         open window and the stream.
 
         Args:

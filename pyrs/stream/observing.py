@@ -171,10 +171,10 @@ class Observing(OperatorFamily[T_co]):
 
         Forwards demand unchanged. An operator or a source discards an element that it received or buffered and does not
         emit: after a cancel or an error, on overflow, and by design, as in ``filter``, ``distinct``, ``skip`` or
-        ``sample``. The function receives the object that this operator received: a mapped element after ``map``, a list
-        after ``buffer``. Includes inner streams, such as those of ``flat_map``, and excludes operators after this one.
-        If a stream has several ``do_on_discard``, their functions are called from the first to the last, and then the
-        global hook (``pyrs.set_discard_hook``).
+        ``sample``. The function receives the object that the discarding operator received: a mapped element after
+        ``map``, a list after ``buffer``. Includes inner streams, such as those of ``flat_map``, and excludes operators
+        after this one. If a stream has several ``do_on_discard``, their functions are called from the first to the
+        last, and then the global hook (``pyrs.set_discard_hook``).
 
         An element that is consumed by a user function, as in ``flat_map`` or ``reduce``, is discarded only if the
         function raises. An element in the history of ``replay`` or ``cache`` is discarded only when it leaves the

@@ -202,7 +202,7 @@ class Recovering(OperatorFamily[T_co]):
             on_error_map(function)
             ---1---Y
 
-        The original error becomes the ``__cause__`` of the new one. Forwards demand unchanged.
+        The original error becomes the ``__cause__`` of a new one without a cause. Forwards demand unchanged.
 
         Args:
             function: receives the error and returns the new one.

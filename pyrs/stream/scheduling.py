@@ -73,7 +73,7 @@ class Scheduling(OperatorFamily[T_co]):
 
         A pulled source occupies the scheduler until the demand is met: do not run a long one on an asyncio loop.
 
-        If the scheduler is closed, the stream fails with ``SchedulerClosed`` at the next request.
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` at ``subscribe`` or at the next request.
 
         Args:
             scheduler: runs ``subscribe`` and ``request``, one at a time. The caller closes it.

@@ -33,7 +33,8 @@ class Sharing(OperatorFamily[T_co]):
         receives new elements; one that subscribes after the terminal signal or a cancel waits for the next
         ``connect()``.
 
-        An error is emitted to every Subscriber after the buffered elements, and reported as dropped if there is none.
+        An error is emitted to every Subscriber after the buffered elements. Without a Subscriber it is reported as
+        dropped.
 
         Args:
             prefetch: the maximum number of buffered elements.

@@ -60,14 +60,14 @@ class Stream(
 ):
     """A Publisher with operators; nothing runs before ``subscribe``.
 
+    None is not an element. It may pass between the synchronous stages of one chain (``map`` to ``filter``), but the
+    stream fails with ``NullSignal`` instead of emitting it to a Subscriber.
+
     Args:
         source: any Publisher. Its signals, demand and cancels pass unchanged.
 
     Attributes:
-        source: that Publisher.
-
-    None is not an element. It may pass between the synchronous stages of one chain (``map`` to ``filter``), but the
-    stream fails with ``NullSignal`` instead of emitting it to a Subscriber.
+        source: that Publisher; the source of a Stream if a Stream was given.
     """
 
     carries_context = True
@@ -133,7 +133,7 @@ class Stream(
             on_next: called with each element, in place of a Subscriber.
             on_error: called with the error; without it, an error is reported as dropped.
             on_complete: called on completion.
-            request: the initial demand of the callables; None for unbounded.
+            request: the initial demand of the callables; 0 for none, None for unbounded.
 
         Returns:
             The Subscription if callables were given, to request more or to cancel; otherwise None.
@@ -141,6 +141,7 @@ class Stream(
         Raises:
             NullSignal: neither a Subscriber nor a callable is given (§1.9).
             TypeError: both are given, or an argument has the wrong type.
+            ValueError: ``request`` is negative.
 
         Examples:
             >>> import pyrs
@@ -446,7 +447,7 @@ class ConnectableStream(Stream[T_co]):
         """Connect while there are Subscribers: disconnect when the last one cancels.
 
         Connects when ``subscribers`` Subscribers have subscribed. After a disconnect, or after a ``publish`` has
-        completed, the same number is needed again for a new connection. Demand is that of the connected stream.
+        completed, the same number is needed again for a new connection. Demand is that of ``publish`` or ``replay``.
 
         Args:
             subscribers: the number of Subscribers to wait for before connecting.

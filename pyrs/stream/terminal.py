@@ -144,6 +144,10 @@ class Terminal(OperatorFamily[T_co]):
             prefetch: the maximum number of elements requested ahead; more are requested when 75 % are consumed. A value
                 above 1 is faster if elements arrive from other threads: the loop is woken once per batch.
 
+        Raises:
+            TypeError: ``prefetch`` is not an integer.
+            ValueError: ``prefetch`` is less than 1.
+
         Examples:
             >>> import asyncio, pyrs
             >>> async def main():

@@ -197,7 +197,8 @@ class Timing(OperatorFamily[T_co]):
             scheduler: the scheduler that emits the signals; see ``Timing``.
 
         Raises:
-            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            TypeError: ``seconds`` is not a duration, ``prefetch`` is not an integer, or ``scheduler`` is not a
+                Scheduler.
             ValueError: ``seconds`` is negative or not finite, or ``prefetch`` is less than 1.
 
         Examples:

@@ -40,9 +40,10 @@ class Transforming(OperatorFamily[T_co]):
 
         A coroutine function (``async def``) runs on the asyncio loop that is running at ``subscribe``, else on a
         background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead
-        of demand. Results wait for demand, so a slow Subscriber slows the source. Signals are emitted on the loop, or
-        on the requesting thread if a result is ready. A cancel cancels the tasks. A plain function that returns a
-        coroutine, such as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
+        of demand. Results wait for demand, so a slow Subscriber slows the source. Signals are emitted on the loop, or,
+        if a result is ready, on a thread that requests or that delivers an element. A cancel cancels the tasks. A plain
+        function that returns a coroutine, such as a lambda around a coroutine function, fails the stream with a
+        TypeError at the first element.
 
         Args:
             function: called with each element.
