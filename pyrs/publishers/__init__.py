@@ -1,4 +1,4 @@
-"""Sources: functions that return a ``pyrs.Stream`` or ``pyrs.Single``.
+"""Sources: functions that return a ``pyrs.Stream``, ``Maybe`` or ``Single``.
 
 The modules:
 

@@ -64,7 +64,7 @@ def from_awaitable(
 
     A task on the loop awaits ``awaitable`` on demand and emits the result there. A coroutine object can be awaited
     once; pass a coroutine function to await a new call for each Subscriber. A cancel cancels this task, and also a task
-    or future that was passed in; ``from_future`` leaves that running. A result of None fails the stream with
+    or future that was passed in; ``from_future`` by default cancels neither. A result of None fails the stream with
     ``NullSignal``.
 
     Args:

@@ -79,13 +79,13 @@ def merge(
     See ``Stream.merge``.
 
     Args:
-        sources: Publishers, or one iterable of Publishers.
+        sources: Publishers and iterables of elements, or a single iterable of Publishers.
         concurrency: the maximum number of sources subscribed at the same time; None for no limit.
         prefetch: the maximum number of buffered elements per source.
         delay_errors: whether the remaining sources run to their end before an error is emitted.
 
     Raises:
-        TypeError: a source is not a Publisher, or a number is not an integer.
+        TypeError: a source is neither a Publisher nor an iterable, or is a str or bytes; or a number is not an integer.
         ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
     Examples:
@@ -110,10 +110,10 @@ def concat(*sources: Any) -> Stream[Any]:
     See ``Stream.concat``.
 
     Args:
-        sources: Publishers, or one iterable of Publishers, which is read immediately.
+        sources: Publishers and iterables of elements, or a single iterable of Publishers, which is read immediately.
 
     Raises:
-        TypeError: a source is not a Publisher.
+        TypeError: a source is neither a Publisher nor an iterable, or is a str or bytes.
 
     Examples:
         >>> from pyrs import just
@@ -164,12 +164,14 @@ def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int 
     See ``Stream.zip``.
 
     Args:
-        sources: Publishers, or one iterable of Publishers. Without sources the stream is empty.
+        sources: Publishers and iterables of elements, or a single iterable of Publishers. Without sources the stream is
+            empty.
         combine: called with one element of each source; None for a tuple.
         prefetch: the maximum number of buffered elements per source.
 
     Raises:
-        TypeError: a source is not a Publisher, ``combine`` is not callable, or ``prefetch`` is not an integer.
+        TypeError: a source is neither a Publisher nor an iterable, or is a str or bytes; or ``combine`` is not
+            callable, or ``prefetch`` is not an integer.
         ValueError: ``prefetch`` is less than 1.
 
     Examples:
@@ -227,12 +229,14 @@ def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, pre
     Emits each time a source emits, once all sources have emitted. See ``Stream.combine_latest``.
 
     Args:
-        sources: Publishers, or one iterable of Publishers. Without sources the stream is empty.
+        sources: Publishers and iterables of elements, or a single iterable of Publishers. Without sources the stream is
+            empty.
         combine: called with the latest element of each source; None for a tuple.
         prefetch: the maximum number of buffered elements per source.
 
     Raises:
-        TypeError: a source is not a Publisher, ``combine`` is not callable, or ``prefetch`` is not an integer.
+        TypeError: a source is neither a Publisher nor an iterable, or is a str or bytes; or ``combine`` is not
+            callable, or ``prefetch`` is not an integer.
         ValueError: ``prefetch`` is less than 1.
 
     Examples:

@@ -55,13 +55,13 @@ def create(
     Demand does not slow the function, which can read the demand (``emitter.requested``, ``emitter.on_request``).
     ``overflow`` selects what happens to an element that exceeds demand:
 
-    - ``buffer``: is buffered without a bound.
-    - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after the
+    - ``buffer``: the element is buffered without a bound.
+    - ``error``: up to ``capacity`` elements are buffered. One more fails the stream with ``BufferOverflow``, after the
       buffered elements.
-    - ``drop``: is dropped.
-    - ``drop_oldest``: is buffered up to ``capacity``; then the oldest buffered element is dropped.
-    - ``drop_latest``: is buffered up to ``capacity``; then the new element is dropped.
-    - ``latest``: replaces the one buffered element.
+    - ``drop``: the element is dropped.
+    - ``drop_oldest``: up to ``capacity`` elements are buffered; then the oldest one is dropped.
+    - ``drop_latest``: up to ``capacity`` elements are buffered; then the new one is dropped.
+    - ``latest``: one element is buffered; a new one replaces it.
 
     Dropped elements are reported to the dropped-elements hook. If the function raises, the stream fails with that error
     after the elements pushed before.
@@ -222,7 +222,7 @@ class _CreateRun(Coordinator[Any]):
         self._accepted = 0  # the number of appended elements, except those dropped later
         self._closed = False  # a terminal signal was pushed, or no more elements are accepted
         self._error: BaseException | None = None
-        self.finished = False  # the function pushed a terminal signal
+        self.finished = False  # a terminal signal was pushed, or a function raised
         self.listeners: list[Callable[[], object]] = []
         self.demand_loop = _DemandLoop(self)
         self._end_task: Callable[[bool], None] | None = None
