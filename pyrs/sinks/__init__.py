@@ -1,4 +1,4 @@
-"""Sinks: hot Publishers to push elements into, from one thread at a time.
+"""Sinks: hot Publishers to push elements into.
 
 - ``unicast()``: one Subscriber. An element without demand is buffered; beyond the capacity ``overflow`` applies.
 - ``multicast()``: several Subscribers, at the pace of the slowest. Beyond the capacity the result is ``OVERFLOW``.
@@ -6,7 +6,7 @@
 - ``multicast_all_or_nothing()``: several Subscribers. An element for which one of them has no demand is emitted to
   none, and the result is ``OVERFLOW``.
 - ``replay()``: several Subscribers, which receive the history first. An element without demand is buffered.
-- ``SubmissionPublisher()``: several Subscribers, each on its own thread. ``submit`` blocks, ``offer`` drops.
+- ``SubmissionPublisher()``: several Subscribers, signalled on a scheduler. ``submit`` blocks, ``offer`` drops.
 
 Examples:
     >>> from pyrs import sinks
@@ -68,7 +68,7 @@ def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink
 
     Buffers the elements that are not demanded, also before the Subscriber subscribes. A second Subscriber receives a
     RuntimeError. After the Subscriber has cancelled, the buffer is dropped and a push returns CANCELLED. A pushed error
-    that it has not received is reported to the dropped-errors hook.
+    that the Subscriber has not received is reported to the dropped-errors hook.
 
     Args:
         capacity: the maximum number of buffered elements.
@@ -177,7 +177,7 @@ def replay(
 
     Each Subscriber receives the history, then new elements, at its own pace, also after the terminal signal. **Without
     a limit memory grows**: every element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, the sink
-    keeps the elements that are not older, and those that a slow Subscriber has not consumed. With ``limit``, the sink
+    keeps the elements of that time, and those that a slow Subscriber has not consumed. With ``limit``, the sink
     keeps at most ``limit + capacity`` elements: when the slowest Subscriber is that far behind, a push returns
     OVERFLOW.
 

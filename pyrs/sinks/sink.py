@@ -48,8 +48,8 @@ class Sink(Hub[T], Generic[T]):
     """A hot Publisher to push elements into.
 
     ``unicast``, ``multicast``, ``replay`` and others return a sink. Subscribe to the ``stream`` of the sink.
-    ``try_emit`` emits on the calling thread or buffers, and never waits. A Subscriber sees the context variables of its
-    subscription.
+    ``try_emit`` emits on the calling thread or buffers, and never waits. A Subscriber is called with the context
+    variables of the code that subscribed.
 
     **One thread at a time.** A push during another thread's push is rejected with NON_SERIALIZED and has no effect. A
     sink with a buffer accepts a push inside ``on_next`` on the same thread, and emits it after the current element.
@@ -123,7 +123,7 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             EmitFailed: the completion was rejected.
         """
-        _push_or_raise(self.try_emit_complete, on_failure, "end")
+        _push_or_raise(self.try_emit_complete, on_failure, "completion")
 
     @abstractmethod
     def _call(self) -> str:
@@ -158,6 +158,7 @@ def busy_looping(seconds: float) -> FailureHandler:
     push.
 
     Raises:
+        TypeError: ``seconds`` is not a duration.
         ValueError: ``seconds`` is negative or not finite.
 
     Examples:

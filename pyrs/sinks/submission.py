@@ -125,6 +125,8 @@ class SubmissionPublisher(Stream[T]):
         Raises:
             PublisherClosed: the publisher is closed.
             NullSignal: ``element`` is None.
+            TypeError: ``on_drop`` is not callable, or ``timeout`` is not a duration.
+            ValueError: ``timeout`` is negative or not finite.
             RuntimeError: the call would deadlock; see ``submit``.
             BaseException: ``on_drop`` raised it.
         """

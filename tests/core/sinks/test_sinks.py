@@ -510,7 +510,7 @@ def test_emit_raises_emit_failed_with_the_result() -> None:
         sink.emit(1)
     assert raised.value.result == "zero_subscribers"
     sink.emit_complete()
-    with pytest.raises(EmitFailed, match="end: terminated"):
+    with pytest.raises(EmitFailed, match="completion: terminated"):
         sink.emit_complete()
     with pytest.raises(EmitFailed, match="error: terminated"):
         sink.emit_error(ValueError())
