@@ -93,7 +93,7 @@ def single(name: str = "single") -> Scheduler:
 def pool(max_threads: int = 256, name: str = "pool") -> Scheduler:
     """Return a scheduler that runs tasks concurrently, on several daemon threads.
 
-    It starts up to four threads at once, and more if no task has started for 20 ms because all threads are blocked.
+    It starts up to four threads immediately, and more if no task has started for 20 ms because all are blocked.
     Threads end after five idle seconds. When ``max_threads`` are busy, the scheduler warns once, and tasks wait in an
     unbounded queue.
 

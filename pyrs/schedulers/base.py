@@ -29,8 +29,8 @@ class Scheduler(ABC):
 
     Tasks are not serialized; each operator has its own drain loop. A scheduler does not propagate context variables;
     see ``pyrs._core.context`` for how operators do. An exception of a task is reported to the dropped-errors hook. On
-    the scheduler's own threads that includes KeyboardInterrupt and SystemExit, and the thread continues; on the
-    caller's thread or on an asyncio loop those two propagate.
+    the caller's thread or on an asyncio loop, KeyboardInterrupt, SystemExit and RecursionError propagate instead; the
+    scheduler's own threads report them too, and continue.
     """
 
     @abstractmethod

@@ -52,9 +52,9 @@ class Delayed(TaskHandle):
 class DelayQueue:
     """A priority queue of tasks, by time, then by insertion.
 
-    All methods except ``cancelled`` require the lock. Cancelled entries stay until they are more than 64 and more than
-    half of all entries. So a cancel needs no search, and memory is proportional to the pending entries, even if a
-    million timeouts are started and cancelled.
+    All methods except ``cancelled`` and ``len()`` require the lock. Cancelled entries stay until they are more than 64
+    and more than half of all entries. Therefore a cancel needs no search, and memory is proportional to the pending
+    entries, even if a million timeouts are started and cancelled.
     """
 
     def __init__(self) -> None:
@@ -200,7 +200,7 @@ class TimerThread:
     def _refuse(self, entry: Delayed, error: BaseException) -> None:
         """Notify the owner of a task that is due; never raise.
 
-        Otherwise the timer thread would end.
+        An exception would end the timer thread.
         """
         try:
             entry.refuse(error, self._execute_refusal)

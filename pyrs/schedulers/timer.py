@@ -24,8 +24,8 @@ class Timer:
     variables and the current scheduler where it is created, which is in ``subscribe``. ``refused`` is called with the
     error if the scheduler is closed before the deadline.
 
-    An owner that calls ``clear`` or ``claim`` under its own ``lock``, which must be reentrant, passes it. With two
-    locks, one thread could hold the lock of the owner and wait for that of the timer, and a finalizer the reverse.
+    An owner that calls ``clear`` or ``claim`` under a lock of its own passes that lock, which must be reentrant. With
+    two locks, one thread could hold the lock of the owner and wait for that of the timer, and a finalizer the reverse.
 
     Attributes:
         deadline: the time at which the timer fires; None if it is not set.
@@ -130,7 +130,7 @@ class Timer:
             if deadline is None:
                 self._scheduled = None
                 return
-            # Early only if the deadline was moved. Otherwise the task counts as due, even if the clock is behind.
+            # The task is early only if the deadline was moved. Otherwise it counts as due, even if the clock is behind.
             early = deadline > now and self._scheduled is not None and deadline > self._scheduled
             if early:
                 number = self._next(deadline)
