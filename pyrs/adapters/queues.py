@@ -127,7 +127,9 @@ def to_queue(
         timeout: the maximum number of seconds to wait for capacity, or for an element. Not for an asyncio queue.
 
     Raises:
-        TypeError: ``stream`` is not a Publisher, or ``queue`` is not a queue.
+        TypeError: ``stream`` is not a Publisher, ``queue`` is not a queue, ``timeout`` is not a number, or it is given
+            for an asyncio queue.
+        ValueError: ``timeout`` is negative or not finite.
         TimeoutError: the queue stayed full, or no element arrived, for ``timeout`` seconds. The stream was cancelled.
         BaseException: the error of the stream.
 

@@ -98,8 +98,8 @@ def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: 
 def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
     """Call the function on the loop, in a copy of the context.
 
-    On the loop's own thread the function is called before this returns. If it creates a task, the task exists at once,
-    so ``asyncio.run`` cancels it even if its main coroutine returns in this iteration of the loop.
+    On the loop's own thread, the function has returned when ``run_on`` returns. A task that the function creates then
+    exists, so ``asyncio.run`` cancels the task even if its main coroutine returns in this iteration of the loop.
 
     Raises:
         RuntimeError: the loop is closed.

@@ -53,7 +53,8 @@ class _Iteration(Coordinator[Any]):
         self._task: asyncio.Future[None] | None = None
         self._demanded = asyncio.Event()
         self._awaited = 0  # elements requested from the iterator; changed on the loop
-        self._waits = True  # for demand or an element, so that a cancel interrupts the task; changed on the loop
+        # Whether the task waits for demand or an element, so that a cancel interrupts the task. Changed on the loop.
+        self._waits = True
 
     def _begin(self) -> None:
         self._loop = loop_for(self._operator.loop)

@@ -72,8 +72,8 @@ def start_task(
 def is_cancel(error: BaseException) -> bool:
     """Return whether the error was raised because the running task ends early.
 
-    Otherwise it is an error like any other: a stream or a function may raise a CancelledError of its own, for example
-    because it awaits another task that was cancelled. Python 3.10 cannot tell the two apart.
+    A stream or a function may also raise a CancelledError as an ordinary error, for example because it awaits another
+    task that was cancelled. Python 3.10 cannot tell the two apart.
     """
     if not isinstance(error, asyncio.CancelledError):
         return isinstance(error, GeneratorExit)  # the loop was closed
