@@ -1,8 +1,8 @@
 """Spans, metrics and traces of subscriptions with OpenTelemetry.
 
 One trace crosses the bridge and Spark. ``instrument`` records every subscription of this process, and ``span`` is an
-operator that names one. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. No other module of pyrs
-imports this package, so a program that does not call ``instrument`` has no overhead.
+operator that names one. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. A program that does not
+import this package has no overhead: except in tasks of a traced Spark job, no other module of pyrs imports it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def instrument() -> None:
 
     The function is idempotent. A subscription begins with ``subscribe``, a terminal operation, an iteration, or a
     Subscriber of the JVM. The inner streams of operators such as ``flat_map`` are part of the outer subscription. The
-    name of the span is that of the last ``checkpoint``, ``log`` or ``metrics`` in the chain, else the last operator
+    name of the span is the name of the last ``checkpoint``, ``log`` or ``metrics`` that has one, else the last operator
     with its file and line, such as ``map at orders.py:12``. A stream with ``span`` has that span only.
 
     The current trace crosses the bridges. If Python subscribes to a stream of the JVM, the stream receives

@@ -28,7 +28,7 @@ class Counted(Protocol):
     An import of ``Observation`` would be circular.
 
     Attributes:
-        bounded: the requested elements until the demand became unbounded.
+        bounded: the number of elements requested before the demand became unbounded.
     """
 
     name: str

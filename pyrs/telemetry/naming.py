@@ -65,6 +65,6 @@ def _call_of(operator: Any) -> str:
     if isinstance(operator, Operator | Assembled):
         return operator.call
     module = type(operator).__module__
-    ours = module.startswith("pyrs.") and not module.startswith("pyrs.testing.")  # a probe's repr is that of its source
-    # The repr of a third-party Publisher may be long, or raise.
-    return repr(operator) if ours or not hasattr(operator, "subscribe") else ""
+    # The repr of a probe is that of its source. The repr of a third-party Publisher may be long, or raise.
+    is_known = module.startswith("pyrs.") and not module.startswith("pyrs.testing.")
+    return repr(operator) if is_known or not hasattr(operator, "subscribe") else ""

@@ -141,10 +141,7 @@ class Observation:
 
 
 def observed(subscriber: Subscriber[T], observation: Observation) -> Subscriber[T]:
-    """Return a Subscriber that forwards signals and records them.
-
-    The signals are forwarded to ``subscriber`` and recorded in the observation.
-    """
+    """Return a Subscriber that forwards signals, and records them in the observation."""
     if isinstance(subscriber, IteratorConsumer):
         return _ObservedConsumer(subscriber, subscriber, observation)
     return _ObservedSubscriber(subscriber, observation)
@@ -215,7 +212,7 @@ class _ObservedConsumer(_ObservedSubscriber[T], IteratorConsumer[T]):
 
 
 class _Counting:
-    """Count the elements of an iterator while it is consumed, in C."""
+    """Counts the elements of an iterator during an iteration, without Python calls."""
 
     def __init__(self, observation: Observation, iterator: Iterator[T]) -> None:
         self._observation = observation
@@ -333,7 +330,7 @@ class Observer:
         Return None for a stream that is not observed.
         """
         try:
-            # A stream with ``span`` has a span already, unless the span is that of a subscription which is shared.
+            # A stream with ``span`` has a span already, unless that is the span of a shared subscription.
             # A ``SubmissionPublisher`` compares its Subscribers by identity.
             operators = operators_of(source)
             unshared = takewhile(lambda each: not isinstance(each, Assembled), operators)
