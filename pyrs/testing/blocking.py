@@ -48,9 +48,9 @@ def detect_blocking(seconds: float = 0.05, *, computing: float | None = None) ->
     On Linux, a thread is waiting while the kernel reports that it sleeps and its count of context switches does not
     change. A thread that is ready but gets no CPU time, or that waits for Python's interpreter lock, is not waiting.
     While more threads are ready than the machine has processors, only their share of the time counts, because the
-    thread or process that the loop waits for may lack CPU time. So a busy machine causes no false report, though it may
-    hide a short wait. On other systems a thread is waiting while its stack does not change, and only part of the time
-    counts if the sampling thread is late.
+    thread or process that the loop waits for may lack CPU time. Therefore a busy machine causes no false report, but it
+    may hide a short wait. On other systems a thread is waiting while its stack does not change, and only part of the
+    time counts if the sampling thread is late.
 
     Args:
         seconds: the shortest wait that is reported.

@@ -38,6 +38,10 @@ class TestPublisher(Publisher[T], Generic[T]):
         cold: whether to keep the signals and replay them to each Subscriber.
         timeout: the deadline of each wait, in seconds or as a timedelta.
 
+    Raises:
+        TypeError: a violation is not a ``Violation``, or ``timeout`` is neither a number nor a timedelta.
+        ValueError: CONCURRENT is combined with ``cold``, or ``timeout`` is negative or not finite.
+
     Attributes:
         subscribe_count: the number of ``subscribe`` calls.
         cancel_count: the number of cancelled Subscriptions.
@@ -101,7 +105,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         Raises:
             AssertionError: a Subscriber of a hot publisher has no demand, or the stream has terminated. With
                 CONCURRENT: the signals did not overlap, because the Subscriber is not one of ``pyrs.testing`` and does
-                    not call ``hold``.
+                not call ``hold``.
             NullSignal: an element is None.
         """
         if any(element is None for element in elements) and Violation.ALLOW_NULL not in self.violations:

@@ -31,7 +31,7 @@ class Violation(Enum):
     DEFER_CANCELLATION = "1.8: signals are emitted after a cancel"
     NO_ON_SUBSCRIBE = "1.9: on_subscribe is never called; other signals are emitted without it"
     TWO_ON_SUBSCRIBE = "2.12: on_subscribe is called twice, with two Subscriptions"
-    CONCURRENT = "1.3: the others of several elements are emitted while the first is in on_next on another thread"
+    CONCURRENT = "1.3: while the first of several elements is in on_next on another thread, the others are emitted"
 
 
 class Emission(NamedTuple):
