@@ -42,8 +42,8 @@ class RatingProcessor(Processor[str, Rating], Subscription):
 
     It accepts one Subscriber, and is that Subscriber's Subscription.
 
-    Demand: requests are forwarded unchanged, and each rejected rating requests one more element. So the Processor
-    buffers nothing and never requests more than downstream demands.
+    Demand: requests are forwarded unchanged, and each rejected rating requests one more element. Therefore the
+    Processor buffers nothing and never has more outstanding demand upstream than downstream.
     """
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class PatientSubscriber(Subscriber[Any]):
         self._left -= 1
         if not self._left:
             if self._rest_seconds:
-                # This simulates slow work. It may block: the thread serves this stream only.
+                # This simulates slow work. It may block, because other streams run on other threads.
                 self.ended.wait(self._rest_seconds)
             self._request_batch()
 

@@ -63,7 +63,7 @@ class PageServer(ThreadingMixIn, TCPServer):
     Port 0 selects a free port. The page refreshes itself after each ``interval`` in seconds.
 
     Raises:
-        OSError: The port is in use.
+        OSError: the port cannot be used.
     """
 
     allow_reuse_address = os.name != "nt"  # on Windows, two processes could then listen on the same port
