@@ -238,11 +238,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _output_error() -> OSError | None:
-    """Return the error of standard output, or None if it can be written."""
+    """Return the error of a flush of standard output, or None."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout at its exit
         return error
     return None
 

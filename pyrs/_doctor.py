@@ -123,7 +123,7 @@ def _java() -> Iterator[Finding]:
         return
     needed = 17 if re.match(r"[4-9]\.", _version_of("pyspark")) else 11
     old = int(version[1]) < needed
-    reason = f"{'PySpark 4' if needed == 17 else 'the jar'} needs {needed}: {_INSTALL_JAVA}"
+    reason = f"{'PySpark 4' if needed == 17 else 'the jar'} needs Java {needed}: {_INSTALL_JAVA}"
     yield Finding("Java", PROBLEM if old else OK, f"{version[0]}, {java}", reason if old else "")
 
 

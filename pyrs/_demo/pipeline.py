@@ -49,8 +49,8 @@ class Pipeline:
         submission = concurrent.SubmissionPublisher(concurrent.ForkJoinPool.commonPool(), BUFFER)
         bridge.from_jvm(submission).subscribe(self.subscriber)
 
-        # 3. The Processor's elements go to the SubmissionPublisher. While its buffer is full, submit() blocks:
-        # back pressure.
+        # 3. The Processor's elements go to the SubmissionPublisher. While its buffer is full, submit() blocks, which
+        # slows the Processor.
         processor = bridge.to_jvm(self.processor)
         getattr(jvm.reactor.core.publisher.Flux, "from")(processor).limitRate(BUFFER).doOnNext(
             self._method(consumer, self.submitted, "add", java.Boolean.TYPE, anything)

@@ -74,7 +74,7 @@ class FutureSubscriber(Subscriber[T]):
         self._call = call
         self._demand = demand
         self._default = default
-        self._found: list[Any] = []  # the element, until a terminal signal or the end of the future removes it
+        self._found: list[Any] = []  # the element, until a terminal signal or the completion of the future removes it
         self._subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -82,7 +82,7 @@ class FutureSubscriber(Subscriber[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        self.future.add_done_callback(self._done)  # not earlier, when there is no Subscription to cancel
+        self.future.add_done_callback(self._done)  # only now is there a Subscription to cancel
         if not self.future.cancelled():
             subscription.request(self._demand)
 

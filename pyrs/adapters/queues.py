@@ -254,11 +254,11 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
         while True:
             try:
                 element = next(incoming)
-            except BaseException as error:  # of the stream; after an error of put(), end could not be put either
+            except BaseException as error:  # not an error of put(), after which end could not be put either
                 completed = isinstance(error, StopIteration)
                 if end is not MISSING:
                     if isinstance(error, _INTERRUPTS):
-                        with suppress(Exception):  # the interrupt matters more
+                        with suppress(Exception):  # raises the interrupt even if the queue is full
                             queue.put_nowait(end)
                     else:
                         put(end, None if completed else error)

@@ -219,7 +219,7 @@ class _Request(Coordinator[Any]):
             self._sent_demand = min(self._requested, _MAX_DEMAND)
             begin(self._sent_demand)
         publisher.subscribe(self)
-        self._connected = True  # after subscribe: the request frame precedes REQUEST_N
+        self._connected = True  # set after subscribe, so that the request frame precedes REQUEST_N
         self._forward_demand()
 
     def _forward_demand(self) -> None:
@@ -297,7 +297,7 @@ class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
 
     def subscribe(self, subscriber: Any) -> None:
         sending = _Sending(subscriber, asyncio.get_running_loop())
-        subscriber.on_subscribe(sending)  # before the stream: rsocket-py requests when this method returns
+        subscriber.on_subscribe(sending)  # first, because rsocket-py requests when this method returns
         try:
             self._stream.subscribe(sending)
         except Exception as error:

@@ -28,7 +28,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._loop = loop_for()
         self._entering: Task | None = None  # used on the loop's thread only
-        # The manager, after its entry and before its exit. A list, because its pop() is atomic.
+        # Contains the manager between its entry and its exit. It is a list, because pop() is atomic.
         self._inside: list[AbstractAsyncContextManager[Any]] = []
 
     def _begin(self) -> None:

@@ -52,7 +52,7 @@ class _Iteration(Coordinator[Any]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Future[None] | None = None
         self._demanded = asyncio.Event()
-        self._awaited = 0  # elements requested from the iterator; changed on the loop
+        self._awaited = 0  # the number of elements requested from the iterator; changed on the loop
         # Whether the task waits for demand or an element, so that a cancel interrupts the task. Changed on the loop.
         self._waits = True
 
@@ -104,7 +104,7 @@ class _Iteration(Coordinator[Any]):
             if self._live:  # cancelled before it started; otherwise _iterate reports it
                 self._cancelled_by_others(None)
         elif (error := task.exception()) is not None and not hooks.is_exit(error):  # _iterate reports an exit
-            self.post(self._fail, error)  # of the task factory
+            self.post(self._fail, error)  # an error of the task factory
 
     def _cancelled_by_others(self, error: BaseException | None) -> None:
         cancelled = RuntimeError(f"the task of {self._operator.call} was cancelled")

@@ -166,7 +166,7 @@ def _checked_loop(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEve
 
 
 class _DoneCallback:
-    """Wakes one subscription, and refers to nothing after its release.
+    """Wakes one subscription; references nothing after the subscription was released.
 
     A future of ``concurrent.futures`` keeps its callbacks until it completes.
     """
@@ -205,7 +205,7 @@ class _FutureRun(Coordinator[Any]):
         try:
             if not self._future.done():  # otherwise the first drain finds the result
                 self._future.add_done_callback(self._done)
-        except Exception as error:  # of a third-party future, possibly on its loop, where no caller would receive it
+        except Exception as error:  # raised by a third-party future; on its loop no caller would receive the error
             self.post(self._fail, error)
 
     def _on_loop(self, function: Callable[[], object]) -> None:
@@ -226,7 +226,7 @@ class _FutureRun(Coordinator[Any]):
         future = self._future
         if not future.done():
             if self._loop is not None and self._loop.is_closed():
-                closed = "the loop of the future is closed, so it cannot complete"
+                closed = "the loop of the future is closed, so the future cannot complete"
                 self._fail(RuntimeError(f"{self._operator.call}: {closed}"))
             return
         if future.cancelled():
@@ -253,7 +253,7 @@ class _FutureRun(Coordinator[Any]):
                 self._on_loop(self._future.cancel)
             elif callable(remove):
                 self._on_loop(lambda: remove(self._done))
-        except BaseException as error:  # of a third-party future
+        except BaseException as error:  # raised by a third-party future
             hooks.report(error, f"raised by the future of {self._operator.call}")
 
 

@@ -121,7 +121,8 @@ class _IntervalRun(Coordinator[int]):
             else:
                 self._discard(tick)
             if self._period is not None:
-                # A multiple of the period, because a sum would drift. Set before the emission, which may take long.
+                # The deadline is a multiple of the period, because a sum would drift. It is set before the emission,
+                # which may take long.
                 self._timer.set(self._first_due + self._ticks * self._period)
         if self._pending_tick is not None and self._demand() > 0:
             tick, self._pending_tick = self._pending_tick, None
