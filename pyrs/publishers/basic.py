@@ -24,9 +24,9 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     """Return a stream of the elements of an iterable.
 
     Cold: each Subscriber iterates the iterable; Subscribers of an iterator share its remaining elements. Elements are
-    pulled on demand, on the thread that requests. A sequence (a list, a tuple, a range, a str) completes the stream
-    with its last element; any other iterable completes it when one more element is requested. When the stream
-    terminates or is cancelled, it closes an iterator that it created, but not an iterator that was passed in.
+    pulled on demand, on the thread that requests. A list, tuple, range, str or bytes completes the stream with its last
+    element; other iterables usually complete it when one more element is requested. When the stream terminates or is
+    cancelled, it closes an iterator that it created, but not an iterator that was passed in.
 
     Raises:
         TypeError: ``iterable`` is not iterable.
