@@ -82,7 +82,7 @@ class FutureSubscriber(Subscriber[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        self.future.add_done_callback(self._done)  # only now is there a Subscription to cancel
+        self.future.add_done_callback(self._done)  # now there is a Subscription to cancel
         if not self.future.cancelled():
             subscription.request(self._demand)
 

@@ -1,8 +1,9 @@
 """Spans, metrics and traces of subscriptions with OpenTelemetry.
 
 One trace crosses the bridge and Spark. ``instrument`` records every subscription of this process, and ``span`` is an
-operator that names one. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. A program that does not
-import this package has no overhead: except in tasks of a traced Spark job, no other module of pyrs imports it.
+operator that names one. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. No other module of pyrs
+imports this package, except in the tasks of a traced Spark job. A program that does not call ``instrument`` has no
+overhead.
 """
 
 from __future__ import annotations
