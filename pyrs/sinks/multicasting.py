@@ -103,10 +103,6 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         return len(self._buffer)
 
 
-_PATIENCE: Final = 0.1
-"""The maximum number of seconds that a push waits for another thread's terminal signal."""
-
-
 class AlignedSink(AlignedHub[T], Sink[T]):
     """``multicast(capacity)``: emits to all Subscribers at the pace of the slowest."""
 
@@ -142,6 +138,10 @@ class ReplaySink(ReplayHub[T], Sink[T]):
         return f"replay({given})"
 
 
+_MAX_WAIT_SECONDS: Final = 0.1
+"""The maximum number of seconds that a push waits for another thread's terminal signal."""
+
+
 class DirectSink(Sink[T]):
     """``multicast_best_effort()`` and ``multicast_all_or_nothing()``: no buffer."""
 
@@ -154,7 +154,7 @@ class DirectSink(Sink[T]):
             raise NullSignal("None is not an element")
         deadline = 0.0
         while (outcome := self.attempt(self._emit_or_miss, element)) is None:
-            deadline = deadline or monotonic() + _PATIENCE
+            deadline = deadline or monotonic() + _MAX_WAIT_SECONDS
             if not self._may_become_free(deadline):
                 return NON_SERIALIZED  # also from inside a signal: there is no buffer for the element
         result, missed = outcome
