@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 from pyrs.api import Publisher
 from pyrs.operators import combining, latest, merging
+from pyrs.stream.combining import Source
 from pyrs.stream.stream import Stream
 
 __all__ = ["combine_latest", "concat", "merge", "zip"]
@@ -33,8 +34,8 @@ def _sources_of(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
 
 @overload
 def merge(
-    a: Publisher[A],
-    b: Publisher[B],
+    a: Source[A],
+    b: Source[B],
     /,
     *,
     concurrency: int | None = None,
@@ -43,9 +44,9 @@ def merge(
 ) -> Stream[A | B]: ...
 @overload
 def merge(
-    a: Publisher[A],
-    b: Publisher[B],
-    c: Publisher[C],
+    a: Source[A],
+    b: Source[B],
+    c: Source[C],
     /,
     *,
     concurrency: int | None = None,
@@ -54,10 +55,10 @@ def merge(
 ) -> Stream[A | B | C]: ...
 @overload
 def merge(
-    a: Publisher[A],
-    b: Publisher[B],
-    c: Publisher[C],
-    d: Publisher[D],
+    a: Source[A],
+    b: Source[B],
+    c: Source[C],
+    d: Source[D],
     /,
     *,
     concurrency: int | None = None,
@@ -97,11 +98,11 @@ def merge(
 
 
 @overload
-def concat(a: Publisher[A], b: Publisher[B], /) -> Stream[A | B]: ...
+def concat(a: Source[A], b: Source[B], /) -> Stream[A | B]: ...
 @overload
-def concat(a: Publisher[A], b: Publisher[B], c: Publisher[C], /) -> Stream[A | B | C]: ...
+def concat(a: Source[A], b: Source[B], c: Source[C], /) -> Stream[A | B | C]: ...
 @overload
-def concat(a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /) -> Stream[A | B | C | D]: ...
+def concat(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) -> Stream[A | B | C | D]: ...
 @overload
 def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]: ...
 def concat(*sources: Any) -> Stream[Any]:
@@ -124,24 +125,24 @@ def concat(*sources: Any) -> Stream[Any]:
 
 
 @overload
-def zip(a: Publisher[A], b: Publisher[B], /, *, prefetch: int = 32) -> Stream[tuple[A, B]]: ...
+def zip(a: Source[A], b: Source[B], /, *, prefetch: int = 32) -> Stream[tuple[A, B]]: ...
 @overload
-def zip(a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, prefetch: int = 32) -> Stream[tuple[A, B, C]]: ...
+def zip(a: Source[A], b: Source[B], c: Source[C], /, *, prefetch: int = 32) -> Stream[tuple[A, B, C]]: ...
 @overload
 def zip(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /, *, prefetch: int = 32
+    a: Source[A], b: Source[B], c: Source[C], d: Source[D], /, *, prefetch: int = 32
 ) -> Stream[tuple[A, B, C, D]]: ...
 @overload
 def zip(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], e: Publisher[E], /, *, prefetch: int = 32
+    a: Source[A], b: Source[B], c: Source[C], d: Source[D], e: Source[E], /, *, prefetch: int = 32
 ) -> Stream[tuple[A, B, C, D, E]]: ...
 @overload
 def zip(*sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
 @overload
-def zip(a: Publisher[A], b: Publisher[B], /, *, combine: Callable[[A, B], R], prefetch: int = 32) -> Stream[R]: ...
+def zip(a: Source[A], b: Source[B], /, *, combine: Callable[[A, B], R], prefetch: int = 32) -> Stream[R]: ...
 @overload
 def zip(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, combine: Callable[[A, B, C], R], prefetch: int = 32
+    a: Source[A], b: Source[B], c: Source[C], /, *, combine: Callable[[A, B, C], R], prefetch: int = 32
 ) -> Stream[R]: ...
 @overload
 def zip(
@@ -149,12 +150,12 @@ def zip(
 ) -> Stream[R]: ...
 @overload
 def zip(
-    a: Publisher[Any],
-    b: Publisher[Any],
-    c: Publisher[Any],
-    d: Publisher[Any],
+    a: Source[Any],
+    b: Source[Any],
+    c: Source[Any],
+    d: Source[Any],
     /,
-    *sources: Publisher[Any],
+    *sources: Source[Any],
     combine: Callable[..., R],
     prefetch: int = 32,
 ) -> Stream[R]: ...

@@ -55,6 +55,9 @@ assert_type(pyrs.merge(*[words, words]), Stream[str])
 assert_type(pyrs.merge(numbers, pyrs.empty()), Stream[int])
 assert_type(pyrs.concat(numbers, words), Stream[int | str])
 assert_type(pyrs.concat(words.map(len) for _ in range(2)), Stream[int])
+assert_type(pyrs.merge(numbers, ["a"]), Stream[int | str])
+assert_type(pyrs.concat([1], words), Stream[int | str])
+assert_type(pyrs.zip(numbers, ["a"]), Stream[tuple[int, str]])
 assert_type(numbers.merge(words), Stream[int | str])
 
 # Sinks take the type of their annotation.
