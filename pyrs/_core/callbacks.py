@@ -44,14 +44,19 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._first_request = UNBOUNDED if request is None else min(checked_natural(request, "request"), UNBOUNDED)
         self._subscription: Subscription | None = None
         self._over = False
-        self._stops = False  # over, or an illegal request is unanswered (3.9): a loop over elements stops
+        # Makes ``consume`` stop: after a terminal signal, a cancel or an illegal request (3.9). Set after upstream was
+        # called, because a source regards the end of ``consume`` as that of its iterator, unless it is cancelled.
+        self._stops = False
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if self._subscription is not None or self._over:
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        if self._first_request:
+        if self._over:  # cancelled since the check above, on another thread
+            self._subscription = None  # type: ignore[unreachable]
+            subscription.cancel()
+        elif self._first_request:
             subscription.request(self._first_request)
 
     def on_next(self, element: T, /) -> None:
@@ -105,23 +110,31 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            n = min(checked_integer(n, "n"), UNBOUNDED)  # §3.17: the maximum of a Java long
+            n = min(checked_integer(n, "n"), UNBOUNDED)  # 3.17: the maximum of a Java long
+            subscription.request(n)
             if n <= 0:
                 self._stops = True
-            subscription.request(n)
 
     def cancel(self) -> None:
-        subscription = self._subscription
-        self._end()
-        if subscription is not None:
-            subscription.cancel()
+        if self._over:
+            return
+        self._over = True
+        subscription = self._subscription  # read last: on_subscribe checks ``_over`` after it has stored it
+        try:
+            if subscription is not None:
+                subscription.cancel()
+        finally:
+            self._end()
 
     @property
     def dispose(self) -> NoReturn:
         """Raise an AttributeError that names ``cancel``, for users of RxPY and Reactor."""
         raise AttributeError("a Subscription has no dispose(): use cancel()", name="dispose", obj=self)
 
-    unsubscribe = dispose
+    @property
+    def unsubscribe(self) -> NoReturn:
+        """Raise an AttributeError that names ``cancel``, for users of RxJS."""
+        raise AttributeError("a Subscription has no unsubscribe(): use cancel()", name="unsubscribe", obj=self)
 
     def __repr__(self) -> str:
         subscription = self._subscription

@@ -115,7 +115,10 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        subscription.request(UNBOUNDED)
+        if self._over:  # stopped since the check above, on another thread
+            subscription.cancel()  # type: ignore[unreachable]
+        else:
+            subscription.request(UNBOUNDED)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         action = self._action
@@ -155,8 +158,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
         self._end(None)
 
     def _stop(self, error: BaseException | None) -> None:
-        subscription = self._subscription
         self._end(error)
+        subscription = self._subscription  # read last: on_subscribe checks ``_over`` after it has stored it
         if subscription is not None:
             subscription.cancel()  # 2.6
 

@@ -34,8 +34,8 @@ from tests.waiting import DEADLINE
         (lambda s: s.toDF(), "use pyrs.spark.for_each_frame() or read_stream()"),
         (lambda s: s.cancel(), "use the Subscription that subscribe(on_next=...) returns"),
         (lambda s: s.parallel(2).collect(), "use sequential().collect"),
-        (lambda s: s.subscribe(on_next=print, request=0).dispose(), "use cancel()"),
-        (lambda s: s.subscribe(on_next=print, request=0).unsubscribe(), "use cancel()"),
+        (lambda s: s.subscribe(on_next=print, request=0).dispose(), "no dispose(): use cancel()"),
+        (lambda s: s.subscribe(on_next=print, request=0).unsubscribe(), "no unsubscribe(): use cancel()"),
     ],
 )
 def test_error_for_a_foreign_method_name_suggests_the_method_of_pyrs(

@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import TestSubscriber
-from tests.waiting import run_on_threads, uncollected
+from pyrs._core.callbacks import CallbackSubscriber
+from pyrs._core.iterating import IteratorSubscription
+from pyrs.operators.terminal import _ForEach
+from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE, run_on_threads, uncollected
 
 
 @pytest.mark.parametrize("way", ["list", "generator", "pushed"])
@@ -46,6 +49,68 @@ def test_concurrent_requests_cancels_and_illegal_requests_lose_no_element(
             assert len(subscriber.assert_complete().elements) == count
     # A cancel may overtake the error of an illegal request, which is then dropped.
     assert {type(error) for error in dropped.take()} <= {pyrs.NonPositiveRequest}
+
+
+@pytest.mark.parametrize("call", ["cancel", "request"])
+def test_callbacks_stop_taking_elements_only_after_the_call_has_reached_the_source(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the source would regard the missing elements as the end of its iterator, and complete or fail."""
+    entered, released = threading.Event(), threading.Event()
+    original: Callable[..., None] = getattr(IteratorSubscription, call)
+    signals: list[object] = []
+
+    def delayed(source: IteratorSubscription[Any], *arguments: int) -> None:
+        if threading.current_thread() is caller:
+            entered.set()
+            assert released.wait(DEADLINE)
+        original(source, *arguments)
+
+    def mapped(n: int) -> int:
+        if n == 1:
+            caller.start()
+            assert entered.wait(DEADLINE)
+        elif n == 3:
+            released.set()
+            caller.join(DEADLINE)
+        return n
+
+    monkeypatch.setattr(IteratorSubscription, call, delayed)
+    subscription = (
+        pyrs.range(9)
+        .map(mapped)
+        .subscribe(
+            on_next=signals.append,
+            on_error=lambda error: signals.append(type(error)),
+            on_complete=lambda: signals.append("completed"),
+            request=0,
+        )
+    )
+    caller = threading.Thread(target=subscription.cancel if call == "cancel" else partial(subscription.request, 0))
+    subscription.request(9)
+    assert signals == [0, 1, 2, 3, *([] if call == "cancel" else [pyrs.NonPositiveRequest])]
+
+
+@pytest.mark.parametrize("kind", ["callbacks", "for_each"])
+def test_cancel_during_on_subscribe_cancels_the_stored_subscription(kind: str) -> None:
+    """The cancel occurs after ``on_subscribe`` has found the Subscriber open, before it has stored the Subscription."""
+
+    class Callbacks(CallbackSubscriber[int]):
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "_subscription" and value is not None:
+                self.cancel()
+            super().__setattr__(name, value)
+
+    class ForEach(_ForEach[int]):
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "_subscription" and value is not None:
+                self._stop(None)
+            super().__setattr__(name, value)
+
+    source: TestPublisher[int] = TestPublisher()
+    subscriber = Callbacks(None, None, None, None) if kind == "callbacks" else ForEach(lambda element: None)
+    source.subscribe(subscriber)
+    source.assert_cancelled()
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system cannot send a signal to a thread")
