@@ -39,6 +39,7 @@ class Input(Subscriber[T]):
     """
 
     _cancelled = False
+    _upstream_cancelled = False  # set after the upstream's ``cancel`` was called
 
     def __init__(self, owner: Any = None, demand: int = 0) -> None:
         self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
@@ -78,12 +79,17 @@ class Input(Subscriber[T]):
     def cancel(self) -> None:
         """Cancel, unless the upstream terminated (§2.6).
 
-        The owner, if there is one, reports an error that it has not taken as dropped.
+        If there is an owner, an error that it has not taken is reported as dropped.
         """
-        with self._guard:
-            self._closed = self._cancelled = True
-            subscription, self._subscription = self._subscription, None
-        hooks.cancel_safely(subscription)
+        subscription: Subscription | None = None
+        try:
+            with self._guard:
+                self._closed = self._cancelled = True
+                subscription, self._subscription = self._subscription, None
+            hooks.cancel_safely(subscription)
+        finally:  # also after an interrupt: another thread may wait for this
+            if subscription is not None:
+                self._upstream_cancelled = True
         self._drop_error()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:

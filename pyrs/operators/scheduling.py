@@ -190,11 +190,9 @@ class _CrossingInput(QueuedInput[Any]):
     def __init__(self, owner: Crossing, prefetch: int, refill_at: int | None) -> None:
         super().__init__(owner, prefetch, refill_at=refill_at)
         self._run = owner
-        self._cancelled = False  # set after upstream was cancelled
 
     def cancel(self) -> None:
         super(QueuedInput, self).cancel()  # the drain loop empties the queue
-        self._cancelled = True
 
     def _discard_late(self) -> None:
         if self._run._subscriber is None:  # else the drain loop will empty the queue
@@ -209,8 +207,9 @@ class _CrossingInput(QueuedInput[Any]):
         run = self._run
         count = run.takes_from(iterator, limit)
         if not run._live:
-            self.cancel()  # before returning: fewer elements than the limit would mean the end
-            return count
+            self.cancel()  # fewer elements than the limit would mean the end, unless upstream is cancelled
+            if self._upstream_cancelled:
+                return count  # otherwise another thread is inside the upstream's ``cancel``
         append, is_running = self.elements.append, run.is_running
         try:
             for element in islice(iterator, limit - count):
@@ -218,7 +217,7 @@ class _CrossingInput(QueuedInput[Any]):
                     raise null_element()
                 append(element)
                 count += 1
-                if self._cancelled:
+                if self._upstream_cancelled:
                     break
                 if not is_running():
                     run.wake()  # the first elements are not delayed by later ones
@@ -322,7 +321,13 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         count = self._run.pass_all(iterator, limit)
         if self._run._interrupted:
-            self.cancel()  # before returning: fewer elements than the limit would mean the end
+            self.cancel()  # fewer elements than the limit would mean the end, unless upstream is cancelled
+            while count < limit and not self._upstream_cancelled:  # another thread is inside the upstream's ``cancel``
+                element = next(iterator, None)
+                if element is None:
+                    break
+                self.discard(element)
+                count += 1
         return count
 
 

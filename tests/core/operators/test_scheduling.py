@@ -12,9 +12,10 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
+from pyrs._core.iterating import IteratorSubscription
 from pyrs.errors import NonPositiveRequest, SchedulerClosed
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.waiting import run_on_threads
+from tests.waiting import DEADLINE, run_on_threads
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Switch = Callable[[pyrs.Stream[Any], schedulers.Scheduler], pyrs.Stream[Any]]
@@ -48,6 +49,44 @@ def single() -> Iterator[schedulers.Scheduler]:
 
 def thread_name() -> str:
     return threading.current_thread().name
+
+
+@pytest.mark.parametrize("name", ["publish_on", "subscribe_on"])
+def test_cancel_on_another_thread_does_not_look_like_the_end_of_the_iterator(
+    name: str, single: schedulers.Scheduler, monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    """The input is closed, but its iterator's Subscription is not cancelled yet."""
+    entered, released, finished = threading.Event(), threading.Event(), threading.Event()
+    source_thread: list[int] = []
+    cancel = IteratorSubscription.cancel
+
+    def delayed_cancel(subscription: IteratorSubscription[Any]) -> None:
+        if threading.get_ident() not in source_thread:
+            entered.set()
+            assert released.wait(DEADLINE)
+        cancel(subscription)
+        finished.set()
+
+    def mapped(n: int) -> int:
+        if n == 0:
+            source_thread.append(threading.get_ident())
+        elif n == 1:
+            canceller.start()
+            assert entered.wait(DEADLINE)
+        elif n == 3:
+            released.set()
+            assert finished.wait(DEADLINE)
+        return n
+
+    monkeypatch.setattr(IteratorSubscription, "cancel", delayed_cancel)
+    subscriber: TestSubscriber[int] = TestSubscriber(200)
+    canceller = threading.Thread(target=subscriber.cancel)
+    SWITCHES[name](pyrs.range(200).map(mapped), single).subscribe(subscriber)
+    assert finished.wait(DEADLINE)
+    canceller.join(DEADLINE)
+    single.close(DEADLINE)
+    assert dropped.errors == []
+    subscriber.assert_live()
 
 
 class TestBoth:
