@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import repeat, starmap
 from sys import maxsize
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
@@ -16,6 +16,10 @@ from pyrs._core.serial import SerialSubscription
 from pyrs.api import Subscriber
 
 R = TypeVar("R")
+
+_OTHER: Final = 0
+_ELEMENT: Final = 1
+_ERROR: Final = 2
 
 
 class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
@@ -52,8 +56,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         SerialSubscription.__init__(self, subscriber, capture(), execute)
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)
-        # Handlers with their arguments, and whether the argument is an element.
-        self._posted: deque[tuple[Callable[[Any], object], Any, bool]] = deque()
+        # Handlers with their arguments, and what the argument is, for a stream that terminates before the handler runs.
+        self._posted: deque[tuple[Callable[[Any], object], Any, int]] = deque()
 
     # Implemented by operators.
 
@@ -88,7 +92,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def post(self, handler: Callable[[Any], object], argument: Any = None) -> None:
         """Queue a handler for the drain loop; callable on any thread."""
-        self._posted.append((handler, argument, False))
+        self._posted.append((handler, argument, _OTHER))
         self.wake()
 
     def post_element(self, handler: Callable[[Any], object], element: Any) -> None:
@@ -96,7 +100,15 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
         The element is discarded if the stream terminates first.
         """
-        self._posted.append((handler, element, True))
+        self._posted.append((handler, element, _ELEMENT))
+        self.wake()
+
+    def post_end(self, handler: Callable[[Any], object], error: BaseException | None) -> None:
+        """Queue a handler of a terminal signal with its error, None for ``on_complete``.
+
+        The error is reported as dropped if the stream terminates first, like that of ``post(self._fail, error)``.
+        """
+        self._posted.append((handler, error, _ERROR))
         self.wake()
 
     def try_emit(self, element: R) -> bool:
@@ -233,12 +245,12 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         super()._forget()
         while self._posted:
             try:
-                handler, argument, is_element = self._posted.popleft()
+                handler, argument, kind = self._posted.popleft()
             except IndexError:  # a function for discarded elements may have emptied the queue
                 break
-            if is_element:
+            if kind == _ELEMENT:
                 self._discard(argument)
-            elif handler == self._fail:
+            elif kind == _ERROR or handler == self._fail:
                 self._drop(argument)
 
     def _refused(self, error: Exception) -> None:

@@ -456,7 +456,7 @@ class _Racer(DirectInput[Any]):
         super().__init__(owner, partial(owner.on_source_element, self), partial(owner.on_source_end, self))
 
     def _end(self, error: BaseException | None) -> None:
-        self._owner.post(self._on_end, error)
+        self._owner.post_end(self._on_end, error)
 
 
 class FirstWithSignal(Operator[Any]):

@@ -60,6 +60,8 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         with self._choosing:
             self._ended = True
         self._subscribe_next()
+        if not self._live:  # _release may have found no error
+            self._drop_delayed()
 
     def _delay(self, error: BaseException) -> None:
         with self._choosing:
@@ -111,6 +113,9 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
     def _release(self) -> None:
         self._outer.cancel()
         self._discard_waiting()
+        self._drop_delayed()
+
+    def _drop_delayed(self) -> None:
         with self._choosing:
             error, self._error = self._error, None
         self._drop(error)

@@ -90,7 +90,9 @@ class _FirstInput(Input[Any]):
 
     def _end(self, error: BaseException | None) -> None:
         super()._end(error)
-        if not self._signalled:
+        if self._cancelled:  # as in Input, which has no owner here
+            self._run._drop(self.take_error())
+        elif not self._signalled:
             self._run.signalled(Notification.completed() if error is None else Notification.failed(error))
         elif self.consumer is not None:
             self.consumer.wake()

@@ -510,7 +510,7 @@ class _TimedInput(Input[Any]):
         return True
 
     def _end(self, error: BaseException | None) -> None:
-        self._owner.post(self._finish, error)
+        self._owner.post_end(self._finish, error)
 
     def _finish(self, error: BaseException | None) -> None:
         self._owner.end(self, error)

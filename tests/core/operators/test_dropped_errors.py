@@ -61,14 +61,39 @@ def test_cancel_reports_the_error_behind_an_undelivered_element(build: Build, dr
     assert subscriber.error is None
 
 
-@pytest.mark.parametrize("name", ["flat_map", "limit_rate", "merge", "prefetch", "switch_map", "zip"])
+OVERTAKEN: dict[str, Build] = {
+    "buffer_when": lambda s: s.buffer_when(pyrs.never(), lambda _: pyrs.never()),
+    "combine_latest, second": lambda s: pyrs.never().combine_latest(s),
+    "concat_map, active": lambda s: s.concat_map(lambda _: pyrs.never()),
+    "debounce": lambda s: s.debounce(60, scheduler=schedulers.VirtualTime()),
+    "first_with_signal": lambda s: s.first_with_signal(pyrs.never()),
+    "first_with_value": lambda s: s.first_with_value(pyrs.never()),
+    "group_by": lambda s: s.group_by(lambda n: n),
+    "parallel": lambda s: s.parallel(2).sequential(),
+    "repeat_when": lambda s: pyrs.just(1).repeat_when(lambda _: s),
+    "replay": lambda s: s.replay().ref_count(),
+    "sample": lambda s: s.sample(60, scheduler=schedulers.VirtualTime()),
+    "skip_until": lambda s: s.skip_until(pyrs.never()),
+    "subscribe_on": lambda s: s.subscribe_on(schedulers.inline()),
+    "switch_on_first": lambda s: s.switch_on_first(lambda _, whole: whole),
+    "take_until": lambda s: s.take_until(pyrs.never()),
+    "timeout": lambda s: s.timeout(60, scheduler=schedulers.VirtualTime()),
+    "window by time": lambda s: s.window(1, seconds=60, scheduler=schedulers.VirtualTime()),
+    "window_when": lambda s: s.window_when(pyrs.never(), lambda _: pyrs.never()),
+    "with_latest_from": lambda s: s.with_latest_from(pyrs.never()),
+    "with_latest_from, second": lambda s: pyrs.never().with_latest_from(s),
+}
+OVERTAKEN.update((name, build) for name, build in BUFFERING.items() if name != "create")  # it has no Input
+
+
+@pytest.mark.parametrize("name", OVERTAKEN)
 def test_error_is_reported_once_if_a_cancel_overtakes_it(
     name: str, monkeypatch: pytest.MonkeyPatch, dropped: Any
 ) -> None:
     """The cancel occurs after an input has accepted the error, and before it has stored it."""
     source, error = TestPublisher[int](), ValueError("not delivered")
-    subscriber: TestSubscriber[Any] = TestSubscriber()
-    BUFFERING[name](source.stream()).subscribe(subscriber)
+    subscriber: TestSubscriber[Any] = TestSubscriber(0 if name in BUFFERING and name != "delay" else 9)
+    OVERTAKEN[name](source.stream()).subscribe(subscriber)
     source.next(1)
     original = Input._close
 
