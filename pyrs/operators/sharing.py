@@ -27,6 +27,8 @@ from pyrs.schedulers.timer import Timer
 class Assembled(Publisher[Any]):
     """A Publisher over another Publisher; its repr ends with the user's call."""
 
+    carries_context = True  # the hub captures the context of each Subscriber
+
     def __init__(self, source: Publisher[Any], call: str) -> None:
         self.source = source
         self.call = call

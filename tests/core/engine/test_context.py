@@ -245,6 +245,26 @@ def test_context_wrapper_keeps_the_iterator_consumer_interface() -> None:
     assert functions[0] == "changed"  # runs inside consume, in the same copy of the context
 
 
+@pytest.mark.parametrize(
+    "share",
+    [lambda s: s.publish(), lambda s: s.replay(), lambda s: s.publish().auto_connect(2), lambda s: s.share()],
+    ids=["publish", "replay", "auto_connect", "share"],
+)
+def test_shared_stream_captures_the_context_once(
+    share: Callable[[Any], pyrs.Stream[Any]], context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured: list[Context | None] = []
+
+    def recording_capture() -> Context | None:
+        captured.append(capture())
+        return captured[-1]
+
+    stream = share(pyrs.range(3))
+    monkeypatch.setattr("pyrs._core.context.capture", recording_capture)
+    context.run(stream.subscribe, Recorder())
+    assert len(captured) == 1
+
+
 def test_exception_in_on_next_propagates_through_the_context_wrapper() -> None:
     class RaisingRecorder(Recorder):
         def on_next(self, element: Any, /) -> None:
