@@ -244,7 +244,9 @@ class DownstreamSubscription(Subscription, Generic[T]):
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[T] | None = None
     ) -> None:
         """Cancel because the Subscriber raised (§2.13); an interrupt or exit propagates."""
-        receiver = self._terminate() or subscriber
+        receiver = self._terminate()
+        receiver = subscriber if receiver is None else receiver  # not ``or``: a Subscriber may be false
         if hooks.is_exit(error):
             raise error
-        hooks.on_error_dropped(error, f"raised by {signal} of {subscriber_name(receiver)}" if receiver else signal)
+        name = "" if receiver is None else f" of {subscriber_name(receiver)}"  # None after a cancel in on_next
+        hooks.on_error_dropped(error, f"raised by {signal}{name}")

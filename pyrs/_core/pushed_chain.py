@@ -383,9 +383,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None
     ) -> None:
-        receiver = self._terminate() or subscriber
+        receiver = self._terminate()
         self._cancel_upstream(len(self._runs))  # 2.13: counts as cancelled
-        super()._subscriber_raised(error, signal, receiver)
+        super()._subscriber_raised(error, signal, subscriber if receiver is None else receiver)
 
 
 class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):

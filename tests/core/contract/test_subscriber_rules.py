@@ -11,7 +11,7 @@ import pytest
 
 import pyrs
 from pyrs._core.callbacks import CallbackSubscriber
-from pyrs._core.guard import GuardedSubscriber
+from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
 from pyrs._core.pushed_chain import PushedChainSubscriber
 from pyrs.aio.iteration import _Inbox
 from pyrs.aio.waking import AsyncioWaker
@@ -195,6 +195,29 @@ def test_rule_2_13_exception_in_on_next_cancels_and_is_reported(source: Source, 
     source(range(10)).subscribe(subscriber)
     subscriber.assert_elements(0, 1).assert_live()
     assert [type(error) for error in dropped.take()] == [asyncio.CancelledError]
+
+
+@pytest.mark.parametrize(("cancels", "place"), [(False, "raised by on_next of Falsy"), (True, "raised by on_next")])
+def test_rule_2_13_report_names_the_signal_and_the_subscriber(source: Source, cancels: bool, place: str) -> None:
+    class Falsy(TestSubscriber[int]):
+        def __bool__(self) -> bool:
+            return False
+
+        def on_next(self, element: int, /) -> None:
+            if cancels:
+                self.cancel()
+            raise ValueError("mine")
+
+    stream = source(range(3))
+    if isinstance(stream.source, GuardedPublisher):
+        place = "strict"
+    places: list[str] = []
+    hook = pyrs.set_error_hook(lambda error, where: places.append(where))
+    try:
+        stream.subscribe(Falsy(5))
+    finally:
+        pyrs.set_error_hook(hook)
+    assert places == [place]
 
 
 @pytest.mark.parametrize("signal", ["on_error", "on_complete"])
