@@ -26,12 +26,12 @@ Operators with several sources, a buffer, a clock or a thread:
 
 Several Subscribers:
 
-    hub           multicast, aligned to the slowest Subscriber
-    replay        a hub with a history for later Subscribers
+    hub           multicast: the base class, and the hub that is aligned to the slowest Subscriber
+    replay        the hub with a history for later Subscribers
 
 Shared by all:
 
-    blocked_threads  threads that wait for a stream
+    blocked_threads  the threads that are blocked on a stream
     callbacks     a Subscriber that calls the given functions
     context       context variables in every callback
     display       reprs of streams, functions and values

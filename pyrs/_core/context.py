@@ -44,7 +44,7 @@ def capture() -> Context | None:
 
 
 def bound(task: Task, context: Context | None) -> Task:
-    """Return the task itself, or with a context a task that runs in a copy of it."""
+    """Return a task that runs in a copy of the context; without one, the task itself."""
     return task if context is None else lambda: context.copy().run(task)
 
 
@@ -92,7 +92,7 @@ def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 
 
 def _is_marked(source: object, mark: str) -> bool:
-    """Return whether this marker attribute of the classes of pyrs is true."""
+    """Return whether the object has this marker attribute of pyrs, and it is true."""
     try:
         return bool(getattr(source, mark, False))
     except Exception:  # raised by __getattr__ of a third-party class

@@ -178,8 +178,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     def _emit_through(self, iterator: Iterator[R], limit: int, *, steady: bool) -> int:
         """Signal up to ``limit`` elements directly from an iterator; return their number.
 
-        Runs in the drain loop. Fewer than ``limit`` means that the iterator is exhausted or that the stream is not
-        live. An exception of the iterator is propagated. The caller must then fail the stream, because the elements
+        Runs in the drain loop. Fewer than ``limit`` means that the iterator is exhausted or that ``_interrupted`` is
+        set. An exception of the iterator is propagated. The caller must then fail the stream, because the elements
         before the exception may not have been counted.
 
         Args:
@@ -254,7 +254,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
                 self._drop(argument)
 
     def _refused(self, error: Exception) -> None:
-        """Fail the stream on this thread, because the executor is closed."""
+        """Fail the stream on this thread, because the executor refused the task."""
         self._execute = None
         if self._live:
             self.post(self._fail, error)

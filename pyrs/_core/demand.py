@@ -15,8 +15,9 @@ def add_demand(outstanding: int, more: int) -> int:
 
 
 def in_words(demand: int) -> str:
-    """Return the demand that remains after the emitted elements, as text."""
-    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # less the emitted elements
+    """Return the outstanding demand as text."""
+    # Half of UNBOUNDED, because emitted elements reduce unbounded demand too.
+    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"
 
 
 def non_positive(n: int) -> NonPositiveRequest:
@@ -25,10 +26,11 @@ def non_positive(n: int) -> NonPositiveRequest:
 
 
 class Prefetch:
-    """Requests a full buffer first, and more when three quarters of it were consumed.
+    """Counts consumed elements, to decide when to request more for a buffer.
 
-    The buffer never receives more than it can hold, and refills in batches instead of element by element. The caller
-    sends the requests; this class only counts. One thread at a time calls it.
+    The caller requests a full buffer first, and then the consumed elements whenever ``refill_at`` of them, by default
+    three quarters of the buffer, were consumed. The buffer never receives more than it can hold, and refills in batches
+    instead of element by element. One thread at a time uses this class.
     """
 
     def __init__(self, size: int, refill_at: int | None = None) -> None:

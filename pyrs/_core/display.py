@@ -12,7 +12,7 @@ _short.maxother = _short.maxstring = 40
 
 
 def short(value: object) -> str:
-    """Return a repr that fits on one line."""
+    """Return a repr of limited length."""
     try:
         return _short.repr(value)
     except Exception:  # reprlib reads ``__class__`` of a third-party value whose repr raised

@@ -204,10 +204,10 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._fail(error)
 
     def _drop(self, error: BaseException | None) -> None:
-        """Report an error that follows the terminal signal.
+        """Report an error that follows the terminal signal or a cancel.
 
-        Does nothing for None, and for the error with which the stream is failing: the source of several inputs, such as
-        the windows of a stream, fails all of them with one error.
+        Does nothing for None, for an exit, and for the error with which the stream is failing: inputs that share a
+        source, such as the windows of one stream, all fail with the same error.
         """
         if error is not None and error is not self._failure and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._call}: the stream was cancelled or has terminated")

@@ -21,9 +21,9 @@ class DrainLoop(ABC):
     is no call between ``del turn[0]`` and the ``try`` that follows it.
 
     ``execute`` passes a task to another thread or to an asyncio loop. Without it, the calling thread drains. The turn
-    of a scheduled task waits in ``_scheduled`` until the task begins. If ``execute`` raises, the task may
-    still run, because an interrupt can occur after ``execute`` has accepted it. The thread that deletes the item of
-    ``_scheduled`` then has the turn.
+    of a scheduled task is in ``_scheduled`` until the task begins. If ``execute`` raises, the task may still run,
+    because an interrupt can occur after ``execute`` has accepted it. The thread that deletes the item of ``_scheduled``
+    then has the turn.
     """
 
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None = None) -> None:

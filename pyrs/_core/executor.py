@@ -22,10 +22,10 @@ class DaemonExecutor:
     """Runs tasks on daemon threads, and adds threads while all of them are blocked.
 
     The first four threads start without delay. After that a task waits until a thread is free. If no task has been
-    started for 20 ms, more threads start. At ``max_threads`` the executor warns once, and tasks wait in an unbounded
-    queue. A thread ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter.
-    An exception of a task is reported to the dropped-errors hook. Invariant: a task that ``execute`` accepted runs
-    exactly once. After an interrupt of ``execute`` it runs once or never.
+    started for 20 ms, more threads start. At ``max_threads`` tasks wait in an unbounded queue, and the executor warns
+    once, unless ``max_threads`` is 1. A thread ends after ``idle_seconds`` without a task. Daemon threads do not delay
+    the exit of the interpreter. An exception of a task is reported to the dropped-errors hook. Invariant: a task that
+    ``execute`` accepted runs exactly once. After an interrupt of ``execute`` it runs once or never.
 
     Args:
         name: the threads are named ``pyrs-<name>-<number>``.
@@ -148,13 +148,16 @@ class DaemonExecutor:
         self._started += 1
         try:
             self._threads.add(thread)
-        except BaseException:  # an interrupt after the call
+        except BaseException:  # an interrupt after ``add`` has returned
             self._threads.discard(thread)
             raise
         return thread
 
     def _start(self, thread: threading.Thread) -> None:
-        """Start the thread, without the lock, which a finalizer on it may need."""
+        """Start the thread; called without the lock, which a finalizer may need.
+
+        ``Thread.start`` waits for the new thread, and that thread may run the finalizer.
+        """
         try:
             if is_finalizing():  # Thread.start would block
                 raise RuntimeError("the interpreter is exiting")
@@ -207,9 +210,9 @@ class DaemonExecutor:
                         return None
 
     def shutdown(self, deadline_seconds: float = 5.0) -> bool:
-        """Accept no more tasks, finish the accepted ones, and wait for the other threads.
+        """Accept no more tasks, finish the accepted ones, and wait for the threads.
 
-        Returns whether every thread ended within the deadline.
+        Returns whether every thread ended within the deadline, except the calling thread, if it is one of them.
         """
         with self._lock:
             self._closed = True

@@ -31,7 +31,7 @@ _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0)
 
 
 class FusibleStage(Protocol):
-    """The part of ``Stage`` that a chain uses; an import of it would be circular."""
+    """The part of ``Stage`` that a chain uses; importing ``Stage`` would be circular."""
 
     calls_user_code: bool
     is_mapping: bool
@@ -61,10 +61,11 @@ class IteratorConsumer(ABC, Generic[T_contra]):
     def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
         """Take up to ``limit`` elements as ``on_next`` does, and return their number.
 
-        Fewer than ``limit`` means that the iterator is exhausted or that this Subscriber cancelled. An implementation
-        never takes more than ``limit`` (§1.1), checks its own cancellation after each element (§1.8) and raises
-        ``null_element()`` for an element that is None. An exception that leaves this method counts as an error of the
-        iterator and is signalled as ``on_error``: a consumer handles its own failures by cancelling (§2.13).
+        Fewer than ``limit`` means that the iterator is exhausted, or that this Subscriber has cancelled or sent an
+        illegal request. An implementation never takes more than ``limit`` (§1.1), checks its own cancellation after
+        each element, or with ``steady_only`` after each batch (§1.8), and raises ``null_element()`` for an element that
+        is None. An exception that leaves this method counts as an error of the iterator and is signalled as
+        ``on_error``: a consumer handles its own failures by cancelling (§2.13).
         """
 
 
@@ -175,7 +176,7 @@ class Chain(Generic[T]):
         if all(map(length_hint, self._hints)):
             return False
         for _ in self.iterator:
-            return True  # the list has grown
+            return True  # the list has grown after its end was reached
         self.check_end()
         return True
 
@@ -189,7 +190,7 @@ class Chain(Generic[T]):
             raise RuntimeError("a function of this stream raised StopIteration")
 
     def raised_in(self, stage: FusibleStage) -> None:
-        """Record that an error which is about to leave ``stage.over`` arose there."""
+        """Record the stage as the origin of an error that is about to leave its ``over``."""
         self._culprits = [self._stages.index(stage) + 1]
 
     def explain(self, error: BaseException) -> None:
@@ -228,7 +229,7 @@ class Chain(Generic[T]):
             traceback = traceback.tb_next
         else:
             if isinstance(error, NullSignal):
-                return (len(self._stages),)  # noticed at the end of the chain
+                return (len(self._stages),)  # detected at the end of the chain
             if isinstance(error, TypeError) and (uncalled := self._not_callable_with_one(str(error))):
                 return uncalled
         return [n for n, code in codes if code is None]
@@ -288,7 +289,7 @@ def pull(
 def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
     """Return up to ``limit`` elements, and whether there was a None.
 
-    Only the elements before the first None are returned. The iterator cannot block.
+    Only the elements before the first None are returned. The iterator must not block.
     """
     batch = list(islice(iterator, limit))
     for element in batch:  # not "None in batch", which is slower and calls each element's __eq__

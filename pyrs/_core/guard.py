@@ -68,13 +68,14 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     A violation by a Publisher or a Subscription ends the stream: the Publisher is cancelled and the Subscriber receives
     ``on_error(SpecViolation)``. After concurrent signals, ``on_error`` is called when those signals have returned. A
-    non-positive request also fails the stream (§3.9). Other violations by the Subscriber, and violations after
-    termination, are reported to the dropped-errors hook. If a Publisher continues after the guard failed its stream,
-    its signals are not reported again.
+    non-positive request also fails the stream (§3.9). A second ``on_subscribe`` (§2.12), an exception of ``cancel``
+    (§3.15), other violations by the Subscriber, and violations after termination are reported to the dropped-errors
+    hook. If a Publisher continues after the guard failed its stream, its signals are not reported again.
 
     If ``source`` is None, the guard also checks the Subscriber (§2.3, §2.7).
 
-    Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.6, 3.7, 3.9, 3.13, 3.15, 3.16.
+    Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 2.3, 2.5, 2.7, 2.8, 2.12, 2.13, 3.1, 3.3, 3.5, 3.6, 3.7, 3.8, 3.9, 3.12, 3.13, 3.15,
+    3.16, 3.17.
     """
 
     def __init__(self, subscriber: Subscriber[T], source: Publisher[T] | None = None) -> None:

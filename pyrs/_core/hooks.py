@@ -161,7 +161,7 @@ def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any])
 def report(error: BaseException, where: str) -> None:
     """Report an exception of user code that must not change the stream.
 
-    An interrupt or an exit is raised again.
+    The errors of ``is_exit`` are raised again.
     """
     if is_exit(error):
         raise error
@@ -219,7 +219,7 @@ def observe_drops(observer: Callable[[int, str], object] | None) -> None:
 def cancel_safely(subscription: Any) -> None:
     """Cancel a Subscription or a task, if there is one, and report its error.
 
-    A third-party one may violate §3.15, but the Subscriptions of pyrs that forward the cancel must not.
+    A third-party ``cancel`` may raise, which violates §3.15. A Subscription of pyrs that forwards the cancel must not.
     """
     if subscription is not None:
         try:

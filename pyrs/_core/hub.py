@@ -58,7 +58,7 @@ class HubSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to a hub.
 
     Attributes:
-        position: the last received element in the history of a replaying hub; None without a history.
+        position: the node of the last received element in the history of a replaying hub; None without a history.
         missed: whether the element at that position arrived after the Subscriber had cancelled.
         joined: the number of the last element that had left that history when the Subscriber subscribed.
     """
@@ -192,11 +192,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             if before is self._subscriptions and subscription._live:
                 self._unbounded = False
                 self._subscriptions = more
-                if subscription._requested < UNBOUNDED:  # a request that is not visible yet will discard it
+                if subscription._requested < UNBOUNDED:  # a later request for unbounded demand removes it again
                     self._bounded.add(subscription)
                 self._update_unbounded()
-                if subscription._illegal is not None:  # from on_subscribe; |= could undo another thread's flag
-                    self._has_illegal_request = True
+                if subscription._illegal is not None:  # requested in on_subscribe
+                    self._has_illegal_request = True  # not |=, which could undo another thread's change
                 return
 
     def _exclude(self, subscription: HubSubscription[T]) -> None:
@@ -262,6 +262,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         return EmitResult.CANCELLED if self._abandoned else None
 
     def _answer(self) -> None:
+        """Fail the Subscribers that sent an illegal request (§3.9), with the turn."""
         self._has_illegal_request = False
         for each in self._subscriptions:
             if each._illegal is not None:

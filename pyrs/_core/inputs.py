@@ -132,7 +132,7 @@ class Input(Subscriber[T]):
         self._end(error)
 
     def _drop_error(self) -> None:
-        """Report an error that the owner has not taken as dropped."""
+        """Report the error as dropped, if there is an owner that has not taken it."""
         if self.error is not None and self._owner is not None:
             self._owner._drop(self.take_error())  # does nothing for None
 
@@ -153,7 +153,7 @@ class Input(Subscriber[T]):
         """Record the terminal signal; called at most once, not after a cancel."""
         self.error = error
         self.ended = True
-        if self._cancelled:  # since the upstream terminated, so cancel() may have found no error
+        if self._cancelled:  # cancelled after ``_close``: cancel() may have found no error
             self._drop_error()
         self._notify()
 
@@ -281,7 +281,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        # Reads whole batches at C speed. Therefore it accepts only iterators that cannot block within a batch.
+        # It reads batches without a Python loop. Within a batch the iterator must not block, hence ``steady_only``.
         taken = 0
         try:
             while taken < limit and not self._closed:

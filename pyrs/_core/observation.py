@@ -1,8 +1,8 @@
-"""Let telemetry observe the subscriptions of user code and of peers.
+"""Let telemetry observe the subscriptions of user code and of a JVM.
 
 A terminal operation and ``Stream.subscribe`` pass the last operator of the chain through ``last_operator``, as
 Reactor's ``Hooks.onLastOperator`` does. Operators do not, so inner streams are not observed. Without instrumentation
-each function returns its argument.
+nothing is wrapped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Instrumentation(Protocol):
         """Return an observed Subscriber to use in place of this one."""
 
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
-        """Return an observed iterator to use in place of this one, without a Subscriber."""
+        """Return an observed iterator to use in place of this one; it has no Subscriber."""
 
 
 _instrumentation: Instrumentation | None = None

@@ -32,9 +32,9 @@ class Overflow(Enum):
 
 
 def checked_overflow(value: Overflow | str, *allowed: Overflow) -> Overflow:
-    """Return the member that the value is or names; by default, all are allowed."""
+    """Return the member for a member or its value; by default, all are allowed."""
     if not isinstance(value, (Overflow, str)):
-        raise TypeError(f"overflow must be an Overflow or its name, not {type(value).__name__}")
+        raise TypeError(f"overflow must be an Overflow or its value, not {type(value).__name__}")
     choice = allowed or tuple(Overflow)
     for each in choice:
         if value is each or value == each.value:

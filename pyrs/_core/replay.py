@@ -100,7 +100,10 @@ class ReplayHub(Hub[T]):
         return OK
 
     def _trim(self, time: float) -> object:
-        """Remove expired elements under the lock, and return their first node."""
+        """Remove elements that no longer belong to the history; called under the lock.
+
+        Returns the node before them, which the caller releases after the lock.
+        """
         limit, seconds = self._limit, self._seconds
         before = head = self._head
         while head.following is not None and (
@@ -197,7 +200,10 @@ class ReplayHub(Hub[T]):
         del position, positions, departed  # not under the lock: the elements of the nodes may have finalizers
 
     def _lose(self, node: _Node[Any] | None, last: int, missed: bool = False) -> None:
-        """Record, under the lock, unreceived elements after a node, up to a number."""
+        """Record, under the lock, unreceived elements after a node, up to a number.
+
+        With ``missed``, the element of the node itself is included.
+        """
         if hooks.is_discarding(self.discards):
             node = node if missed or node is None else node.following
             while node is not None and node.number <= last:

@@ -54,8 +54,8 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
         self.run_here()  # a running loop stops after its current element (1.8, 3.12)
 
     def _resume_after(self, error: BaseException) -> None:
-        # An interrupt occurred outside of ``_work``, which would have failed the stream. A stream that may never end
-        # must not continue before the interrupt is raised.
+        # ``_work`` fails the stream after an interrupt, but this one occurred outside of it. A stream that may never
+        # end must not continue before the interrupt is raised.
         if hooks.is_exit(error):
             with self._lock:
                 self._illegal = self._illegal or error

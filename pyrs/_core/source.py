@@ -34,8 +34,8 @@ class SourceSubscription(SerialSubscription[T]):
     def _produce(self, subscriber: Subscriber[T], demand: int) -> int:
         """Signal up to ``demand`` elements and return their number, or terminate.
 
-        Return when ``_interrupted`` is set after an element. Demand that arrived in the meantime, which is
-        ``_requested - _emitted`` in total, may be served as well.
+        Return after an element if ``_interrupted`` is set. If the demand has grown since the call, up to
+        ``_requested - _emitted`` elements may be signalled.
         """
 
     @abstractmethod
@@ -59,7 +59,10 @@ class SourceSubscription(SerialSubscription[T]):
 
 
 class InertSubscription(SourceSubscription[T]):
-    """The Subscription of a stream without elements, which may fail at once."""
+    """The Subscription of a stream without elements.
+
+    The stream fails with the error at once; without an error, it never terminates.
+    """
 
     def __init__(self, subscriber: Subscriber[T], error: BaseException | None = None) -> None:
         super().__init__(subscriber)

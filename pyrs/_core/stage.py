@@ -77,7 +77,7 @@ class Stage(ABC):
         raise NotImplementedError
 
     def run(self) -> StageRun:
-        """Return this stage's state in one subscription to an asynchronous Publisher."""
+        """Return this stage's state in one subscription, for pushed elements."""
         run: StageRun = self.run_type(self)
         return run
 
@@ -261,7 +261,7 @@ def ignored(*_: object) -> None:
 
 
 def reported(error: BaseException) -> None:
-    """Replace ``on_error`` after a cancel or a terminal signal."""
+    """Report an error that follows a cancel or the terminal signal."""
     if not hooks.is_exit(error):
         hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
@@ -456,9 +456,9 @@ class FoldStage(Stage):
         """Return the functions of a subscription."""
 
     def begin_discarding(self, discard: Callable[[Any], None]) -> Fold:
-        """Like ``begin``, and discard elements that others exclude from the result.
+        """Return functions like those of ``begin``, which also discard elements.
 
-        Each element that another one excludes is passed to ``discard``.
+        They pass each element that another one excludes from the result to ``discard``.
         """
         return self.begin()
 

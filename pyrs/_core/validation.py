@@ -25,7 +25,7 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
-"""The default of a parameter that also accepts None."""
+"""Represents the absence of an argument or an element where None could not represent it."""
 
 
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
