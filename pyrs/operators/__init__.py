@@ -11,14 +11,14 @@
     combining     concat, start_with, switch_if_empty, zip, sequence_equal, merge_comparing, first_with_*
     latest        combine_latest, with_latest_from, take_until, skip_until
     switching     switch_on_first
-    merging       merge, flat_map
+    merging       merge, flat_map, flat_map_sequential
     flattening    concat_map, switch_map, filter_when, delay_until, expand
     buffering     buffer, by count, by time or by value
     toggling      buffer_when, window_when
     splitting     the base classes of windowing and grouping
     windowing     window, by count, by time or by value
     grouping      group_by
-    timing        sample, throttle, debounce, delay, timeout
+    timing        sample, throttle, debounce, delay, timeout, timestamp, ...
     recovering    on_error_*, repeat
     retrying      retry, retry_when, repeat_when, and Backoff, the delays of retry
     observing     do_on_*, finally_do, log, checkpoint
@@ -28,7 +28,7 @@
     parallel      parallel, sequential
     backpressure  limit_rate, on_backpressure_*
     sharing       publish, replay, ref_count, auto_connect
-    terminal      for_each, collect, to_iterable
+    terminal      for_each, collect, block, to_iterable
 
 A module is imported on first access: ``operators.timing`` imports ``pyrs.operators.timing``.
 """

@@ -24,16 +24,13 @@ Action = Callable[[Any], object]
 
 
 class LimitRate(Operator[Any]):
-    """``limit_rate(high, low)`` and ``prefetch(n)``: bounded requests upstream.
-
-    They request a bounded number of elements ahead.
-    """
+    """``limit_rate(high, low)`` and ``prefetch(n)``: bounded requests upstream."""
 
     def __init__(self, source: Publisher[Any], high: int, low: int | None, call: str, parameter: str = "high") -> None:
         self.high = checked_natural(high, parameter, 1)
         self.low = low if low is None else checked_natural(low, "low", 1)
         if self.low is not None and self.low > self.high:
-            raise ValueError(f"low must be at most high, which is {high}, not {low}")
+            raise ValueError(f"low must be at most {high}, the value of {parameter}, not {low}")
         super().__init__(source, call)
 
     def run(self, subscriber: Subscriber[Any]) -> Crossing:

@@ -23,7 +23,7 @@ from pyrs._core.validation import checked_callable, checked_element, checked_nat
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NoElement, NullSignal
 
-_NAMED = 8  # the number of sources or elements that a repr shows
+_NAMED = 8  # the number of sources that a repr shows
 
 
 def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
@@ -122,7 +122,7 @@ class _SwitchIfEmptyRun(_ConcatRun):
 class Then(Operator[Any]):
     """``then(other)``: the other stream, after the completion of the source.
 
-    The source has no elements.
+    The method ``then`` passes a source without elements.
     """
 
     run_type = _ConcatRun
@@ -155,8 +155,9 @@ class _ZipInput(QueuedInput[Any]):
 class _ZipRun(Coordinator[Any]):
     """Emits a row once each source has an element.
 
-    A scan of all sources for each element would take a time that is quadratic in the number of sources. Therefore the
-    drain loop counts the leading sources that have an element, and scans all only if each has one, or one is exhausted.
+    If each element caused a scan of all sources, the time for a row would be quadratic in the number of sources.
+    Therefore the drain loop counts the leading sources that have an element, and scans all sources only if each has
+    one, or one is exhausted.
     """
 
     _exhausted = False  # a source may have ended with an empty queue
@@ -382,7 +383,7 @@ class MergeComparing(Operator[Any]):
 
 
 class _RaceRun(Coordinator[Any]):
-    """Forwards demand to every source until one wins, then emits its signals."""
+    """Forwards demand to every source until one wins, then emits the winner's signals."""
 
     _operator: FirstWithSignal
 
@@ -439,7 +440,7 @@ class _RaceRun(Coordinator[Any]):
         elif self._error is None:
             self._error = error
         elif error is not None:
-            hooks.on_error_dropped(error, f"{self._operator.call}: an earlier error is the cause of a failure")
+            hooks.on_error_dropped(error, f"{self._operator.call}: another source has failed before")
         if not self._active and self._live:
             missing = NoElement(f"{self._operator.call}: no source emitted an element")
             missing.__cause__, self._error = self._error, None

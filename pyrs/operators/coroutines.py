@@ -27,7 +27,7 @@ class _Call:
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
-        self.raised = False  # whether the error is that of the function; otherwise its task was cancelled
+        self.raised = False  # whether the function raised the error; otherwise its task was cancelled or not created
         self.task: asyncio.Task[Any] | None = None
         self.released = False  # the stream terminated before the result was emitted
 
@@ -48,8 +48,8 @@ class _AsyncMapRun(Coordinator[Any]):
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.
         self._emit_queue: deque[_Call] = deque()
-        # The calls without a task, in the order of their elements. The loop would otherwise begin a call that it starts
-        # itself before one that another thread has scheduled.
+        # The calls without a task, in the order of their elements. Without this queue, a call that the loop's thread
+        # starts at once could begin before an earlier one that another thread has only scheduled.
         self._launch_queue: deque[_Call] = deque()
         self._loop = loop_for()  # determined before on_subscribe: afterwards any thread may request
 

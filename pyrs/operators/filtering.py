@@ -122,7 +122,7 @@ class _TakeWhileRun(StageRun):
 
 
 class TakeWhile(Stage):
-    """``take_while(predicate, inclusive)``: the elements until the predicate fails."""
+    """``take_while(predicate, inclusive)``: the elements until the predicate is false."""
 
     run_type = _TakeWhileRun
     saved = ()
@@ -281,7 +281,7 @@ class SkipLast(_Counted):
 
 
 class SkipWhile(ElementStage):
-    """``skip_while(predicate)``: the elements from the first that fails the predicate."""
+    """``skip_while(predicate)``: the elements from the first for which it is false."""
 
     saved = ("skipping",)
 

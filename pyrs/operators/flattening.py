@@ -132,7 +132,7 @@ class ConcatMap(FlatteningOperator):
     name = "concat_map"
     run_type = _ConcatMapRun
     saved = ()
-    emits_elements = False  # whether the operator emits the elements instead of those of the inner streams
+    emits_elements = False  # whether the operator emits the outer elements instead of those of the inner streams
 
     def emitted_of(self, inner: Publisher[Any], element: Any) -> Publisher[Any]:
         """Return the Publisher to emit for an element and its inner stream."""

@@ -102,7 +102,7 @@ class _CombineLatestRun(Coordinator[Any]):
     """All sources share one queue, in order of arrival.
 
     The queue is bounded: it contains at most ``prefetch`` elements and one terminal signal per source. It is not
-    drained before the last source has been subscribed to, because an earlier source may be infinite and always ready.
+    drained before the run subscribes to the last source, because an earlier source may be infinite and always ready.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: CombineLatest) -> None:

@@ -172,7 +172,7 @@ class _FlatMapRun(Coordinator[Any]):
         self._outer.cancel()
         for inner in self._inners.copy():  # atomic: the outer stream's thread may add one
             inner.cancel()
-            self._drop(inner.error)  # of an iterable: the cancel of a Subscriber has reported its error
+            self._drop(inner.error)  # of a ``_Pulled``; the ``cancel`` of a ``_Pushed`` has reported its error
         for error in self._delayed_errors or ():
             self._drop(error)
         self._inners.clear()
@@ -356,7 +356,7 @@ class FlatMap(FlatteningOperator):
 class FlatMapSequential(FlatMap):
     """``flat_map_sequential(function)``: concurrent inner streams, emitted in order.
 
-    The inner streams are subscribed to immediately.
+    Up to ``concurrency`` inner streams are subscribed to before their turn.
     """
 
     name = "flat_map_sequential"

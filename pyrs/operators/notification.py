@@ -23,6 +23,11 @@ class Notification(Generic[T_co]):
         element: the element of kind ``"next"``, else None.
         error: the error of kind ``"error"``, else None.
 
+    Raises:
+        ValueError: ``kind`` is not one of these.
+        NullSignal: ``element`` or ``error`` is missing, or was given for another kind.
+        TypeError: ``error`` is not an exception.
+
     Examples:
         >>> match Notification.next(3):
         ...     case Notification(kind="next", element=n):
@@ -43,7 +48,8 @@ class Notification(Generic[T_co]):
         if kind not in ("next", "error", "complete"):
             raise ValueError(f"kind must be 'next', 'error' or 'complete', not {kind!r}")
         if (element is not None) != (kind == "next") or (error is not None) != (kind == "error"):
-            raise NullSignal(f"a Notification of kind {kind!r} requires exactly the argument of on_{kind}")
+            arguments = {"next": "an element and no error", "error": "an error and no element"}
+            raise NullSignal(f"a Notification of kind {kind!r} takes {arguments.get(kind, 'no element and no error')}")
         if error is not None and not isinstance(error, BaseException):
             raise TypeError(f"error must be an exception, not {type(error).__name__}")
         object.__setattr__(self, "kind", kind)

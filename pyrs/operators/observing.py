@@ -198,7 +198,7 @@ def _receiver(function: Callable[[Any], object], call: str, site: Site | None) -
 
 
 class Action(PushedStage):
-    """``finally_do``, and all ``do_on_*`` except ``do_on_next``."""
+    """``finally_do``, and all ``do_on_*`` except ``do_on_next`` and ``do_on_discard``."""
 
     def __init__(self, method: str, action: Callable[..., object]) -> None:
         self.method = method

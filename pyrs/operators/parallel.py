@@ -51,8 +51,8 @@ class _RailDispatcher(Dispatcher):
     """Requests the demand of the rails once all of them are resolved.
 
     A rail is resolved when it has a Subscriber or can get none. An earlier request would send all elements of a short
-    source to the first rail. When every rail has a Subscriber or can get none, the stream of the rails completes. From
-    then on a cancel of the last rail reaches upstream.
+    source to the first rail. When all rails are resolved, the stream of the rails completes. From then on a cancel of
+    the last rail reaches upstream.
 
     If a rail is cancelled, its demand may have been requested already. Its elements go to the other rails, and wait in
     a queue while no rail has demand.
@@ -156,7 +156,7 @@ class _RailDispatcher(Dispatcher):
         super().abandon(part)
         if not self._unresolved:
             try:
-                default().execute(self.outer_run.wake)  # not here: a finalizer may run under any locks
+                default().execute(self.outer_run.wake)  # not here: a finalizer may run while any lock is held
             except RuntimeError:
                 pass  # the interpreter is exiting
 

@@ -64,7 +64,7 @@ class Backoff:
         self._jitter = checked_number(jitter, "jitter")
         self._random = random if random is None else checked_callable(random, "random")
         if self._most < self._first:
-            raise ValueError(f"most must be at least first, which is {self._first}, not {self._most}")
+            raise ValueError(f"most must be at least {self._first}, the value of first, not {self._most}")
         if not 1.0 <= self._factor < inf:
             raise ValueError(f"factor must be finite and at least 1, not {self._factor}")
         if not 0.0 <= self._jitter <= 1.0:
@@ -161,11 +161,11 @@ class Retry(Operator[Any]):
 
 
 class _RetryWhenRun(SubscriptionArbiter[Any]):
-    """Emits each outcome of the source to Subscribers, and requests one signal.
+    """Pushes each outcome of the source to ``_outcomes``, and requests one signal.
 
-    The Subscribers are those of the Publisher of outcomes. On the signal, it subscribes to the source again. A signal,
-    or the end of the signals, has an effect only while no source is active, so that the downstream Subscriber is called
-    serially (§1.3).
+    ``_outcomes`` is the stream that the user's function receives, and a signal is an element of the Publisher that the
+    function returns. When a signal arrives, the run subscribes to the source again. A signal, or the end of the
+    signals, has an effect only while no source is active, so that the downstream Subscriber is called serially (§1.3).
     """
 
     _operator: RetryWhen
@@ -176,7 +176,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         self._signals = CallbackInput[Any](self, self._signalled, self._signals_ended)
         self._waiting = False  # an outcome was emitted and no signal has arrived; under the lock, like _end
         self._emitted_before = 0  # the number of elements of earlier subscriptions
-        self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
+        self._end: tuple[BaseException | None] | None = None  # how the signals ended; the item is None for on_complete
 
     def _begin(self) -> None:
         signals = self._operator.function(self._operator.wrap(self._outcomes))
@@ -251,10 +251,7 @@ class RetryWhen(Operator[Any]):
 
 
 class RepeatWhen(RetryWhen):
-    """``repeat_when(function)``: subscribes again when another Publisher emits.
-
-    It waits for that element after each completion.
-    """
+    """``repeat_when(function)``: like ``retry_when``, but after a completion."""
 
     name, outcomes, repeats = "repeat_when", "completions", True
 

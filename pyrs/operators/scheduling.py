@@ -111,7 +111,10 @@ class Crossing(Coordinator[Any]):
         return not elements and self._live and self._demand() > 0
 
     def takes(self, element: Any) -> bool:
-        """Emit the element if it is demanded and this thread can run the drain loop."""
+        """Emit the element if it is demanded and this thread can run the drain loop.
+
+        Returns whether it was emitted.
+        """
         if self._refilled_by and self._refilled_by == get_ident():
             return self._take(element)
         if self._turns:
@@ -183,7 +186,7 @@ class Crossing(Coordinator[Any]):
 
 
 class _CrossingInput(QueuedInput[Any]):
-    """The upstream side of ``publish_on``."""
+    """The upstream side of ``publish_on``, ``limit_rate`` and ``prefetch``."""
 
     steady_only = False
 

@@ -134,7 +134,7 @@ class _WholeRun(Coordinator[Any]):
         self.wake()
 
     def _after_drain(self) -> None:
-        # Requests outside the drain loop: inside it, a synchronous source would post all its elements.
+        # The request is sent outside the drain loop: inside it, a synchronous source would post all its elements.
         if self._input.first is not MISSING:
             return  # another thread is about to emit the first element, and no other may precede it
         with self._lock:
@@ -160,9 +160,9 @@ class _WholeRun(Coordinator[Any]):
 
 
 class SwitchOnFirst(Operator[Any]):
-    """``switch_on_first(function)``: the Publisher that the function chooses.
+    """``switch_on_first(function)``: the Publisher that the function returns.
 
-    The function chooses by the first signal.
+    The arguments of the function are the first signal and the stream of all elements.
     """
 
     run_type = _SwitchOnFirstRun

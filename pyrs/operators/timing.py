@@ -1,6 +1,6 @@
 """Time-based operators.
 
-They are sample, throttle, throttle_latest, debounce, delay, timeout, timestamp and elapsed.
+They are sample, throttle, throttle_latest, debounce, delay, delay_subscription, timeout, timestamp and elapsed.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _LatestDueInput(Input[Any]):
 
     Args:
         timer: set to the time at which the latest element is due.
-        seconds: the delay of an element; None does not set the timer.
+        seconds: the delay of an element; None if this input does not set the timer.
     """
 
     def __init__(self, owner: Coordinator[Any], timer: Timer, seconds: float | None) -> None:
@@ -146,13 +146,13 @@ class _LatestDueInput(Input[Any]):
             return
         try:
             self._timer.set(due)
-        except Exception as error:  # closed; a third-party scheduler may raise any error
+        except Exception as error:  # the scheduler is closed; a third-party one may raise any error
             if hooks.is_exit(error):
                 raise
             self.fail(error)
 
     def rearm(self) -> None:
-        """Set the timer again if an element is not due yet. A timer may fire early."""
+        """Set the timer again if an element is not due yet: a timer may fire early."""
         if self._seconds is not None:
             with self._guard:
                 waits, due = self._latest is not MISSING, self._due
@@ -169,14 +169,18 @@ class _LatestDueInput(Input[Any]):
 
 
 class _LatestRun(Coordinator[Any]):
-    """Emits the latest element when the timer fires and the element is due."""
+    """Emits the latest element when the timer fires and the element is due.
+
+    Args:
+        waits: whether an element is due ``seconds`` after its arrival; otherwise it is always due.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Timed, waits: bool = True) -> None:
         super().__init__(subscriber, operator)
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
         self._input = _LatestDueInput(self, self._timer, operator.seconds if waits else None)
-        self._due_element: Any = MISSING  # is due, and waits for demand
+        self._due_element: Any = MISSING  # the element that is due and waits for demand
 
     def restored(self) -> None:
         self._input.rearm()

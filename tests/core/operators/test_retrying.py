@@ -305,7 +305,7 @@ class TestBackoff:
             (lambda: pyrs.Backoff("1"), TypeError, "first must be a number of seconds"),  # type: ignore[arg-type]
             (lambda: pyrs.Backoff(-1), ValueError, "first must be finite"),
             (lambda: pyrs.Backoff(most=float("inf")), ValueError, "most must be finite"),
-            (lambda: pyrs.Backoff(5, most=1), ValueError, "most must be at least first"),
+            (lambda: pyrs.Backoff(5, most=1), ValueError, "most must be at least 5.0, the value of first, not 1.0"),
             (lambda: pyrs.Backoff(factor=0.5), ValueError, "factor must be finite and at least 1"),
             (lambda: pyrs.Backoff(factor="2"), TypeError, "factor must be a number"),  # type: ignore[arg-type]
             (lambda: pyrs.Backoff(factor=float("nan")), ValueError, "factor must be finite and at least 1"),
