@@ -67,6 +67,7 @@ def connect(
     Raises:
         JvmUnavailable: No JVM can be reached (Spark Connect, a gateway on another machine, Java 8, ...).
         VersionMismatch: The JVM has loaded another version of pyrs.
+        LinkBroken: The link could not be opened.
         TypeError: ``jvm`` is not one of these, or another argument has the wrong type.
         ValueError: ``max_prefetch`` or ``max_threads`` is less than 1, or ``call_timeout_seconds`` is not positive and
             finite.
@@ -112,7 +113,7 @@ def launch(
 
     Raises:
         JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, a package is not available, or
-            the running JVM has an earlier version of a package.
+            the running JVM lacks an option or has an earlier version of a package.
         FileNotFoundError: A part of the class path does not exist.
         ValueError: A coordinate, a repository or an exclusion is malformed, or a number is too small, see ``connect``.
         TypeError: An argument is one str or path instead of a list, or has another wrong type.

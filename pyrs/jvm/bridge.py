@@ -49,7 +49,7 @@ DEFAULT_MAX_THREADS = LIMITS["bridge.threads"]
 
 
 class Bridge:
-    """An open link between this process and a JVM.
+    """The connection between this process and a JVM.
 
     ``pyrs.jvm.connect`` and ``pyrs.jvm.launch`` return it, and document its arguments. A bridge is a context manager.
     Several bridges, of one process or of several, can use one JVM independently of each other.
@@ -129,7 +129,7 @@ class Bridge:
         _log.info("%s is open: %s", self.name, self._gateway.describe())
 
     def _check_open(self) -> None:
-        """Open a new link if the old one broke and ``reconnect`` is set."""
+        """Raise LinkClosed for a closed bridge; replace a broken link if allowed."""
         if self.closed:
             end = None if self._abandoned else self._session.end_error
             why = f" ({end})" if isinstance(end, LinkBroken) else ""
@@ -212,10 +212,11 @@ class Bridge:
                 request.
             convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"``, ``"shared"`` or a
                 mapping of class names (see the value table).
-            hot: True if the Publisher emits with or without Subscribers. ``subscribe`` then waits a round trip until
-                Java's ``subscribe`` has returned, so that no element emitted afterwards is lost. By default Java
-                decides: SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava
-                over these are hot.
+            hot: True if the Publisher emits with or without Subscribers. ``subscribe`` then waits until Java's
+                ``subscribe`` has returned, so that no element emitted afterwards is lost. The wait is a round trip, at
+                most 5 seconds; on the thread of an asyncio loop there is none. By default Java decides:
+                SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava over these
+                are hot.
 
         Raises:
             TypeError: The object has no row in the table, or an option has a wrong type.
@@ -256,7 +257,7 @@ class Bridge:
         return proxy_for(reference, exact=exact, convert=convert, hot=hot)
 
     def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
-        """Read one Java object as a Python value in one call, such as a record as a dict.
+        """Read one Java object as a Python value in one call; a record becomes a dict.
 
         Args:
             java_object: A ``JavaObject``, or the object of the gateway.
@@ -433,7 +434,7 @@ class Bridge:
 
     @property
     def closed(self) -> bool:
-        """Return whether either side closed the link, or it broke, for good."""
+        """True if the bridge was closed, or its link has ended without ``reconnect``."""
         reopens = self._reconnects and not self._abandoned and self._pid == os.getpid()
         return not (self._session.open or reopens)
 

@@ -61,7 +61,7 @@ class LinkReferences(References, Codec):
         self._shares_memory: bool = getattr(control, "shares_memory", False)
 
     def kind_of(self, value: object) -> int:
-        # The bases decide and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
+        # The base classes decide, not the methods: an element with a method ``subscribe`` is not a Publisher.
         bases = type(value).__mro__
         if Publisher in bases:
             return ObjectKind.PROCESSOR if Subscriber in bases else ObjectKind.PUBLISHER

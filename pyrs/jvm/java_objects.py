@@ -59,8 +59,8 @@ class JavaObject:
     """A reference to a Java object.
 
     It holds only a number until it is used. If it is passed to Java, Java receives the same object, without a call
-    through the gateway. A method call, ``str()`` or ``java`` goes through the gateway. Two references are equal if they
-    refer to the same Java object.
+    through the gateway. A method call, ``str()`` or ``java`` goes through the gateway. Two references of one link are
+    equal if they refer to the same Java object.
 
     Every attribute except ``java`` is a method of the object, including methods that it inherits from interfaces.
     Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
@@ -196,8 +196,9 @@ class JavaPublisher(Publisher[Any]):
     """A Publisher of the JVM, or an object that Java can convert to one.
 
     An object such as a Uni is converted on ``subscribe``. The link prefetches a bounded window of elements (see the
-    protocol), unless ``exact`` is set. The ``subscribe`` of a ``hot`` Publisher returns after Java's ``subscribe``, so
-    that no element emitted afterwards is lost. Signals run in the context of ``subscribe``.
+    protocol), unless ``exact`` is set. The ``subscribe`` of a ``hot`` Publisher waits until Java's ``subscribe`` has
+    returned (at most 5 seconds, and not on the thread of an asyncio loop), so that no element emitted afterwards is
+    lost. Signals run in the context of ``subscribe``.
     """
 
     carries_context = True

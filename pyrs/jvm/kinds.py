@@ -9,7 +9,7 @@ from pyrs._core.display import kind_of
 from pyrs.jvm.java_objects import ObjectKind
 from pyrs.stream.stream import Maybe, Single, Stream
 
-_HELPER = "io.pyrs.invoke.SingleTypes"
+_SINGLE_TYPES = "io.pyrs.invoke.SingleTypes"
 _RXJAVA = "io.reactivex.rxjava3.core"
 
 _ACCEPTED: dict[str, type[Stream[Any]]] = {
@@ -81,14 +81,14 @@ def convert_to(java_class: Callable[[str], Any], publisher: Any, java_type: str)
     if wanted.class_.isInstance(publisher):
         return publisher.java
     if publisher._kind in (ObjectKind.MAYBE, ObjectKind.SINGLE):
-        publisher = java_class(_HELPER).toPublisher(publisher)
+        publisher = java_class(_SINGLE_TYPES).toPublisher(publisher)
     package, _, name = java_type.rpartition(".")
     if package == _RXJAVA:
         converted = wanted.fromPublisher(publisher)
     elif package == "io.smallrye.mutiny":
         converted = wanted.createFrom().publisher(publisher)
     elif package == "java.util.concurrent":
-        converted = java_class(_HELPER).toFuture(publisher)
+        converted = java_class(_SINGLE_TYPES).toFuture(publisher)
     else:
         converted = wanted.fromDirect(publisher) if name == "Mono" else wanted.from_(publisher)
     return converted.java

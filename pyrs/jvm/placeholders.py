@@ -45,7 +45,7 @@ def _restored(value: Any) -> Any:
     if kind is Placeholder:
         return value.target
     if kind is dict:
-        # One Python frame for each level, here and below: value.depth is half of Python's recursion limit.
+        # One Python frame for each level, here and below: value.depth is about half of Python's recursion limit.
         return dict(zip(map(_restored, value.keys()), map(_restored, value.values()), strict=True))
     if kind in (list, tuple, set, frozenset):
         return kind(map(_restored, value))

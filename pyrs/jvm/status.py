@@ -1,7 +1,7 @@
 """Serve the live streams of a bridge to ``python -m pyrs top`` of the same user.
 
-The server listens on the loopback interface. Its port and its token are in a file that only the user can read, so that
-no other user of the host can connect. A request is answered with JSON, and changes nothing.
+The server listens on the loopback interface. Its port and its token are in a file that only the user can read, and a
+request without the token is rejected. A request is answered with JSON, and changes nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger("pyrs.jvm")
 _HOST = "127.0.0.1"
 _MAX_CONNECTIONS = 8
 _MAX_REQUEST = 8_192
-_SECONDS = 5.0
+_REQUEST_SECONDS = 5.0
 _PAUSE_SECONDS = 0.1
 _numbers = count(1)
 
@@ -158,7 +158,7 @@ class StatusServer:
         try:
             request = _request(connection)
             if request is not None and not self._closed.is_set():
-                connection.settimeout(_SECONDS)
+                connection.settimeout(_REQUEST_SECONDS)
                 _StatusHandler(request, connection, self._token, self._status)
         except OSError:
             pass  # the client closed the connection, or ``_listen`` closed it because there were too many
@@ -225,7 +225,7 @@ def _request(connection: socket.socket) -> bytes | None:
     Returns None if the request is too long, incomplete or late.
     """
     data = bytearray()
-    deadline = monotonic() + _SECONDS
+    deadline = monotonic() + _REQUEST_SECONDS
     while b"\r\n\r\n" not in data:
         left = deadline - monotonic()
         if left <= 0 or len(data) > _MAX_REQUEST:

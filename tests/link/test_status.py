@@ -111,7 +111,7 @@ def test_a_long_request_is_not_answered(serve: Callable[..., StatusServer]) -> N
 def test_an_incomplete_request_is_abandoned(
     serve: Callable[..., StatusServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status, "_SECONDS", 0.05)
+    monkeypatch.setattr(status, "_REQUEST_SECONDS", 0.05)
     server = serve()
     assert raw(server, b"GET /streams") == b""
 
