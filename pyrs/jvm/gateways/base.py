@@ -1,4 +1,4 @@
-"""The interface of a gateway, Py4J or JPype, and ``JavaError``s read through it."""
+"""Define the primitive calls of a gateway, and read a ``JavaError`` with them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Control:
         return cast(int, self._call("unwrap", value))
 
     def mirror(self, kind: int, handle: int, options: Mapping[str, object]) -> object:
-        """Return a Java object of both families, RS and Flow, for a Python object."""
+        """Return the mirror of a Python object, which implements both families."""
         return self._call("mirror", next(self._requests), int(kind), handle, options)
 
     def stage(self, handle: int, interface: str | None, options: Mapping[str, object]) -> object:

@@ -240,7 +240,7 @@ class JPypeJava(Java):
         return jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
 
     def translate(self, error: BaseException) -> BaseException:
-        # Without isinstance of a Java class: if the JVM has been shut down, JPype may abort the process in it.
+        # isinstance is not called with a Java class: after the shutdown of the JVM, it may abort the process.
         if isinstance(error, jpype.JVMNotRunning):
             return JvmUnavailable("the JVM of this process has been shut down, and it cannot be started again")
         if jpype.JException in type(error).__mro__:
