@@ -203,7 +203,7 @@ def array_header(count: int) -> bytes:
 
 
 class FrameDecoder:
-    """Decodes the bytes of a connection, however split, into complete messages.
+    """Decodes the bytes of a connection, split anywhere, into complete messages.
 
     A reader receives into ``space()`` and passes the number of bytes to ``received``, so that the bytes of a fragment
     are copied once, and not at all if the size of its message is announced. Memory is bounded by one read and one

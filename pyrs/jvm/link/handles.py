@@ -43,10 +43,10 @@ class Handles:
     Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and an
     entry is removed when its count is zero; each released handle is in one RELEASE.
 
-    ``release`` only appends to a deque. Every other method holds a lock for a short time and calls no user code. The
-    garbage collector may run while the lock is held, and with it finalizers, which are user code. The lock is therefore
-    reentrant, and between the look-up of an entry and its change there is no call, because the collector runs after
-    calls.
+    ``release`` only appends to a deque. A method that changes the table holds a lock for a short time, and no method
+    calls user code. The garbage collector may run while the lock is held, and with it finalizers, which are user code.
+    The lock is therefore reentrant, and between the look-up of an entry and its change there is no call, because the
+    collector runs after calls.
     """
 
     def __init__(self) -> None:

@@ -26,8 +26,8 @@ from pyrs.jvm.link.window import Window
 
 T = TypeVar("T")
 _COMPLETE = object()
-_RUN = 64
-"""A demand of at least this size limits a chunk, so that elements are not counted one by one."""
+_BULK_DEMAND = 64
+"""A demand of at least this size limits the size of a chunk. Its elements are then not counted one by one."""
 
 
 class Returning(bytes):
@@ -343,7 +343,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             current = self._current
             # A chunk is at most a quarter of the window, so that the window is refilled in time for a slow Subscriber.
             piece = max(window.limit >> 2, 1)
-            if demand >= _RUN and demand < piece:
+            if _BULK_DEMAND <= demand < piece:
                 piece = demand
             chunk = current if len(current) <= piece else current[:piece]
             size = self._size = len(chunk)

@@ -182,8 +182,8 @@ class Outbox:
             self.frames_out += len(parts) - further
             self.bytes_out += size
         except BaseException:
-            # For example a RecursionError, because a Publisher emits from a deep stack. The frames are written later,
-            # in the same order: control frames go first.
+            # The error may be a RecursionError, because a Publisher emits from a deep stack. The frames are written
+            # later, in the same order: control frames go first.
             control.extendleft(reversed(parts))
             self.frames_out -= further  # each part will count as a frame
             if source is not None and not source.queued:

@@ -148,7 +148,7 @@ class Session(StreamHost):
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
         """Queue SUBSCRIBE, and return whether it was queued.
 
-        Otherwise the stream ends (§1.9), because its options do not fit or ``link.streams`` is reached.
+        Otherwise the stream ends (§1.9), because its options cannot be sent or ``link.streams`` is reached.
         """
         try:
             if len(self.streams) > MAX_STREAMS:
@@ -365,7 +365,7 @@ class Session(StreamHost):
             return
         context = context_of(options)
         stream = OutboundStream(self, identifier, context)
-        # The reader looks the object up, and not the task, because RELEASE may be the next frame.
+        # The object is looked up here and not in the task, because RELEASE may be the next frame.
         publisher, stream.site = self.handles.find(handle)
         with suppress(TypeError):  # not every class has weak references
             stream.publisher = weakref.ref(publisher)
@@ -482,8 +482,8 @@ class Session(StreamHost):
                 elif target is None:
                     raise MissingHandle(handle)
                 elif monotonic() - arrived > self._call_seconds:
-                    # Otherwise the workers would be busy with calls that nobody waits for, after all of them were
-                    # blocked, and the following calls would be late, too.
+                    # The caller has given up. After all workers were blocked, they would otherwise execute many such
+                    # calls first, and the following calls would be late, too.
                     raise CallTimeout(f"no worker was free within {self._call_seconds} seconds, so nothing was called")
                 else:
                     # Not on the reader: the objects in the arguments may be hashed, by methods of the user.

@@ -96,10 +96,10 @@ class ValueEncoder:
     def check(self, value: object, encoded: bytes) -> None:
         """Check that a value was encoded completely.
 
-        The packer may have run Python code for its members. The packer writes the size of a list or dict before the
-        members. While it converts a member in Python, another thread may change that list or dict. The bytes would then
-        contain too few or too many members, and the reader would take the next value for a member. A value for which no
-        Python code ran is not checked, and neither is a tuple of scalars, which cannot change.
+        The packer writes the size of a list or dict before the members. While it converts a member in Python, another
+        thread may change that list or dict. The bytes would then contain too few or too many members, and the reader
+        would take the next value for a member. A value for which no Python code ran is not checked, and neither is a
+        tuple of scalars, which cannot change.
 
         Raises:
             ConversionError: The bytes are not exactly one value.

@@ -212,7 +212,7 @@ def _families(error: BaseException) -> list[str]:
     return next(([family] for kind, family in _FAMILIES.items() if isinstance(error, kind)), [])
 
 
-# The first class that matches decides: a NullSignal is also a SpecViolation, a JavaTimeout also a JavaError.
+# The first class that matches decides: a NullSignal and a NonPositiveRequest are SpecViolations, too.
 _FAMILIES: dict[type[BaseException], str] = {
     NullSignal: "null_signal",
     ValueError: "illegal_argument",

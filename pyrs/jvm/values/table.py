@@ -201,7 +201,7 @@ def to_datetime(payload: bytes) -> dt.datetime:
         zone = zoneinfo.ZoneInfo(payload[16:].decode())
         with suppress(OverflowError):
             return (_EPOCH_UTC + moment).astimezone(zone)
-    # Computed without a detour through UTC, where the instant may lie outside of Python's years.
+    # The computation avoids UTC, in which the instant may lie outside of Python's years.
     return (_EPOCH + (moment + dt.timedelta(seconds=offset))).replace(tzinfo=zone)
 
 
