@@ -251,6 +251,7 @@ class LinkConnection:
         """
         if self._pid != os.getpid():
             return True
+        end = monotonic() + deadline_seconds
         if not self._closing:
             self._closing = True
             self._posted.put(self._close_gracefully)
@@ -259,7 +260,7 @@ class LinkConnection:
         if not self._has_ended(min(_GOAWAY_SECONDS, deadline_seconds)):
             # The peer does not read, so the writer is blocked. A shutdown of the socket wakes both threads.
             self._shut()
-        return self._has_ended(deadline_seconds) and self.executor.shutdown(deadline_seconds)
+        return self._has_ended(max(0.0, end - monotonic())) and self.executor.shutdown(max(0.0, end - monotonic()))
 
     def _close_gracefully(self) -> None:
         """Write the queued frames and GOAWAY, then end the streams.
