@@ -16,9 +16,11 @@ import org.reactivestreams.Subscription;
  * A Python Subscriber as a Subscriber of org.reactivestreams and of Flow, for one subscription.
  *
  * <p>Each element is encoded inside {@code onNext}, so the Publisher may reuse it. Rules: 2.2 (onNext does not wait for
- * Python), 2.5 and 2.12 (a second Subscription is cancelled), 2.13 (null throws a NullPointerException; all other calls
- * return normally). A Publisher that breaks rule 1.1, 1.3, 1.7 or 1.9 is cancelled, and Python receives an error that
- * cites the rule.
+ * Python), 2.5 and 2.12 (a second Subscription is cancelled), 2.13 (null throws a NullPointerException).
+ *
+ * <p>A Publisher that breaks rule 1.1 or 1.3 is cancelled, and Python receives an error that cites the rule. A signal
+ * before onSubscribe (rule 1.9) throws an IllegalStateException. A signal after a terminal signal (rule 1.7), or after a
+ * Subscription that was cancelled because the link has ended, is dropped.
  */
 public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
     private final Session session;
@@ -26,6 +28,8 @@ public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
     private final StreamOptions options;
     private final AtomicBoolean subscribed = new AtomicBoolean();
     private volatile OutboundStream stream;
+    /** No stream could be opened, because the link has ended or has too many streams. */
+    private volatile boolean refused;
 
     public PythonSubscriber(Session session, PeerReference reference, StreamOptions options) {
         this.session = session;
@@ -54,31 +58,42 @@ public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
             OutboundStream opened = session.openTo(reference, options);
             stream = opened;
             begin.accept(opened);
-        } catch (RuntimeException refused) {
-            Log.debug("a stream to a Subscriber in Python could not be opened", refused);
+        } catch (RuntimeException failure) {
+            refused = true;
+            Log.debug("a stream to a Subscriber in Python could not be opened", failure);
             cancel.run();
         }
     }
 
     @Override
     public final void onNext(Object element) {
-        opened(element, "onNext").onNext(element);
+        OutboundStream opened = opened(element, "onNext");
+        if (opened != null) {
+            opened.onNext(element);
+        }
     }
 
     @Override
     public final void onError(Throwable error) {
-        opened(error, "onError").onError(error);
+        OutboundStream opened = opened(error, "onError");
+        if (opened != null) {
+            opened.onError(error);
+        }
     }
 
     @Override
     public final void onComplete() {
-        opened(this, "onComplete").onComplete();
+        OutboundStream opened = opened(this, "onComplete");
+        if (opened != null) {
+            opened.onComplete();
+        }
     }
 
+    /** Returns the stream; null after it was refused, since a Publisher may signal after a cancel (rule 2.8). */
     private OutboundStream opened(Object argument, String signal) {
         Objects.requireNonNull(argument, () -> "rule 2.13: " + signal + "(null)");
         OutboundStream opened = stream;
-        if (opened == null) {
+        if (opened == null && !refused) {
             throw new IllegalStateException("rule 1.9: " + signal + " before onSubscribe");
         }
         return opened;

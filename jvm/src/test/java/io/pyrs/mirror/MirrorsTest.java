@@ -10,6 +10,7 @@ import static org.testng.Assert.assertThrows;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
+import io.pyrs.LinkClosedException;
 import io.pyrs.link.session.RangePublisher;
 import io.pyrs.link.session.SessionPair;
 import io.pyrs.link.session.StreamOptions;
@@ -157,6 +158,27 @@ public class MirrorsTest {
         assertThrows(NullPointerException.class, () -> subscriber.onNext(null));
         assertThrows(NullPointerException.class, () -> subscriber.onError(null));
         assertThrows(IllegalStateException.class, () -> subscriber.onNext(1));
+    }
+
+    @Test
+    public void signalsAfterTheEndOfTheLinkAreDropped() {
+        PythonSubscriber subscriber = (PythonSubscriber) pair.mirror(new Collector(1), StreamOptions.DEFAULT);
+        CountDownLatch cancelled = new CountDownLatch(1);
+        pair.near.lost(new LinkClosedException("the bridge was closed"));
+        subscriber.onSubscribe(new Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {
+                cancelled.countDown();
+            }
+        });
+        assertEquals(cancelled.getCount(), 0);
+        // An empty Publisher completes at once, and each may signal until it has processed the cancel (rule 2.8).
+        subscriber.onNext(1);
+        subscriber.onComplete();
+        subscriber.onError(new IllegalStateException("late"));
     }
 
     @Test(timeOut = 120_000)
