@@ -73,7 +73,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         this.id = id;
         this.session = session;
         this.downstream = downstream;
-        this.window = new Window(options.maxPrefetch(session.maxPrefetch()), options.exact());
+        this.window = new Window(session.maxPrefetch(), options.exact());
         this.decoder = new ValueDecoder(session.handles(), options.elementType());
         this.boxes = options.boxes();
         this.discards = ReactorDiscards.of(downstream);
@@ -129,9 +129,8 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
 
     /** Processes NEXT, or NEXT_HOME if {@code home} is set: the batch may then contain local objects. */
     void receiveBatch(byte[] body, boolean home) {
-        int elements = Frames.batchSize(body);
+        received += Frames.batchSize(body);
         if (terminal.get() != null || cancelled) {
-            received += elements;
             // Elements beyond the credit are only released: Python could fill the queue with them.
             if (discards == null || terminal.get() != null || received > window.granted()) {
                 session.codec().discard(body);
@@ -140,7 +139,6 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             }
             return;
         }
-        received += elements;
         if (received > window.granted()) {
             session.codec().discard(body);
             sendCancel();

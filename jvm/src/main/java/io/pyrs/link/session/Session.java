@@ -25,8 +25,8 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 
 /**
- * The state of one link: the stream table, handles and calls. It performs no I/O and starts no thread, so that tests
- * can replay conversations on it with a direct executor.
+ * The state of one link: the stream table, handles and calls. It performs no I/O and runs its tasks on an executor, so
+ * that tests can replay conversations with a direct executor.
  */
 public final class Session {
     private static final int MAX_STREAMS = Limits.of("link.streams");
@@ -37,7 +37,6 @@ public final class Session {
     private final Codec codec;
     private final Calls calls;
     private final Commands commands;
-    private final ClassLoader loader;
     private final int maxPrefetch;
     private final Map<Long, DrainLoop> streams = new ConcurrentHashMap<>();
     /** The last cancelled streams with functions for dropped elements, since elements in flight may still arrive. */
@@ -83,7 +82,6 @@ public final class Session {
         this.codec = new Codec(handles);
         this.calls = new Calls(this, callDeadlineMillis);
         this.commands = new Commands(handles, codec, loader);
-        this.loader = loader;
         this.maxPrefetch = maxPrefetch;
     }
 
@@ -105,8 +103,13 @@ public final class Session {
                 if (!context.isEmpty()) {
                     wire.put("context", context);
                 }
-                List<Object> body = List.of(publisher.handle(), wire);
-                outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
+                byte[] frame = codec.frame(FrameType.SUBSCRIBE, stream.id(), List.of(publisher.handle(), wire));
+                int size = frame.length - Frames.HEADER;
+                if (size > Frames.MAX_BODY) { // SUBSCRIBE is never fragmented
+                    throw new ConversionException("the options of a subscription take " + size
+                            + " bytes, but the limit is " + Frames.MAX_BODY + ": name fewer classes in convert");
+                }
+                outbox.control(frame);
             } catch (ConversionException unconvertible) {
                 stream.receiveTerminal(unconvertible); // rule 1.9: subscribe returns normally
             } finally {
@@ -261,7 +264,7 @@ public final class Session {
         switch (message.type) {
             case NEXT:
             case NEXT_HOME:
-                if (is(InboundStream.class, stream, message)) {
+                if (isLive(InboundStream.class, stream, message)) {
                     ((InboundStream) stream).receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
                 } else {
                     Frames.batchSize(message.body);
@@ -270,32 +273,32 @@ public final class Session {
                 break;
             case REQUEST:
                 requireSize(message, 8);
-                if (is(OutboundStream.class, stream, message)) {
+                if (isLive(OutboundStream.class, stream, message)) {
                     ((OutboundStream) stream)
                             .receiveRequest(ByteBuffer.wrap(message.body).getLong());
                 }
                 break;
             case CANCEL:
                 requireSize(message, 0);
-                if (is(OutboundStream.class, stream, message)) {
+                if (isLive(OutboundStream.class, stream, message)) {
                     ((OutboundStream) stream).receiveCancel();
                 }
                 break;
             case COMPLETE:
                 requireSize(message, 0);
-                if (is(InboundStream.class, stream, message)) {
+                if (isLive(InboundStream.class, stream, message)) {
                     ((InboundStream) stream).receiveTerminal(null);
                 }
                 break;
             case ERROR:
                 Throwable error = codec.decodeError(message);
-                if (is(InboundStream.class, stream, message)) {
+                if (isLive(InboundStream.class, stream, message)) {
                     ((InboundStream) stream).receiveTerminal(error);
                 }
                 break;
             case SUBSCRIBED:
                 requireSize(message, 0);
-                is(InboundStream.class, stream, message); // this side requests no confirmation
+                isLive(InboundStream.class, stream, message); // this side requests no confirmation
                 break;
             case SUBSCRIBE:
             case ON_SUBSCRIBE:
@@ -316,9 +319,11 @@ public final class Session {
     }
 
     /**
-     * Returns false for a frame of a finished stream, which is dropped. A wrong frame for a live stream is malformed.
+     * Returns whether the stream of a frame is live; the frame of a finished stream is dropped.
+     *
+     * @throws ProtocolException if the live stream has the opposite direction
      */
-    private static boolean is(Class<? extends DrainLoop> side, DrainLoop stream, Frame message) {
+    private static boolean isLive(Class<? extends DrainLoop> side, DrainLoop stream, Frame message) {
         if (stream != null && !side.isInstance(stream)) {
             throw new ProtocolException("malformed frame: " + message + ", but the stream has the opposite direction");
         }
@@ -401,17 +406,11 @@ public final class Session {
             outbox.wakeWriter();
             return;
         }
-        StreamOptions chosen = StreamOptions.DEFAULT;
-        Throwable invalid = failure;
-        try {
-            chosen = StreamOptions.of(options, loader);
-        } catch (Throwable error) {
-            invalid = error;
-        }
+        StreamOptions chosen = Boolean.TRUE.equals(options.get("exact")) ? StreamOptions.EXACT : StreamOptions.DEFAULT;
         InboundStream stream = new InboundStream(this, id, Families.subscriber(subscriber), chosen);
         register(id, stream);
-        if (invalid != null) {
-            stream.reject(invalid);
+        if (failure != null) {
+            stream.reject(failure);
         }
         executor.execute(stream::start);
     }

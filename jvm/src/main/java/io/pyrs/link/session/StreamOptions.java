@@ -10,6 +10,9 @@ public final class StreamOptions {
     /** No options. */
     public static final StreamOptions DEFAULT = new StreamOptions(Map.of(), ElementType.ANY, null);
 
+    /** Exact demand, and no other options. */
+    static final StreamOptions EXACT = new StreamOptions(Map.of("exact", true), ElementType.ANY, null);
+
     private final Map<?, ?> options;
     private final ElementType elementType;
     private final IntegerBoxing boxes;
@@ -21,7 +24,7 @@ public final class StreamOptions {
     }
 
     /**
-     * Parses the options {@code element_type}, {@code exact}, {@code max_prefetch} and {@code convert}; ignores others.
+     * Parses the options {@code element_type}, {@code exact} and {@code convert}; ignores others.
      *
      * @throws IllegalArgumentException if the element type is not found, or an option has an invalid value
      */
@@ -64,11 +67,6 @@ public final class StreamOptions {
     /** Returns whether an element type was given. */
     boolean hasElementType() {
         return elementType != ElementType.ANY;
-    }
-
-    int maxPrefetch(int maximum) {
-        Object chosen = options.get("max_prefetch");
-        return chosen instanceof Number ? Math.max(1, Math.min(maximum, ((Number) chosen).intValue())) : maximum;
     }
 
     /** Returns the options that are sent to the peer. */
