@@ -1,8 +1,8 @@
 package io.pyrs;
 
 /**
- * Reports that the bridge was closed on this side. Live Subscribers receive the exception in onError, and later calls
- * throw it.
+ * Reports that the bridge was closed on this side. Live Subscribers receive the exception in onError. Calls after the
+ * end of a link throw it, also if the link broke.
  */
 public final class LinkClosedException extends RuntimeException {
     private static final long serialVersionUID = 1L;

@@ -217,7 +217,7 @@ final class Arguments {
         return array;
     }
 
-    /** Converts a number to another box without loss, except for rounding to float. */
+    /** Converts a number to another box. As in Java, only a conversion to double or float may round. */
     private static Object number(Number number, Class<?> wanted) {
         boolean whole = number instanceof Long
                 || number instanceof Integer

@@ -8,7 +8,7 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** Converts the types of Reactor, RxJava and Mutiny that emit at most one element. */
+/** Converts objects that emit at most one element, such as a Uni, to Publishers, and Publishers to futures. */
 public final class SingleTypes {
     private SingleTypes() {}
 

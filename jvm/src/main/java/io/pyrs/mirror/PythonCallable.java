@@ -11,7 +11,7 @@ import java.util.Optional;
 /**
  * A Python function as an object of an interface with a single abstract method.
  *
- * <p>Each invocation is a call over the link with a deadline, which takes tens of microseconds: too slow for each
+ * <p>Each invocation is a call over the link with a deadline, which takes about 100 microseconds: too slow for each
  * element of a stream. An exception raised in Python is thrown.
  */
 public final class PythonCallable extends PythonFunction {

@@ -14,8 +14,8 @@ import org.reactivestreams.Subscriber;
  *
  * <p>Demand: the link requests a bounded window ahead of the Subscriber, or with the option "exact" exactly the
  * Subscriber's demand. The link requests nothing before the first request of the Subscriber. If the Python Publisher
- * breaks a rule, the stream ends with an error that cites the rule. A bridge has one mirror for a Python object at a
- * time; equality is identity.
+ * breaks a rule, the stream ends with an error that cites the rule. Equality is identity: a bridge has one mirror
+ * without options for a Python object at a time, and each mirror with options is a separate object.
  */
 public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<Object>, PeerProxy {
     private final Session session;

@@ -15,8 +15,8 @@ import org.reactivestreams.Publisher;
 /**
  * A Python function from Publisher to Publisher, for {@code Flux.transform} and similar methods.
  *
- * <p>Each application is one call: Python receives the Java Publisher by reference, and returns a Python Publisher or
- * the same Java Publisher. Elements travel on streams. If all elements of the Java Publisher have one box type out of
+ * <p>Each application is one call: Python receives the Java Publisher by reference, and returns a Python Publisher or a
+ * Java Publisher. Elements travel on streams. If all elements of the Java Publisher have one box type out of
  * Integer, Short and Byte, integers in the result are converted to that type if they fit. An element type replaces this
  * conversion.
  */

@@ -26,7 +26,7 @@ public final class Conversion {
     /** Sends the classes of the value table as values, all others as references. */
     public static final Conversion AUTO = new Conversion(Mode.AUTO, Map.of());
 
-    /** Sends values that are None, bool, int, float, str or bytes in Python as values, all others as references. */
+    /** Sends null, boxes, BigInteger, String and byte[] as values, all others as references. */
     public static final Conversion PLAIN = new Conversion(Mode.PLAIN, Map.of());
 
     private static final Conversion REFERENCES = new Conversion(Mode.REFERENCES, Map.of());

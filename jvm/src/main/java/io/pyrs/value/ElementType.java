@@ -123,7 +123,7 @@ public abstract class ElementType {
         Class<?> type = load(name.substring(0, open), loader);
         if (type != List.class && type != Set.class && type != Collection.class && type != Iterable.class) {
             throw new IllegalArgumentException(
-                    "element_type " + name + ": only List, Set, Collection and Iterable take" + " a type argument");
+                    "element_type " + name + ": only List, Set, Collection and Iterable take a type argument");
         }
         ElementType content = of(name.substring(open + 1, name.length() - 1), loader);
         return new ElementType(name) {

@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Converters of BSON types without a JSON counterpart, and of small values of Vert.x and the JDK.
+ * Converters of BSON scalars, of the JSON containers of Vert.x, and of addresses and paths of the JDK.
  *
  * <p>A BSON document needs no converter, because it is a {@code Map}.
  */

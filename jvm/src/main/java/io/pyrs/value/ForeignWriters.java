@@ -14,7 +14,8 @@ import java.util.Set;
  * The writers of third-party classes: buffers, rows, documents and messages of reactive libraries.
  *
  * <p>A class is recognized by its name, or by the name of a superclass or interface, so that the jar does not depend on
- * these libraries. Its objects travel as values with {@code convert="values"} and as references otherwise.
+ * these libraries. Its objects travel as values if {@code convert=} selects values for the class, otherwise as
+ * references.
  */
 final class ForeignWriters {
     /** Converts an object of a third-party class to a value of the table. */

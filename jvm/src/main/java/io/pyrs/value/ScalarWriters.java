@@ -37,7 +37,7 @@ final class ScalarWriters {
 
     private ScalarWriters() {}
 
-    /** Returns whether values of the class are bool, int, float, str or bytes in Python. */
+    /** Returns whether the class is a box, BigInteger, String or byte[]: in Python bool, int, float, str or bytes. */
     static boolean isPlain(Class<?> type) {
         return PLAIN.contains(type);
     }

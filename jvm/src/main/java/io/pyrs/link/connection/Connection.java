@@ -226,7 +226,7 @@ public final class Connection {
         return new LinkBrokenException("the link to Python is broken: " + why);
     }
 
-    /** A separate method, so that no local variable refers to a message after an error. */
+    /** Reads until the connection ends. In a separate method, no local variable refers to a message after an error. */
     private void readAll(InputStream in, FrameDecoder decoder, List<Frame> early) throws IOException {
         early.forEach(this::receive);
         int size;

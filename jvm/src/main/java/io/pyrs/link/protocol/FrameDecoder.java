@@ -13,7 +13,7 @@ import java.util.Map;
 /**
  * Decodes the bytes of a connection into complete messages, independent of the boundaries between reads.
  *
- * <p>Lengths are checked before memory is allocated. Memory is bounded by one frame, and by the limits
+ * <p>Lengths are checked before memory is allocated. Memory is bounded by one read and one frame, and by the limits
  * message.unfinished and message.unfinished_mib for fragments. Not thread-safe: only the reader uses it.
  */
 public final class FrameDecoder {

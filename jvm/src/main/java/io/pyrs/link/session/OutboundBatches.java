@@ -23,7 +23,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 final class OutboundBatches extends Outbox.Source {
     static final int MAX_ELEMENTS = Limits.of("next.elements");
-    /** After a batch of at least this many elements, the Publisher counts as faster than the writer. */
+    /** With this many elements in the current or the last batch, the Publisher counts as faster than the writer. */
     private static final int BURST = 8;
 
     private static final int FREE = 0;

@@ -19,7 +19,7 @@ import org.reactivestreams.Subscription;
  * calls {@code onNext}.
  *
  * <p>A third-party Publisher may break the rules, so 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here. A violation
- * ends only this stream.
+ * affects only this stream.
  */
 public final class OutboundStream extends DrainLoop implements Subscriber<Object>, Flow.Subscriber<Object> {
     static final byte[] COMPLETE = {};
