@@ -125,7 +125,7 @@ class Control:
     def _in_java(self, argument: object) -> object:
         """Convert options to a map, or to null if none is set.
 
-        Null saves a call for the map. Other arguments are returned unchanged.
+        Null saves the calls that create a map. Other arguments are returned unchanged.
         """
         if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's proxies for a java.util.Map are Mappings
             return argument

@@ -1,4 +1,4 @@
-"""Convert Arrow record batches to IPC streams; only this module imports pyarrow."""
+"""Convert Arrow record batches to IPC streams and back, with pyarrow."""
 
 from __future__ import annotations
 

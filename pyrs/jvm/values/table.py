@@ -1,8 +1,8 @@
 """The rows of the value table, one function per type and direction.
 
-msgpack itself has None, bool, 64-bit int, float, str, bytes, list and dict. Every other row is here. A ``from_``
-function returns what the packer accepts, a plain value or an ``ExtType``; a ``to_`` function reads the payload of an
-extension.
+msgpack itself has None, bool, 64-bit int, float, str, bytes, list and dict. The other rows are here, except sets,
+subclasses and references. A ``from_`` function returns what the packer accepts, a plain value or an ``ExtType``; a
+``to_`` function reads the payload of an extension.
 """
 
 from __future__ import annotations
