@@ -131,7 +131,7 @@ public final class Bridge {
         return openFor(() -> session().handles().local(handle));
     }
 
-    /** Runs a task that uses a handle. Reports the end of the link, which releases all handles, as the end of the link. */
+    /** Runs a task that looks up a handle. If the link has ended, throws its error and not that of a missing handle. */
     private <T> T openFor(Supplier<T> task) {
         try {
             return task.get();

@@ -208,7 +208,7 @@ public final class Invocation {
         return Arguments.isPublic(member.getDeclaringClass()) || member.trySetAccessible();
     }
 
-    /** Returns the public superclasses and interfaces of a class, nearest first. */
+    /** Returns the public ones of a class and its superclasses, nearest first, and then of their interfaces. */
     private static List<Class<?>> publicTypes(Class<?> type) {
         Set<Class<?>> types = new LinkedHashSet<>();
         for (Class<?> each = type; each != null; each = each.getSuperclass()) {

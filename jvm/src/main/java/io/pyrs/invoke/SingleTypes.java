@@ -37,7 +37,7 @@ public final class SingleTypes {
         return future;
     }
 
-    /** The result of {@link #toFuture}. The Subscriber is a separate object, so no caller can signal the future. */
+    /** The result of {@link #toFuture}. Its Subscriber is a separate object, so that callers cannot signal it. */
     private static final class ElementFuture extends CompletableFuture<Object> {
         final Subscriber<Object> subscriber = new ElementSubscriber(this);
         private volatile Subscription subscription;

@@ -1,5 +1,5 @@
 /**
  * Java objects that represent Python objects: Publishers, Subscribers, Processors and functions. A mirror validates
- * arguments and opens streams or calls on a {@link io.pyrs.link.session.Session}; it holds no protocol state.
+ * arguments, and opens streams or makes calls on a {@link io.pyrs.link.session.Session}; it holds no protocol state.
  */
 package io.pyrs.mirror;

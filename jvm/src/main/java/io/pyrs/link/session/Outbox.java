@@ -108,7 +108,7 @@ public final class Outbox {
      * Writes the queued frames unless another thread does. Leaves the rest to the writer thread after some rounds.
      *
      * <p>A virtual thread leaves all of them to the writer thread. An interrupt of a virtual thread that waits in a
-     * write closes the socket; and while it is not scheduled, it would keep the role of the writer.
+     * write closes the socket. A virtual thread that is not scheduled would keep the role of the writer.
      */
     public void flush() {
         if (VirtualThreads.isCurrent() || !write(MAX_CALLER_ROUNDS)) {
