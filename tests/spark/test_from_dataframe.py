@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import io
 import os
 import pickle
 import threading
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -407,6 +409,21 @@ def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monk
     assert len(stream.collect(timeout=JOB_DEADLINE)) == 1000
     assert len(seconds) == 100
     assert min(seconds) < 0.04
+
+
+def test_bytes_of_the_jvm_are_read_one_by_one() -> None:
+    """Java 8 and 11 write the length of the answer to the secret as four single bytes, which may arrive separately."""
+
+    class SingleBytes(io.RawIOBase):
+        def __init__(self, content: bytes) -> None:
+            self._content = iter(content)
+
+        def read(self, size: int = -1, /) -> bytes:
+            return bytes(islice(self._content, 1))
+
+    assert partitions._exactly(SingleBytes(b"four and more"), 4) == b"four"
+    with pytest.raises(ConnectionError, match="closed the connection 2 bytes too early"):
+        partitions._exactly(SingleBytes(b"cut"), 5)
 
 
 @pytest.mark.parametrize(

@@ -431,6 +431,9 @@ def _frames(connection: socket.socket) -> Iterator[bytes]:
 
 def _exactly(stream: Any, length: int) -> bytes:
     data: bytes = stream.read(length)
-    if len(data) < length:
-        raise ConnectionError(f"Spark's JVM closed the connection {length - len(data)} bytes too early")
+    while len(data) < length:  # without a buffer a read may be short: before Java 16 the JVM writes single bytes
+        more = stream.read(length - len(data))
+        if not more:
+            raise ConnectionError(f"Spark's JVM closed the connection {length - len(data)} bytes too early")
+        data += more
     return data
