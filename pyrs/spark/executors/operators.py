@@ -22,7 +22,7 @@ from pyrs.spark.executors.tasks import AHEAD, Output, PublisherTask, RangeTask, 
 from pyrs.spark.executors.tracing import current_trace
 from pyrs.spark.read.partitions import partition_failed
 from pyrs.spark.read.queries import batches
-from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone, with_found_names
+from pyrs.spark.schema.arrow import checked_shape, for_map_in_arrow, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, checked_session
 from pyrs.stream.stream import Single, Stream
@@ -83,7 +83,7 @@ def apply(
     makes_processor = _makes_processor(stage)
     spark = df.sparkSession
     output = output_of(spark, schema)
-    sent, shape = with_found_names(df, checked_shape(as_, df.schema, output.zone))
+    sent, shape = for_map_in_arrow(df, checked_shape(as_, df.schema, output.zone))
     staged = StageTask(stage, makes_processor, shape, output)
     return sent.mapInArrow(task_of(packed(staged, stage, "stage", spark)), output.encoder.schema)
 
@@ -146,7 +146,7 @@ def for_each_partition(
     if not df.isStreaming and (checkpoint, trigger) != (None, None):
         raise ValueError("checkpoint and trigger need a streaming DataFrame, but df is not streaming")
     checked_callable(subscriber_factory, "subscriber_factory")
-    sent, shape = with_found_names(df, checked_shape(as_, df.schema, session_zone(df.sparkSession)))
+    sent, shape = for_map_in_arrow(df, checked_shape(as_, df.schema, session_zone(df.sparkSession)))
     work = packed(SubscriberTask(subscriber_factory, shape), subscriber_factory, "subscriber_factory", df.sparkSession)
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:

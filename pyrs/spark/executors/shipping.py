@@ -18,7 +18,7 @@ from pyrs.spark.read.partitions import reason_of
 from pyrs.spark.sessions import Jobs, checked_session, is_connect
 
 _CHECK_SECONDS = 60
-_MIN_TASKS, _MAX_TASKS = 8, 256
+_CONNECT_TASKS, _MAX_TASKS = 8, 256
 _REQUIRED = ("pyarrow", "pandas", "pyrs")
 _answers: WeakKeyDictionary[Any, dict[tuple[str, ...], str]] = WeakKeyDictionary()
 _shipped: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
@@ -50,8 +50,8 @@ def ship(spark: Any) -> None:
         else:
             spark.sparkContext.addPyFile(_archive()[0])
         _shipped[owner] = True
-    cores = _MIN_TASKS if is_connect(spark) else spark.sparkContext.defaultParallelism
-    answer = _answer(spark, _REQUIRED, min(cores, _MAX_TASKS))
+    tasks = _CONNECT_TASKS if is_connect(spark) else spark.sparkContext.defaultParallelism
+    answer = _answer(spark, _REQUIRED, min(tasks, _MAX_TASKS))
     _answers[owner] = {_REQUIRED: answer}
     if answer != "ok":
         raise ImportError(answer.removeprefix("no: "))

@@ -15,7 +15,7 @@ from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, is_cancelled, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
-from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, opened, session_zone
+from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, session_zone, shape_and_encoding
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
 from pyrs.stream.stream import Stream
 
@@ -108,7 +108,7 @@ def from_dataframe(
         Row(id=2)
     """
     checked_dataframe(df, streaming=False)
-    shape, encoding = opened(df, as_)
+    shape, encoding = shape_and_encoding(df, as_)
     most = window if window is None else checked_natural(window, "window", 1)
     arguments = _Arguments(df, shape, encoding, most, bool(ordered), checked_natural(memory, "memory", 1))
     return FrameStream(arguments.operator())

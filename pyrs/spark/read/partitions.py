@@ -279,14 +279,14 @@ class PublicReader(_RddReader):
     def _plan(self) -> Any:
         rdd = self.df.rdd
         self.is_barrier = _is_barrier(rdd._jrdd.rdd())
-        self._same = _MappedOnce(rdd.mapPartitions(_payloads()))
+        self._shared = _MappedOnce(rdd.mapPartitions(_payloads()))
         return rdd
 
     def _run(self, partitions: range) -> list[bytes]:
         if self._observed is None:
             return self._run_over(self._encoded, partitions)  # see JvmReader._run
         with self._observed:
-            return self._run_over(self._same, partitions)
+            return self._run_over(self._shared, partitions)
 
     def _run_over(self, rdd: Any, partitions: range) -> list[bytes]:
         return self._context.runJob(rdd, _payloads(), list(partitions))  # type: ignore[no-any-return]

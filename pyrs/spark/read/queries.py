@@ -15,7 +15,7 @@ from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.read.execution import exclude_from_log
-from pyrs.spark.schema.arrow import opened
+from pyrs.spark.schema.arrow import shape_and_encoding
 from pyrs.spark.sessions import (
     NO_INTERRUPTS,
     SparkOperator,
@@ -177,12 +177,12 @@ def from_stream(
         ...     batch.ack()
     """
     checked_dataframe(sdf, streaming=True, function="from_stream")
-    opened(sdf, as_)
+    shape_and_encoding(sdf, as_)
     if acknowledge not in _ACKNOWLEDGE:
         raise ValueError(f"acknowledge must be one of {', '.join(map(repr, _ACKNOWLEDGE))}, not {acknowledge!r}")
 
     def data(df: Any) -> Any:
-        shape, encoding = opened(df, as_)
+        shape, encoding = shape_and_encoding(df, as_)
         return shape.whole(from_dataframe(df, as_).collect(), encoding.schema)
 
     call = f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})"

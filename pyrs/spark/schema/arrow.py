@@ -21,7 +21,7 @@ from pyspark.sql.pandas.utils import require_minimum_pandas_version
 from pyrs.spark.schema.zones import naive
 
 _SCHEMA_OPTIONS = frozenset(signature(to_arrow_schema).parameters)
-_VARIANT: Any = getattr(spark_types, "VariantType", ())
+VARIANT: Any = getattr(spark_types, "VariantType", ())
 SPATIAL: dict[Any, Any] = {
     getattr(spark_types, f"{name}Type"): getattr(spark_types, name)
     for name in ("Geometry", "Geography")
@@ -134,7 +134,7 @@ def distinct_fields(df: Any) -> Any:
     return plain.select([plain[f"_{i}"].cast(kind).alias(f"_{i}") for i, kind in enumerate(kinds)])
 
 
-def with_found_names(df: Any, shape: Shape) -> tuple[Any, Shape]:
+def for_map_in_arrow(df: Any, shape: Shape) -> tuple[Any, Shape]:
     """Return a DataFrame for ``mapInArrow``, and the shape of its batches.
 
     ``mapInArrow`` takes the name of each column as an expression: it fails for two columns with the same name, and for
@@ -162,7 +162,7 @@ def _of_renamed(batch: Any, of_batch: Callable[[Any], tuple[Iterator[Any], int]]
     return of_batch(renamed(batch, names))
 
 
-def opened(df: Any, as_: str) -> tuple[Shape, Encoding]:
+def shape_and_encoding(df: Any, as_: str) -> tuple[Shape, Encoding]:
     """Return the shape and the encoding of a DataFrame of a live session.
 
     Both follow the present settings of the session.
@@ -273,7 +273,7 @@ def _is_plain(kind: Any) -> bool:
         spark_types.StructType,
         spark_types.MapType,
         spark_types.UserDefinedType,
-        _VARIANT,
+        VARIANT,
         *SPATIAL,
     )
     return not isinstance(kind, special)

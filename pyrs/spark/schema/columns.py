@@ -21,9 +21,8 @@ from pyarrow import compute
 from pyspark.sql import types as spark_types
 
 from pyrs._core.display import short
-from pyrs.spark.schema.arrow import SPATIAL
+from pyrs.spark.schema.arrow import SPATIAL, VARIANT
 
-_VARIANT: Any = getattr(spark_types, "VariantType", ())
 _TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
 _TEXTS = (str, bytes, bytearray, memoryview)
 _NAMED: dict[str, tuple[type, ...]] = {
@@ -49,7 +48,7 @@ _NAMED: dict[str, tuple[type, ...]] = {
     "MapType": (Mapping,),
 }
 _ACCEPTED = {kind: classes for name, classes in _NAMED.items() if (kind := getattr(spark_types, name, None))}
-_ACCEPTED |= {_VARIANT: (spark_types.VariantVal,)} if _VARIANT else {}
+_ACCEPTED |= {VARIANT: (spark_types.VariantVal,)} if VARIANT else {}
 _ACCEPTED |= {kind: (value,) for kind, value in SPATIAL.items()}
 _MIXED_SRID = -1
 
@@ -144,7 +143,7 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
         return pyarrow.MapArray.from_arrays(_with_nulls(offsets, values), keys, items, type=into)
     if isinstance(kind, spark_types.UserDefinedType):
         return _array(_each(kind.serialize, values, kind), kind.sqlType(), True, into)
-    if isinstance(kind, _VARIANT):
+    if isinstance(kind, VARIANT):
         parts = [None if v is None else {"value": v.value, "metadata": v.metadata} for v in values]
         return _converted(parts, values, kind, into)
     if type(kind) in SPATIAL:

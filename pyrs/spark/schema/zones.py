@@ -25,8 +25,6 @@ def naive(batch: pyarrow.RecordBatch, zone: str) -> pyarrow.RecordBatch:
     """Return the batch with naive times in the zone, as ``toPandas`` shows them."""
 
     def localized(times: Any) -> Any:
-        if times.type.tz is None:
-            return times
         return compute.local_timestamp(times.cast(pyarrow.timestamp(times.type.unit, zone)))
 
     for i, field in enumerate(batch.schema):
