@@ -183,6 +183,11 @@ def is_connect(value: Any) -> bool:
     return any(cls.__module__.startswith("pyspark.sql.connect.") for cls in type(value).__mro__)
 
 
+def dataframe_name(df: Any) -> str:
+    """Return the name of a DataFrame in the name of a stream: its first columns."""
+    return f"DataFrame[{', '.join(df.columns[:4])}{', ...' if len(df.columns) > 4 else ''}]"
+
+
 def loopback() -> str:
     """Return the loopback address of the IP version that Spark uses."""
     return "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"

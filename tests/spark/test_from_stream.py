@@ -186,6 +186,11 @@ def test_a_cancel_while_the_query_waits_for_data_stops_it(numbers: Numbers, subs
     eventually(lambda: not numbers.spark.streams.active)
 
 
+def test_repr_shows_the_first_columns(spark: Any) -> None:
+    wide = spark.readStream.format("rate").load().selectExpr(*(f"value AS {name}" for name in "abcde"))
+    assert "from_stream(DataFrame[a, b, c, d, ...], as_='rows')" in repr(ps.from_stream(wide))
+
+
 @pytest.mark.parametrize("as_", ["rows", "dicts", "arrow"])
 def test_as_selects_the_type_of_the_data_of_a_batch(spark: Any, numbers: Numbers, as_: str) -> None:
     numbers.add(1, 2)

@@ -91,6 +91,9 @@ def test_a_notebook_shows_the_columns_without_a_job(spark: Any) -> None:
     assert "<td>&lt;b&gt;</td><td>array&lt;double&gt;</td>" in html
     assert "A stream of tuples, at most 2 partitions at a time, in order." in html
     assert stream.progress()._repr_html_() == html  # type: ignore[attr-defined]
+    assert "A stream of rows, at most 16 jobs at a time, in any order." in (
+        ps.from_dataframe(spark.range(1), ordered=False)._repr_html_()
+    )
 
 
 @pytest.fixture(params=["spark", "python"])

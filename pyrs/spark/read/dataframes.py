@@ -16,7 +16,7 @@ from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, is_cancelled, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, session_zone, shape_and_encoding
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, is_connect
+from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, dataframe_name, is_connect
 from pyrs.stream.stream import Stream
 
 _MEMORY = 256 << 20
@@ -160,7 +160,7 @@ class FrameStream(Stream[Any]):
         """Return the table that a notebook shows, without running a job."""
         arguments = self.source.arguments
         order = "in order" if arguments.ordered else "in any order"
-        most = "one job per core" if arguments.window is None else f"{arguments.window} partitions"
+        most = f"{_MAX_JOBS} jobs" if arguments.window is None else f"{arguments.window} partitions"
         what = f"A stream of {arguments.shape.name}, at most {most} at a time, {order}."
         columns = [(field.name, field.dataType.simpleString()) for field in arguments.df.schema]
         return table_of(self.source.call, what, columns)
@@ -182,8 +182,7 @@ class _Arguments(NamedTuple):
         how += ("" if self.ordered else ", ordered=False") + (
             "" if self.memory == _MEMORY else f", memory={self.memory}"
         )
-        names = ", ".join(self.df.columns[:4]) + (", ..." if len(self.df.columns) > 4 else "")
-        return SparkOperator(f"from_dataframe(DataFrame[{names}], {how})", self, _DataFrameRun)
+        return SparkOperator(f"from_dataframe({dataframe_name(self.df)}, {how})", self, _DataFrameRun)
 
 
 class _Job:

@@ -21,6 +21,7 @@ from pyrs.spark.sessions import (
     SparkOperator,
     checked_dataframe,
     checked_session,
+    dataframe_name,
     drain_executor,
     in_background,
     inherited,
@@ -185,7 +186,7 @@ def from_stream(
         shape, encoding = shape_and_encoding(df, as_)
         return shape.whole(from_dataframe(df, as_).collect(), encoding.schema)
 
-    call = f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})"
+    call = f"from_stream({dataframe_name(sdf)}, as_={as_!r})"
     return batches(sdf, data, call, checkpoint, trigger, output_mode, acknowledge == "explicit")
 
 
