@@ -11,7 +11,7 @@ DataFrame, with state that lasts across micro-batches, ``for_each_partition`` ru
 and ``stream_from_publishers`` run Publishers whose elements are the rows of a DataFrame. ``ship`` sends this package to
 the executors.
 
-``attach`` returns the bridge to the JVM of the session, and ``supports`` reports which functions work on it.
+``attach`` returns the bridge to the JVM of a session, and ``supports`` reports which functions work on a session.
 
 The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors``, ``keyed`` and ``schema``.
 """

@@ -24,8 +24,8 @@ from pyrs.spark.read.execution import ExecutionFailed
 R = TypeVar("R")
 
 # Since SPARK-54711, an interrupt of a task that waits for its Python worker to start ends every Python worker of the
-# executor, also those of other jobs. SQL executions and streaming queries enable these interrupts, unless the property
-# of their thread is set.
+# executor, also those of other jobs. A streaming query enables these interrupts for its thread, and a SQL execution
+# does so if the property of its thread is not set.
 NO_INTERRUPTS = ("spark.job.interruptOnCancel", "false")
 
 _CHECK_SECONDS = 1.0
@@ -63,7 +63,7 @@ _cancels = DaemonExecutor("spark-cancel")  # runs no user code
 def drain_executor() -> Callable[[Callable[[], object]], None]:
     """Return the executor of a drain loop.
 
-    With it, no asyncio loop or listener's thread signals Subscribers.
+    It runs the loop on threads of pyrs, never on the thread that subscribes or requests.
     """
     return bound_executor(_signals, capture())
 
@@ -79,11 +79,11 @@ def in_background(task: Callable[[], object]) -> None:
 def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
     """Wrap the task to run with the present local properties of this thread.
 
-    A cancel of its jobs does not interrupt the threads of their tasks. A task ends at its next row, and Spark ends a
-    Python worker that emits none after at most ``spark.python.task.killTimeout`` and two seconds.
+    All runs share one properties object: a property that one of them sets, such as a tag, applies to all. A cancel of
+    the jobs does not interrupt the threads of their tasks. A task ends at its next row, and Spark ends a Python worker
+    that emits none after at most ``spark.python.task.killTimeout`` and two seconds.
 
-    With Spark Connect, the task runs with the tags that the calling thread has now. All runs share one properties
-    object: a property that one of them sets, such as a tag, applies to all.
+    With Spark Connect there are no such properties: each run starts with the tags that the calling thread has now.
     """
     if is_connect(spark):
         tags = set(spark.getTags())
@@ -132,7 +132,7 @@ def checked_dataframe(df: Any, *, streaming: bool | None, function: str = "") ->
 
 
 def checked_session(spark: Any, function: str = "") -> Any:
-    """Return the session if its jobs can be tagged.
+    """Return the session if it runs jobs and is supported.
 
     ``function`` names a function that needs the JVM of the driver.
 
@@ -212,7 +212,7 @@ def why_stopped(spark: Any) -> str | None:
 def wait_while_running(spark: Any, ended: Event, stopped: Callable[[JvmUnavailable], object]) -> None:
     """Wait until ``ended`` is set, or call ``stopped`` if the session stops before.
 
-    Spark does not report the stop of a session. A check that fails once may be transient.
+    Spark does not report that a session stops. A failed check may be transient, so two in a row are needed.
     """
     reasons = 0
     while not ended.wait(_CHECK_SECONDS):
@@ -239,8 +239,8 @@ def unless_stopped(spark: Any, error: BaseException) -> BaseException:
 class Jobs:
     """The jobs of one subscription.
 
-    All carry one tag, by which a cancel finds them. Create it on the thread that subscribes: the jobs inherit that
-    thread's local properties, such as a scheduler pool.
+    All carry one tag, by which a cancel finds them. Create this object on the thread that subscribes: the jobs inherit
+    the local properties of that thread, such as a scheduler pool.
     """
 
     def __init__(self, spark: Any) -> None:
@@ -325,7 +325,7 @@ class Jobs:
         except Exception:
             if why_stopped(self._spark) is None:
                 raise
-            # The JVM has ended. The task fails for the same reason, and reports that to its Subscriber.
+            # The session has ended. The task fails for the same reason, and reports that to its Subscriber.
 
     def _leave(self) -> None:
         with self._idle:
@@ -393,9 +393,9 @@ class JobRun(Coordinator[R]):
         self._jobs = Jobs(spark)
 
     def _job_raised(self, error: BaseException) -> None:
-        """Report the error of a job, or ``JvmUnavailable`` if the session was stopped.
+        """Fail the stream with the error of a job, or with ``JvmUnavailable``.
 
-        Called on any thread.
+        It is ``JvmUnavailable`` if the session was stopped. Called on any thread.
         """
         if self._live:  # otherwise the cancel itself is the likely cause
             self.post(self._job_failed, self._jobs.explained(error))

@@ -36,7 +36,7 @@ def supports(spark: Any) -> dict[str, str]:
     """Return for each function whether it works on a session.
 
     The answer is ``"ok"``, or ``"no: "`` and the reason. A restriction follows ``"ok, "``: a driver without the JVM's
-    Arrow methods is read with Spark's public interface, which is slower. If a function runs tasks that use pyrs, one
+    Arrow methods is read with Spark's public interface, which is slower. If a function runs tasks that use pyrs, a
     task checks the imports on an executor.
 
     Args:
@@ -76,7 +76,8 @@ def attach(spark: Any) -> Bridge:
 
     Raises:
         TypeError: ``spark`` is not a SparkSession.
-        JvmUnavailable: the session uses Spark Connect, was stopped, or its JVM cannot be reached.
+        JvmUnavailable: the session is one of Spark Connect, was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or its
+            JVM cannot be reached.
         ImportError: msgpack is not installed.
     """
     from pyrs import jvm

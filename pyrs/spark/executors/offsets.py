@@ -128,10 +128,10 @@ class Offsets:
         return ranges
 
     def commit(self, end: Position) -> None:
-        """Nothing is kept until a commit."""
+        """Do nothing, because nothing is kept until a commit."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""
 
     def _first(self, name: str) -> Any:
         return self._called("start", self._start, name) if callable(self._start) else self._start

@@ -48,9 +48,8 @@ def apply(
     of the stage, one Arrow batch at a time. The rows of the stage are sent in batches: after
     ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000), when a row arrives 0.2 seconds after the first of
     its batch, or after 0.2 seconds without an element. A chain of operators without a queue, such as ``map`` and
-    ``filter``, pulls a row when one is needed, and delays the rows before if it blocks.
-    Other stages prefetch 32 elements, or 1 if elements are batches. The stage must release its resources when its
-    partition ends, because the task ends too.
+    ``filter``, pulls a row when one is needed; while it blocks, no rows are sent. Other stages prefetch 32 elements, or
+    1 if elements are batches. The stage must release its resources when its partition ends, because the task ends too.
 
     A stage may start a JVM in its worker process with ``jvm.launch``; later tasks of the process use the same JVM.
 
@@ -68,7 +67,8 @@ def apply(
     Raises:
         TypeError: ``df`` is not a DataFrame or has an interval of months, ``stage`` has other parameters or cannot be
             pickled, or ``schema`` is not a schema or has a type that Arrow cannot carry.
-        ValueError: as_ has another value, df or the schema has no column, or columns of the schema have the same name.
+        ValueError: ``as_`` has another value or does not fit the columns, ``df`` or the schema has no column, or two
+            columns of the schema have the same name.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
@@ -119,7 +119,7 @@ def for_each_partition(
         subscriber_factory: called on the executor without arguments, once for each partition. ``TaskContext.get()``
             identifies the partition.
         as_: the type of the elements, as in ``from_dataframe``.
-        checkpoint: the checkpoint folder of the query, if df is streaming. Without it no progress is kept.
+        checkpoint: the checkpoint folder of the query, if ``df`` is streaming. Without it no progress is kept.
         trigger: the trigger of that query, as in ``from_stream``.
 
     Returns:
@@ -128,13 +128,13 @@ def for_each_partition(
     Raises:
         TypeError: ``df`` is not a DataFrame or has an interval of months, ``subscriber_factory`` is not callable or
             cannot be pickled, or another argument has a wrong type.
-        ValueError: as_ has another value, df has no column, the trigger is not supported, or df is not streaming and
-            there is a checkpoint or a trigger.
-        JvmUnavailable: the session was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or is of Spark Connect and df
-            is streaming.
+        ValueError: ``as_`` has another value or does not fit the columns, ``df`` has no column, the trigger is not
+            supported, or ``df`` is not streaming and there is a checkpoint or a trigger.
+        JvmUnavailable: the session was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or is one of Spark Connect and
+            ``df`` is streaming.
 
     A Subscriber that raises fails its task. If Spark does not retry it, the error is ``PartitionFailed``, which is the
-    ``__cause__`` of Spark's ``StreamingQueryException`` if df is streaming.
+    ``__cause__`` of Spark's ``StreamingQueryException`` if ``df`` is streaming.
 
     Rules: 1.1, 1.3, 2.13, 3.5, 3.9.
 
@@ -197,7 +197,7 @@ def from_publishers(
         TypeError: ``spark`` is not a SparkSession, ``partitions`` is not iterable or has a value that cannot be
             pickled, ``factory`` is not callable or cannot be pickled, ``schema`` is not a schema or has a type that
             Arrow cannot carry, or ``prefetch`` is not an integer.
-        ValueError: the schema has no column or two columns with the same name, or prefetch is less than 1.
+        ValueError: the schema has no column or two columns with the same name, or ``prefetch`` is less than 1.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     A factory that raises, a Publisher that fails and an element that does not fit the schema fail the task, and the
@@ -238,10 +238,7 @@ def checked_partitions(partitions: Any) -> Iterable[Any]:
 
 
 def output_of(spark: Any, schema: Any, *, may_be_large: bool = True) -> Output:
-    """Return how the tasks of a session encode and send rows.
-
-    The result has the encoder, the time zone and the number of rows in a batch.
-    """
+    """Return the ``Output`` of the tasks of a session, under its present settings."""
     encoder = RowEncoder(checked_schema(spark, schema), may_be_large and prefers_large(spark))
     rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     return Output(encoder, session_zone(spark), rows if rows > 0 else _ROWS)

@@ -33,7 +33,8 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
         spark: the session.
 
     Raises:
-        TypeError: the value cannot be pickled. The message names the variable.
+        TypeError: the value cannot be pickled, or has a ``Metrics`` and the session is one of Spark Connect. The
+            message names the variable that cannot be pickled.
     """
     file = BytesIO()
     pickler = _Pickler(file)
@@ -61,7 +62,7 @@ def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any,
 
 
 def pickled(function: Any, parameter: str, receiver: str) -> bytes:
-    """Return a function as bytes."""
+    """Return a function as bytes for a process that runs it."""
     try:
         pickled: bytes = cloudpickle.dumps(function)
     except Exception as error:
@@ -142,6 +143,6 @@ def _why_not_pickled(function: Any, parameter: str, receiver: str, error: Except
 
 
 def _names(code: CodeType) -> set[str]:
-    """Return the global names of a function, and of the functions within it."""
+    """Return the global and attribute names in a function and its inner functions."""
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
     return set(code.co_names).union(*map(_names, inner))

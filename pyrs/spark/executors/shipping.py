@@ -29,10 +29,10 @@ def ship(spark: Any) -> None:
     """Send pyrs to the executors of a session, and check that tasks can run there.
 
     The package of this process is sent as a zip file, which Spark adds to the path of its Python workers, also on
-    executors that start later. Tasks, one for each core, then check that the executors have pyrs in this version,
-    pyarrow and pandas. A second call for a session checks again.
+    executors that start later. Tasks then check that the executors have pyrs in this version, pyarrow and pandas: one
+    task for each core, but at most 256, and 8 on Spark Connect. A second call for a session checks again.
 
-    Call it once for each session whose executors lack pyrs, before ``apply`` and ``for_each_partition``.
+    Call it once for each session whose executors lack pyrs, before the functions that run there, such as ``apply``.
 
     Args:
         spark: a session, classic or of Spark Connect.
@@ -80,7 +80,7 @@ def why_no_workers(spark: Any, *more: str) -> str:
 def requirement(*names: str) -> Callable[[], None]:
     """Return a function that checks packages, and the version of pyrs, on an executor.
 
-    It is pickled by value and does not depend on this package, which may be missing on the executors.
+    The function is pickled by value and does not depend on this package, which may be missing on the executors.
     """
     driver = pyrs.__version__
 

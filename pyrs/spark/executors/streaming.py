@@ -82,8 +82,8 @@ def stream_from_publishers(
         TypeError: ``spark`` is not a SparkSession, a partition or start is not a JSON value, a function is not callable
             or cannot be pickled, ``schema`` is not a schema or has a type that Arrow cannot carry, or another argument
             has a wrong type.
-        ValueError: two partitions are equal, the schema has no column or two columns with the same name, limit is not
-            positive, or prefetch is less than 1.
+        ValueError: two partitions are equal, the schema has no column or two columns with the same name, ``limit`` is
+            not positive, or ``prefetch`` is less than 1.
         NotImplementedError: PySpark is older than 4.0.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 

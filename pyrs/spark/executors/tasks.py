@@ -33,7 +33,7 @@ from pyrs.stream.stream import Stream
 _GATHER_SECONDS = 0.2
 """The maximum age of the first row of a batch, so that a slow or silent stage does not delay a ``limit``."""
 
-AHEAD = 32  # elements to request ahead; an element of the stage may be a whole batch
+AHEAD = 32  # the default number of elements that a task requests ahead
 
 
 class Output(NamedTuple):
@@ -136,12 +136,12 @@ class StageTask(NamedTuple):
 
 
 class RangeTask(NamedTuple):
-    """Runs a Publisher of ``stream_from_publishers``.
+    """Runs the Publishers of a factory on an executor.
 
     It is pickled in the driver.
 
     Attributes:
-        factory: returns the Publisher of a range.
+        factory: returns the Publisher of a range, or of a value of ``from_publishers``.
         output: sends the elements.
         prefetch: the number of elements that are requested ahead.
     """
@@ -151,7 +151,7 @@ class RangeTask(NamedTuple):
     prefetch: int
 
     def run(self, partition: int, part: tuple[Any, Any, Any]) -> Iterator[Any]:
-        """Yield the batches of a range.
+        """Yield the batches of a range of ``stream_from_publishers``.
 
         Args:
             partition: the index of the partition, for the error.

@@ -60,8 +60,8 @@ def apply_by_key(
 
     The state of a key is JSON. It may contain None, booleans, numbers, strings, bytes, UUIDs, dates, times, and lists,
     tuples, dicts, sets and Rows of these. It is read and written as a whole in each micro-batch with rows of that key,
-    and kept until the checkpoint is deleted. If the operators with state change, the query fails with an error that
-    says so. The functions of operators may change.
+    and kept until the checkpoint is deleted. If the operators with state or their arguments, as ``repr`` shows them,
+    change, the query fails with both lists of operators. Another function with the same name is not detected.
 
     Time is that of the micro-batches: ``debounce``, ``buffer(seconds=...)`` and ``window(seconds=...)`` emit in the
     first micro-batch after their time. Spark runs micro-batches without rows for them.
@@ -80,11 +80,11 @@ def apply_by_key(
 
     Raises:
         TypeError: ``df`` is not a DataFrame, ``key`` is neither a column name nor a list of them, ``stage`` is not
-            callable, has an operator whose state cannot be saved or cannot be pickled, or ``schema`` is not a schema or
+            callable, cannot be pickled or has an operator whose state cannot be saved, or ``schema`` is not a schema or
             has a type that Arrow cannot carry.
-        ValueError: ``df`` is not streaming, has no such column or has a column name with a dot, ``key`` has a column
-            twice, the schema has no column or two columns with the same name, ``as_`` has another value, or the session
-            does not use the RocksDB state store.
+        ValueError: ``df`` is not streaming, has no such column or has a column name with a dot, ``key`` has no column
+            or a column twice, the schema has no column or two columns with the same name, ``as_`` has another value, or
+            the session does not use the RocksDB state store.
         ImportError: protobuf is not installed, or is older than PySpark's messages.
         NotImplementedError: PySpark is older than 4.1, the first with ``transformWithState`` of rows.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.

@@ -35,7 +35,7 @@ class KeyedResult(NamedTuple):
     Attributes:
         emitted: the emitted elements.
         state: the new state.
-        due: the time in seconds at which the stage must run again without a row; None if there is none.
+        due: the time in seconds at which the stage must run again, even without a row; None if there is none.
     """
 
     emitted: list[Any]
@@ -77,7 +77,8 @@ class KeyedStage:
                 no effect.
 
         Raises:
-            RuntimeError: another stage saved the state, or a stream that a function returned has not completed.
+            RuntimeError: another stage or another version of pyrs saved the state, a stream that a function returned
+                has not completed, or an operator requests no more rows.
             TypeError: the state of an operator has a value that cannot be saved. The message names the operator and the
                 value.
             BaseException: the error of the stream.

@@ -50,15 +50,15 @@ def from_dataframe(
     fast that the job is expected to read at most 32 MiB, within 0.5 seconds.
 
     A job starts if the buffered batches and the partitions of all running jobs are expected to fit in ``memory``, or if
-    no other job runs. The expected size of a partition is Spark's estimate at first, and then follows the observed
-    sizes: a larger partition raises it at once, smaller ones lower it gradually. So the stream holds at most about
-    ``memory`` and one partition, as Arrow. A partition larger than ``memory`` is read alone: the driver's JVM holds all
-    of it, and Python at most ``memory``. If the last stage is a barrier stage, one job reads all partitions, because
-    Spark runs their tasks together.
+    nothing is buffered and no other job runs. The expected size of a partition is Spark's estimate at first, and then
+    follows the observed sizes: a larger partition raises it at once, smaller ones lower it gradually. So the stream
+    holds at most about ``memory`` and one partition, as Arrow. A partition larger than ``memory`` is read alone: the
+    driver's JVM holds all of it, and Python at most ``memory``. If the last stage is a barrier stage, one job reads all
+    partitions, because Spark runs their tasks together.
 
     The rows are those of ``df.collect()``, under the settings that the session has when the first request plans the
-    query. The Subscriber is signalled on threads of pyrs, never on the thread that subscribes or requests, so an
-    asyncio loop is not blocked.
+    query. Elements and the terminal signal arrive on threads of pyrs, never on the thread that subscribes or requests,
+    so an asyncio loop is not blocked.
 
     A cancel, or the end of an iteration, cancels the jobs of this stream by their tag; other jobs of the session
     continue. The jobs have the local properties, such as the scheduler pool and the job group, of the thread that
@@ -135,7 +135,7 @@ class FrameStream(Stream[Any]):
         """Show the progress of each subscription: the partitions read, and the rows.
 
             from_dataframe(df).progress()
-            38%|███▊      | 3/8 partitions [00:01<00:02, 31,250 rows]
+            38%|███▊      | 3/8 [00:01<00:02, 2.50 partitions/s, 31,250 rows]
 
         The display is that of ``Stream.progress``: a ``tqdm`` bar if that is installed, also in a notebook, otherwise
         at most one line each half second. A row counts when it is signalled, a partition after the last row of its job.
@@ -216,7 +216,7 @@ class _DataFrameRun(JobRun[Any]):
         self._most_jobs = self._first_jobs = arguments.window or _MIN_JOBS
         self._next = 0  # the partition that the next job starts with
         self._taken = 0  # the number of partitions whose batches were all taken
-        self._slots: deque[_Job] = deque()  # running or with batches; used by the drain loop only
+        self._slots: deque[_Job] = deque()  # jobs that run or have batches; used by the drain loop only
         self._bytes = 0  # the size of all batches that the drain loop has taken
         self._buffered_bytes = 0  # the size of the batches not taken yet; written under the lock
         self._buffered_lock = Lock()

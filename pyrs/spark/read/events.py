@@ -39,7 +39,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
 
     Raises:
         TypeError: ``spark`` is not a SparkSession, or another argument has a wrong type.
-        ValueError: buffer is less than 1, or overflow has another value.
+        ValueError: ``buffer`` is less than 1, or ``overflow`` has another value.
         NotImplementedError: the session is one of Spark Connect, and PySpark is older than 4.0.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 

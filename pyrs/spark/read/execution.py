@@ -59,10 +59,7 @@ def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) 
 
 
 def _set_session(spark: Any) -> None:
-    """Apply a session's settings to this thread and to its jobs.
-
-    They also apply to the tasks of the jobs that this thread starts.
-    """
+    """Apply a session's settings to this thread, its jobs and their tasks."""
     java_session = spark._jsparkSession
     getattr(spark._jvm, java_session.getClass().getName()).setActiveSession(java_session)
     for key, value in spark.sql("SET").collect():
@@ -143,10 +140,7 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
 
 
 def exclude_from_log(kind: type[BaseException]) -> None:
-    """Exclude an expected exception of a proxy from Py4J's log.
-
-    Py4J would report it as an error.
-    """
+    """Exclude an expected exception of a proxy from the errors that Py4J logs."""
     logging.getLogger("py4j.clientserver").addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], kind))
     )

@@ -102,7 +102,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the error is that of a job that the user cancelled.
+    """Return whether the error is that of a cancelled job.
 
     The user cancels a job in code or in the Spark UI.
     """
@@ -207,8 +207,8 @@ class JvmReader(_RddReader):
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
         while True:
-            # toArrowBatchRdd reads the setting, which may change during the call. The batches have no schema, and
-            # pyarrow would crash with a wrong one.
+            # toArrowBatchRdd reads the setting of large types, which may change during the call. The batches have no
+            # schema, and pyarrow would crash with a wrong one.
             large = prefers_large(self.df.sparkSession)
             encoded = self.df._jdf.toArrowBatchRdd()
             if large is prefers_large(self.df.sparkSession):
@@ -272,9 +272,8 @@ class PublicReader(_RddReader):
 
     def __init__(self, df: Any) -> None:
         self._names = df.columns
-        super().__init__(
-            numbered(df).mapInArrow(_encoder(), "batch binary")
-        )  # numbered, because mapInArrow parses names
+        # Numbered, because mapInArrow parses the names of columns.
+        super().__init__(numbered(df).mapInArrow(_encoder(), "batch binary"))
 
     def _plan(self) -> Any:
         rdd = self.df.rdd

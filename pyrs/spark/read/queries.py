@@ -43,7 +43,7 @@ class _Stopped(Exception):
     """Ends the foreachBatch function without a commit, and the query without an error.
 
     Spark recognizes this text, which the error of an interrupted Java call has, and does not fail the query. The text
-    is short because Spark's pattern recurses for each of its characters.
+    is short because Spark's pattern recurses for each character.
     """
 
     def __init__(self) -> None:
@@ -163,11 +163,13 @@ def from_stream(
         acknowledge: ``"explicit"``, by ``Batch.ack()``, or ``"request"``, by demand.
 
     Raises:
-        TypeError: ``sdf`` is not a DataFrame, a column has a type that Arrow cannot carry, or ``trigger`` is not a
-            mapping.
-        ValueError: sdf is not streaming, as_ or acknowledge has another value, or the trigger is not supported.
+        TypeError: ``sdf`` is not a DataFrame, a column has a type that Arrow cannot carry, or another argument has a
+            wrong type.
+        ValueError: ``sdf`` is not streaming, ``as_`` or ``acknowledge`` has another value or ``as_`` does not fit the
+            columns, see ``from_dataframe``, or the trigger is not supported.
         JvmUnavailable: the session is one of Spark Connect, where Spark calls ``foreachBatch`` functions on the server;
             was stopped; or runs with ``PYSPARK_PIN_THREAD=false``.
+        ImportError: ``as_`` is ``"pandas"``, which is not installed.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.5, 3.9.
 
@@ -248,7 +250,7 @@ class _QueryRun(Coordinator[Batch]):
         self._offered: Batch | None = None
         self._acknowledged = -1  # the number of the last batch that was acknowledged explicitly
         self._reason: Exception | None = None  # why ``_take`` failed
-        self._stopped = False  # whether it failed because the query was stopped
+        self._stopped = False  # whether ``_take`` failed because the query was stopped
 
     def _requested_more(self, n: int) -> None:
         super()._requested_more(n)
@@ -322,7 +324,7 @@ class _QueryRun(Coordinator[Batch]):
         """Wait until ``ready`` returns True.
 
         Args:
-            ready: called with the lock held, and without it.
+            ready: returns whether the wait is over; called with the lock held, and without it.
             unacknowledged: the number of the batch that the wait is for, None if it is for demand.
 
         Raises:
@@ -358,7 +360,7 @@ class _QueryRun(Coordinator[Batch]):
         self._notify()
 
     def batch_discarded(self, batch_id: int) -> None:
-        """Fail the stream, because nobody can acknowledge the batch."""
+        """Fail the stream, because the batch can no longer be acknowledged."""
         # The garbage collector calls this, on any thread, so this takes no lock that the same thread may hold.
         if self._live:
             self.post(self._fail, BatchDiscarded(batch_id))

@@ -17,7 +17,7 @@ _SECONDS = 0.5
 class Bar:
     """Shows the rows and partitions of one subscription.
 
-    An error of the display does not end the stream. One thread calls it at a time.
+    An error of the display does not end the stream. One thread at a time calls the methods.
     """
 
     def __init__(self, progress: Progress) -> None:

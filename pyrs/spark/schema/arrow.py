@@ -29,7 +29,7 @@ SPATIAL: dict[Any, Any] = {
 }
 
 _EXPRESSION = re.compile(r"[.`*]")
-"""The characters of a name that Spark parses as an expression and not as the name of a column."""
+"""The characters that make Spark parse the name of a column as an expression."""
 
 SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
 
@@ -222,10 +222,7 @@ def row_class(names: tuple[str, ...]) -> Any:
 
 
 def _values(column: Any, kind: Any, as_: str) -> list[Any]:
-    """Return the Python values of a column.
-
-    They are equal to those of ``collect`` in classic Spark.
-    """
+    """Return the Python values of a column, equal to those of ``collect``."""
     if _is_plain(kind):
         return column.to_pylist()  # type: ignore[no-any-return]
     if isinstance(kind, spark_types.TimestampType):

@@ -73,7 +73,7 @@ def in_line(value: object) -> str:
 def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
     """Return the rows as one Arrow array for each field of the schema.
 
-    None of the rows may be None.
+    A row must not be None.
 
     Raises:
         Misfit: a row, or a value within one, does not fit.

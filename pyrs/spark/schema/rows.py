@@ -77,8 +77,8 @@ class RowEncoder:
 
     A row is a ``Row``, a tuple or list with the values in the order of the schema, or a mapping by name. A ``Row`` or a
     named tuple with another order of names is matched by name. A missing name is null; an unknown name is an error, and
-    so is a value of another type: nothing is rounded, truncated or parsed. Naive times are in the local time of the
-    process, as in Spark's own rows.
+    so is a value of another type: nothing is truncated or parsed, and numbers are rounded in ``float`` columns only.
+    Naive times are in the local time of the process, as in Spark's own rows.
 
     Args:
         large: whether the session has ``spark.sql.execution.arrow.useLargeVarTypes``.
@@ -118,8 +118,8 @@ class RowEncoder:
     def fitted(self, batch: Any, number: int = 0) -> pyarrow.RecordBatch:
         """Return a batch with the columns of the schema.
 
-        Columns are matched by name, and cast if that is lossless. The fields of structs are matched in the same way; a
-        struct must not have other fields.
+        Columns are matched by name, and cast if that is lossless; other columns are left out. The fields of structs are
+        matched in the same way, but a struct must not have other fields.
 
         ``number`` is the number of the batch, for error messages.
 

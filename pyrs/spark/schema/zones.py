@@ -72,10 +72,7 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
 
 
 def _mapped(column: pyarrow.Array, change: Callable[[Any], Any]) -> pyarrow.Array:
-    """Return the column with a function applied to each array of times in it.
-
-    The arrays may be on any level. Only times with a zone count.
-    """
+    """Apply a function to the times with a zone in a column, on any level."""
     kind = column.type
     if not has_zone(kind):
         return column

@@ -27,7 +27,7 @@ class Elements:
         most_bytes: the maximum size of a row that Spark can send to an executor.
 
     Attributes:
-        chunk: how many elements are encoded together.
+        chunk: the maximum number of elements that are encoded together.
     """
 
     chunk = 8192
@@ -93,7 +93,7 @@ class Elements:
     def last_row(self, position: int, capacity: int) -> float:
         """Return the row at which a batch from ``position`` must end.
 
-        Capacity is then left for another element.
+        Capacity is then left for another element. Infinity if the batch may have any size.
         """
         return inf
 

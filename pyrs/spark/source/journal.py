@@ -22,7 +22,7 @@ _SUFFIX = ".segment"
 
 
 class JournalDamaged(PyrsError):
-    """A journal is corrupt, incomplete, or in use by another process."""
+    """A journal is corrupt or incomplete, has rows of another schema, or is in use."""
 
 
 class Segment(NamedTuple):
@@ -55,7 +55,7 @@ class Journal:
         end: the number of the next element.
 
     Raises:
-        JournalDamaged: a file is corrupt or missing, or another process uses the folder.
+        JournalDamaged: a file is corrupt or missing, or another process or another journal uses the folder.
         OSError: the folder cannot be read or written.
     """
 

@@ -73,7 +73,8 @@ def for_each_frame(
 
     Raises:
         TypeError: an argument has a wrong type, or Arrow cannot carry the type of a column.
-        ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns with the same name.
+        ValueError: ``max_rows`` or ``max_wait`` is not positive, or the schema has no column or two columns with the
+            same name.
         JvmUnavailable: there is no session, it was stopped, or it runs with ``PYSPARK_PIN_THREAD=false``.
 
     Rules: 1.3, 1.4, 2.1, 2.7, 2.8, 3.5, 3.13.

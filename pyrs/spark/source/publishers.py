@@ -88,7 +88,7 @@ def read_stream(
         schema: a ``StructType``, or text such as ``"id long, name string"``.
         max_rows: the maximum number of rows in a batch. The rows travel within the tasks, in memory.
         capacity: the maximum number of buffered elements, twice ``max_rows`` by default. Spark commits a batch when it
-            plans the next one, so ``capacity`` must be greater than ``max_rows``, or at minimum 2 if elements are
+            plans the next one, so ``capacity`` must be greater than ``max_rows``, or at least 2 if elements are
             batches.
         on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
         journal: a folder on a local disk, used by this stream only.
@@ -97,12 +97,14 @@ def read_stream(
     Raises:
         TypeError: ``spark`` is not a SparkSession, ``publisher`` is not a Publisher, or another argument has a wrong
             type.
-        ValueError: capacity is too small, or on_restart or as_ has another value.
-        NotImplementedError: PySpark is older than 4.0, or older than 4.2 and on_restart is a function without a
+        ValueError: ``max_rows`` is less than 1, ``capacity`` is too small, ``on_restart`` or ``as_`` has another value,
+            or the schema has no column or two columns with the same name.
+        NotImplementedError: PySpark is older than 4.0, or older than 4.2 and ``on_restart`` is a function without a
             journal.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
         JournalDamaged: a file of the journal is corrupt, its rows have another schema, or another process or an active
             query uses it.
+        OSError: the folder of the journal cannot be read or written.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
 
@@ -165,12 +167,10 @@ def _most_bytes(context: Any) -> float:
 
 
 def _opened(folder: str) -> Journal:
-    """Open a journal, and close an earlier server of it that has no query.
+    """Open a journal that an earlier call of ``read_stream`` may have open.
 
-    The server is that of an earlier call with this journal.
-
-    This happens when a notebook cell is run again, or a query starts again with other arguments. The planner of a query
-    ends shortly after ``query.stop()`` returns.
+    The server of that call is closed if it has no query. This happens when a notebook cell is run again, or a query
+    starts again with other arguments. The planner of a query ends shortly after ``query.stop()`` returns.
     """
     path = Path(folder).resolve()
     before = _servers.get(path)

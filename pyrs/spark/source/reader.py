@@ -1,8 +1,9 @@
 """The Data Sources of ``read_stream`` and ``stream_from_publishers``.
 
-Spark's planner and the executors run them. Their classes are pickled by value, so neither the planner nor the executors
-need this package. Therefore the nested classes use only variables of the enclosing function, and each method imports
-the modules that it needs: those of the standard library, pyspark and pyarrow.
+Spark's planner and the executors run them. Their classes are pickled by value, so ``read_stream`` does not need this
+package there, and ``stream_from_publishers`` can report that it is missing. Therefore the nested classes use only
+variables of the enclosing function, and each method imports the modules that it needs: those of the standard library,
+pyspark and pyarrow.
 """
 
 from __future__ import annotations

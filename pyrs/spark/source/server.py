@@ -67,7 +67,7 @@ class Server:
         self._thread.start()
 
     def wait_for_planner(self, seconds: float) -> bool:
-        """Wait until no planner is connected; return False if one is after this time."""
+        """Wait until no planner is connected; return False if the time is over."""
         idle = self._turn.acquire(timeout=seconds)
         if idle:
             self._turn.release()
