@@ -10,6 +10,8 @@ from pyrs.api import Subscriber, Subscription
 
 _LONGEST = 16  # the number of signals that are kept; earlier ones are counted
 _PLAIN = (int, float, str, bytes, bool, type(None))  # other types may have a slow or faulty repr
+# The beginnings of the names of the threads that run a test.
+_TEST_THREADS = tuple(f"pyrs-tck-{kind}" for kind in ("required", "optional", "stochastic", "must", "beyond"))
 
 
 class Trace:
@@ -45,7 +47,7 @@ class Trace:
         return earlier + "\n".join(lines)
 
     def _label(self, subscriber: int, thread: str) -> str:
-        thread = "test" if thread.startswith(("pyrs-tck-required", "pyrs-tck-beyond", "pyrs-tck-optional")) else thread
+        thread = "test" if thread.startswith(_TEST_THREADS) else thread
         return f"Subscriber {subscriber}, {thread}" if self._subscribers > 1 else thread
 
 

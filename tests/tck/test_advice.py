@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from pyrs.rules import RULES
-from pyrs.tck import PublisherVerification, TestEnvironment, advice, judge
+from pyrs.tck import IdentityProcessorVerification, Kind, PublisherVerification, TestEnvironment, advice, judge
 from pyrs.tck.advice import rule_of
+from pyrs.tck.expected import kind_of
 from pyrs.tck.trace import RecordedSubscriber, Trace, original
+from pyrs.tck.waiting import started
 from tests.tck import test_false_passes, test_wrong_publishers, wrong_sharing
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import Case, judge_blackbox, judge_publisher
@@ -90,6 +92,14 @@ def test_a_trace_shortens_long_elements_and_names_the_class_of_others() -> None:
     for element in ("a" * 100, object()):
         recorded.on_next(element)
     assert "'aaaaaaaaaaaaaaaa...--request(1)--object" in str(trace)
+
+
+@pytest.mark.parametrize("name", IdentityProcessorVerification.test_names())
+def test_a_trace_names_the_thread_of_each_test_alike(name: str) -> None:
+    if kind_of(name) is not Kind.UNTESTED:
+        trace = Trace(printed=False)
+        started(name, trace.add, 1, "x").join()
+        assert str(trace) == "test  --x--"
 
 
 def test_original_returns_the_subscription_that_was_recorded() -> None:
