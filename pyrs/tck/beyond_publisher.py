@@ -1,4 +1,4 @@
-"""Additional tests of section 1, for rules that the official TCK does not test."""
+"""Additional tests of section 1, for violations that the official TCK passes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pyrs.tck.verification import ILLEGAL_ARGUMENT
 from pyrs.tck.waiting import Latch, linger, started
 
 _SECONDS_OF_A_LARGE_DEMAND = 3.0
-_SECONDS_BEFORE_CANCEL = 3.0  # of a slow Publisher
+_SECONDS_BEFORE_CANCEL = 3.0  # after which a Subscriber of a slow Publisher cancels
 _MAX_AFTER_CANCEL = 10_000
 _SUBSCRIBERS = 10
 _LARGE_DEMAND = 1_500
@@ -163,7 +163,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
         return self._await_value_error(subscriber, "request(0) after an element")
 
     def _failed_inside_unbounded(self) -> list[Watching[T]]:
-        if self.asked(self.max_elements_from_publisher) == LONG_MAX:
+        if self.call_number_hook(self.max_elements_from_publisher) == LONG_MAX:
             return []
         threads = []
 
@@ -217,7 +217,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
         self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), demand, by=demand)
         took = time.monotonic() - began - self.env.no_signals_timeout
         self._publishes_a_large_demand(self.new_publisher(_LARGE_DEMAND + 1), demand, by=1)
-        most = self.asked(self.max_elements_from_publisher)
+        most = self.call_number_hook(self.max_elements_from_publisher)
         fast = demand == _LARGE_DEMAND and took < _SECONDS_OF_A_FAST_RUN * self.env.scale
         if fast and most > _LARGER_DEMAND:
             publisher = self.new_publisher(_LARGER_DEMAND + 1)
@@ -251,15 +251,15 @@ class BeyondPublisherTests(PublisherHooks[T]):
     def beyond_spec107_mustStaySilentForLong(self, publisher: Publisher[T]) -> None:
         """No signal may follow the terminal signal, however late (§1.7).
 
-        Nor may an element follow that was not requested (§1.1). The elements must stop after a cancel (§1.8).
+        No element may arrive without a request (§1.1). The elements must stop after a cancel (§1.8).
         """
         ended = [self._failed(publisher)]
-        if self.asked(self.max_elements_from_publisher) < LONG_MAX:
+        if self.call_number_hook(self.max_elements_from_publisher) < LONG_MAX:
             ended.append(self._completed(self.new_publisher(1)))
         served = self.subscribe(self.new_publisher(10), Watching[T](self.env, 1))
         served.request(1)
         served.all_received.closes_while(lambda: served.signals)
-        many = min(2 * _MAX_AFTER_CANCEL, self.asked(self.max_elements_from_publisher))
+        many = min(2 * _MAX_AFTER_CANCEL, self.call_number_hook(self.max_elements_from_publisher))
         cancelled = self.subscribe(self.new_publisher(many), Acting[T](self.env, ManualSubscriber.cancel, at=1))
         cancelled.request(many)
         cancelled.acted.closes_while(lambda: cancelled.signals)
@@ -326,7 +326,8 @@ class BeyondPublisherTests(PublisherHooks[T]):
     def must_keep_elements_of_a_slow_subscriber(self) -> None:
         """Check nothing by default.
 
-        A Publisher decides which elements a slow Subscriber receives. A Processor overrides this method.
+        A Publisher decides which elements a slow Subscriber receives. The verification of Processors overrides this
+        method.
         """
 
     def _separates(self, publisher: Publisher[T], *, first_leaves: bool, by_request: bool = False) -> None:

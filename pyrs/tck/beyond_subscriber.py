@@ -1,4 +1,4 @@
-"""Additional tests of a Subscriber, for rules that the official TCK does not test."""
+"""Additional tests of a Subscriber, for violations that the official TCK passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Additional tests of section 3, for rules that the official TCK does not test."""
+"""Additional tests of section 3, for violations that the official TCK passes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
         self._stays_flat(publisher, _LONG_RUN, in_on_subscribe=False)
 
     def _stays_flat(self, publisher: Publisher[T], elements: int, *, in_on_subscribe: bool) -> None:
-        bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
+        bound = self.call_number_hook(self.bounded_depth_of_on_next_and_request_recursion)
         seconds = _SECONDS_OF_A_LONG_RUN * self.env.scale
         if in_on_subscribe:
             seconds = min(seconds, self.env.hook_timeout / 2)  # the emission may delay the return of subscribe
@@ -111,7 +111,7 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
         attempt("after a request", subscriber)
         _cancel(subscriber)
         attempt("after cancel", subscriber)
-        if self.asked(self.max_elements_from_publisher) < LONG_MAX:
+        if self.call_number_hook(self.max_elements_from_publisher) < LONG_MAX:
             attempt("after on_complete", self._completed(self.new_publisher(1)))
 
     @publisher_test(4)
@@ -166,7 +166,7 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
             if at > 0:
                 subscriber.request(3)
                 subscriber.acted.closes_while(lambda: subscriber.signals)
-            if not subscriber.acted.is_closed:  # or no element has arrived, which other tests report
+            if not subscriber.acted.is_closed:  # ``at`` is negative, or no element arrived, which other tests report
                 subscriber.cancel()
             return subscriber
 

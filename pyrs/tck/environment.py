@@ -179,6 +179,8 @@ class TestEnvironment:
     def timed(self, text: str, function: Callable[[], R]) -> R:
         """Call the user's code within ``hook_timeout``; a late call is reported.
 
+        ``request`` has the deadline of its test instead.
+
         Raises:
             HookFailed: it returned a coroutine or a generator, whose code would not run.
         """
@@ -297,9 +299,9 @@ _RETURNS_NORMALLY = {"request": "3.16", "cancel": "3.15", "subscribe": "1.9"} | 
 
 
 def blamed(error: BaseException) -> str:
-    """Describe an exception, with the called method that raised it.
+    """Describe an exception, with the method that the TCK called.
 
-    The method is the one that the TCK called. It is omitted if it is not known.
+    The method is omitted if it is not known.
     """
     method = ""
     inside = False

@@ -23,7 +23,7 @@ class Kind(Enum):
     UNTESTED = "untested"
     """The test has no body in the official TCK."""
     BEYOND = "beyond"
-    """The implementation violates a rule that the official TCK does not test."""
+    """The implementation violates a rule in a way that the official TCK does not test."""
 
 
 def kind_of(name: str) -> Kind:

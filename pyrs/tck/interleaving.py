@@ -33,7 +33,7 @@ class InterleavingTests(PublisherHooks[T]):
         self.needs(4, completion=False)
         self._interleave_requests(elements=4, with_third=False)
         self._interleave_requests(elements=4, with_third=True)
-        if self.asked(self.max_elements_from_publisher) < LONG_MAX:
+        if self.call_number_hook(self.max_elements_from_publisher) < LONG_MAX:
             self._interleave_requests(elements=1, with_third=False)  # both threads reach the end of the stream
 
     @publisher_test(3)

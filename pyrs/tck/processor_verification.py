@@ -40,14 +40,14 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         return LONG_MAX
 
     def does_coordinated_emission(self) -> bool:
-        """Return whether the Processor emits only after all Subscribers requested."""
+        """Return whether the Processor emits only if all Subscribers have requested."""
         return False
 
     def new_processor(self) -> Processor[T, T]:
         """Call ``create_identity_processor`` and check its result."""
         size = self.processor_buffer_size
         text = f"create_identity_processor({size})"
-        return self.made(text, lambda: self.create_identity_processor(size), ("subscribe", *SIGNALS))
+        return self.call_hook(text, lambda: self.create_identity_processor(size), ("subscribe", *SIGNALS))
 
     # The hooks of the two other verifications.
 
@@ -69,7 +69,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         """An error must be signalled to all Subscribers (§1.4)."""
         setup = self._setup(2)
         first, second = self._failing(setup), self._failing(setup)
-        coordinated = self.asked(self.does_coordinated_emission)
+        coordinated = self.call_number_hook(self.does_coordinated_emission)
         first.request(1)
         if coordinated:
             second.request(1)
@@ -107,7 +107,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             requested += setup.expect_request()
         second = self.new_manual_subscriber(setup.processor)
         # The remaining demand is 18 for the first Subscriber and 0 for the second.
-        if self.asked(self.does_coordinated_emission):
+        if self.call_number_hook(self.does_coordinated_emission):
             second.expect_none()
             second.request(1)
             element = setup.signal_next()
@@ -128,9 +128,11 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def must_keep_elements_of_a_slow_subscriber(self) -> None:
         """Complete the input while a Subscriber has not requested yet.
 
-        It must then receive all elements.
+        That Subscriber must then receive all elements on request.
         """
-        if self.asked(self.max_supported_subscribers) < 2 or self.asked(self.does_coordinated_emission):
+        if self.call_number_hook(self.max_supported_subscribers) < 2:
+            return
+        if self.call_number_hook(self.does_coordinated_emission):
             return
         count = min(_WAITING, self.processor_buffer_size)
         setup = self._setup(2)
@@ -157,7 +159,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             )
 
     def _setup(self, subscribers: int) -> _Setup[T]:
-        most = self.asked(self.max_supported_subscribers)
+        most = self.call_number_hook(self.max_supported_subscribers)
         if subscribers > most:
             raise Skipped(f"the test needs {subscribers} Subscribers, but the Processor supports {most}")
         return _Setup(self)

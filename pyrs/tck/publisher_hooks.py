@@ -67,7 +67,7 @@ class PublisherHooks(Verification, Generic[T]):
 
     def new_publisher(self, elements: int) -> Publisher[T]:
         """Call ``create_publisher`` and check its result."""
-        return self.made(f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",))
+        return self.call_hook(f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",))
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
         """Call ``subscribe`` with a recorded Subscriber; a late call is reported."""
@@ -100,9 +100,10 @@ class PublisherHooks(Verification, Generic[T]):
         return subscriber
 
     def affordable(self, publisher: Publisher[T], demand: int, seconds: float) -> int:
-        """Return a demand, at most this one, that the Publisher fulfils in time.
+        """Return a demand that the Publisher fulfils within ``seconds``.
 
-        A synchronous Publisher blocks ``request`` for that time.
+        It is at most ``demand``, and at least the number of elements that measure the pace. ``request`` of a
+        synchronous Publisher blocks for that time.
         """
         subscriber = self.subscribe(publisher, Watching[T](self.env, 1))
         subscriber.request(1)  # the first element may take longer than the others, for example to connect
@@ -150,7 +151,7 @@ class PublisherHooks(Verification, Generic[T]):
         Raises:
             Skipped: the Publisher cannot do so.
         """
-        most = min(self.asked(self.max_elements_from_publisher), LONG_MAX)
+        most = min(self.call_number_hook(self.max_elements_from_publisher), LONG_MAX)
         if elements > most:
             raise Skipped(f"the test needs {elements} elements, but the Publisher has at most {most}")
         if completion and most == LONG_MAX:
@@ -191,7 +192,8 @@ def failed_publisher_test(body: Callable[[S, Publisher[Any]], None]) -> Callable
     """Make a test of a method that takes a failed Publisher; skip it without one."""
 
     def test(self: S) -> None:
-        failed = self.made("create_failed_publisher()", self.create_failed_publisher, ("subscribe",), none_is_fine=True)
+        text = "create_failed_publisher()"
+        failed = self.call_hook(text, self.create_failed_publisher, ("subscribe",), none_is_fine=True)
         if failed is None:
             raise Skipped(NO_FAILED_PUBLISHER)
         body(self, failed)

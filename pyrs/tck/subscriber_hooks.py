@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Generic
 
@@ -41,7 +42,7 @@ class SubscriberHooks(Verification, Generic[T]):
 
     def new_element(self, n: int) -> T:
         """Call ``create_element``, which must return within ``hook_timeout``."""
-        return self.made(f"create_element({n})", lambda: self.create_element(n), ())
+        return self.call_hook(f"create_element({n})", lambda: self.create_element(n), ())
 
     def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:
         """Send a signal in which the Subscriber must not call its Subscription (§2.3)."""
@@ -75,7 +76,8 @@ class ElementSource(ManualPublisher[T]):
 
     def __init__(self, test: SubscriberHooks[T]) -> None:
         super().__init__(test.env)
-        helper = test.made("create_helper_publisher()", lambda: test.create_helper_publisher(2**63 - 1), ("subscribe",))
+        create = partial(test.create_helper_publisher, 2**63 - 1)
+        helper = test.call_hook("create_helper_publisher()", create, ("subscribe",))
         self._elements: ManualSubscriber[T] = ManualSubscriber(self.env)
         helper.subscribe(self._elements)
         self._elements.subscription.expect_completion(

@@ -23,11 +23,11 @@ class BlackboxTests(SubscriberHooks[T]):
 
     def new_subscriber(self) -> Subscriber[T]:
         """Call ``create_subscriber`` and check its result."""
-        return self.made("create_subscriber()", self.create_subscriber, SIGNALS)
+        return self.call_hook("create_subscriber()", self.create_subscriber, SIGNALS)
 
     def call_trigger_request(self, subscriber: Subscriber[T]) -> None:
         """Call ``trigger_request`` within the deadline of hooks."""
-        self.made("trigger_request()", lambda: self.trigger_request(subscriber), ())
+        self.call_hook("trigger_request()", lambda: self.trigger_request(subscriber), ())
 
     def stage(self) -> BlackboxStage[T]:
         """Create a Subscriber that has subscribed to the test's Publisher."""
@@ -134,7 +134,7 @@ class WhiteboxTests(SubscriberHooks[T]):
 
     def new_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
         """Call ``create_subscriber`` and check its result."""
-        return self.made("create_subscriber(probe)", lambda: self.create_subscriber(probe), SIGNALS)
+        return self.call_hook("create_subscriber(probe)", lambda: self.create_subscriber(probe), SIGNALS)
 
     def stage(self) -> WhiteboxStage[T]:
         """Create a Subscriber that has subscribed and registered its puppet."""

@@ -31,7 +31,7 @@ class SubscriptionTests(PublisherHooks[T]):
 
     def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
         """on_next and request must not recurse without a bound (§3.3)."""
-        bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
+        bound = self.call_number_hook(self.bounded_depth_of_on_next_and_request_recursion)
         self.needs(bound + 1, completion=False)
         publisher = self.new_publisher(bound + 1)
         subscriber = Recursing[T](self.env, bound, bound + 1)

@@ -26,8 +26,8 @@ class Verification:
         environment: the timeouts.
         skip_tests: maps the name of a test to the reason for skipping it. The reason is part of the verdict.
         expected: the tests of the official TCK for this verification.
-        tck_run: the name of the current parameter set in pytest, if the class is parametrized. Each parameter set may
-            test another implementation.
+        tck_run: the current run in pytest: the class, and its parameter set if it is parametrized. Each parameter set
+            may test another implementation.
     """
 
     environment: TestEnvironment | None = None
@@ -54,10 +54,7 @@ class Verification:
 
     @property
     def is_debugged(self) -> bool:
-        """Return whether the last test ran without a deadline, for debugging.
-
-        Its environment has no deadline then.
-        """
+        """True if the last test ran without a deadline, for debugging."""
         env = vars(self).get("env")  # missing if ``environment`` is not valid
         return env is not None and env.deadline is None
 
@@ -109,14 +106,14 @@ class Verification:
             raise Skipped(f"by skip_tests: {self.skip_tests[name]}")
         env = self.env
         try:
-            self.made("set_up()", self.set_up, ())
+            self.call_hook("set_up()", self.set_up, ())
             try:
                 self._run_body(name, body)
                 # Some tests of the official TCK record errors and never check them (§1.11, §2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
                 with suppress(Skipped):  # the test has its verdict
-                    self.made("tear_down()", self.tear_down, ())
+                    self.call_hook("tear_down()", self.tear_down, ())
         finally:
             env.close()
 
@@ -134,7 +131,7 @@ class Verification:
             if earlier is None or earlier is error:
                 raise
             if isinstance(earlier, (HookFailed, Skipped)):
-                raise earlier from earlier.__cause__  # what the test misses is a consequence
+                raise earlier from earlier.__cause__  # the failure of the test is a consequence
             if isinstance(error, AssertionError):
                 error.__cause__ = error.__cause__ or earlier
                 raise
@@ -145,24 +142,31 @@ class Verification:
                 flop.__cause__ = flop.__cause__ or error
                 raise
 
-    def asked(self, hook: Callable[[], R]) -> R:
+    def call_number_hook(self, hook: Callable[[], R]) -> R:
         """Call a hook that returns a number or a bool.
 
         Raises:
-            HookFailed: it raised or returned something else.
+            HookFailed: the hook raised or returned something else.
         """
         text = f"{getattr(hook, '__name__', hook)}()"
-        answer = self.made(text, hook, ())
+        answer = self.call_hook(text, hook, ())
         if not isinstance(answer, int):
             raise HookFailed(f"{text} must return a number or a bool, but returned {named(answer)}")
         return answer
 
-    def made(self, text: str, hook: Callable[[], R], methods: tuple[str, ...], *, none_is_fine: bool = False) -> R:
-        """Call a hook that creates an object, and check the object's methods.
+    def call_hook(self, text: str, hook: Callable[[], R], methods: tuple[str, ...], *, none_is_fine: bool = False) -> R:
+        """Call a hook within its deadline, and check the methods of its result.
+
+        Args:
+            text: the call of the hook, for messages.
+            hook: the hook.
+            methods: the methods that the result must have.
+            none_is_fine: whether the hook may return None.
 
         Raises:
-            HookFailed: the hook raised, except AssertionErrors, or the object lacks one of the methods, or
-                defines it with ``async def``.
+            AssertionError: the hook raised it.
+            HookFailed: the hook raised another exception, or the result lacks one of the methods or defines it with
+                ``async def``.
             Skipped: the hook raised it, or skipped the test as in unittest or pytest.
         """
         failures: tuple[type[BaseException], ...] = (
@@ -192,7 +196,7 @@ class Verification:
 
 
 def imported(*names: tuple[str, str]) -> tuple[type[BaseException], ...]:
-    """Return the exceptions of these modules that are imported."""
+    """Return the named exceptions of those modules that are imported."""
     return tuple(getattr(sys.modules[module], name) for module, name in names if module in sys.modules)
 
 

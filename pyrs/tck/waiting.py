@@ -43,8 +43,8 @@ class Latch:
     def closes_while(self, count: Callable[[], int], until: float = math.inf) -> bool:
         """Wait for the event while a counter changes.
 
-        Returns False if the counter stops before the event. The wait ends after ``until``, a ``time.monotonic`` time,
-        if the counter still changes.
+        Returns False if the counter stops before the event, otherwise True. The wait ends after ``until``, a
+        ``time.monotonic`` time, although the counter still changes.
         """
         seen = count()
         while not self._event.wait(self._env.timeout):

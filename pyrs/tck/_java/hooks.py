@@ -50,16 +50,16 @@ class Hooks:
         if hook == "frames":
             return callers()
         if hook in _NUMBERS:
-            return as_long(self._subject.asked(self._method(hook)))
+            return as_long(self._subject.call_number_hook(self._method(hook)))
         if hook == "create_failed_publisher":
             make = self._method(hook)
-            return scope.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
+            return scope.outgoing(self._subject.call_hook(f"{hook}()", make, ("subscribe",), none_is_fine=True))
         if hook == "create_publisher":
             self._subject.env.progress()  # a test with several iterations creates a Publisher in each
         if hook in _CHECKED:
             return scope.outgoing(self._method(_CHECKED[hook])(*arguments))
         text = f"{hook}({', '.join(str(each) for each in arguments if isinstance(each, int))})"
-        return scope.outgoing(self._subject.made(text, lambda: self._method(hook)(*arguments), ()))
+        return scope.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments), ()))
 
     def call_method(self, subject: Any, method: str, arguments: list[Any]) -> None:
         """Call a method of a hook's result; a late call is reported by name."""

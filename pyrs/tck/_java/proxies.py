@@ -72,7 +72,7 @@ class JavaProbe(JavaProxy):
 
 
 class JavaThrowable(JavaError):
-    """The proxy of a Throwable. Java receives its own object when it is sent back."""
+    """The proxy of a Throwable. If it is sent back, Java receives its own object."""
 
     def __init__(self, scope: Exchange, number: int, text: str) -> None:
         name, _, message = text.partition(": ")

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
@@ -58,10 +59,13 @@ class Scope:
 
     # Connections.
 
-    def open(self, referee: Any) -> None:
-        """Exchange the ports with Java and accept its connections."""
+    def open(self, open_java: Callable[[bytes, int], int]) -> None:
+        """Exchange the ports with Java and accept its connections.
+
+        ``open_java`` opens the scope in Java for a token and the port of Python, and returns the port of Java.
+        """
         started("listener", self._listen)
-        self._java_port = referee(self._token, self._listener.getsockname()[1])
+        self._java_port = open_java(self._token, self._listener.getsockname()[1])
         if self._collecting:
             started("collector", self._collect)
 
