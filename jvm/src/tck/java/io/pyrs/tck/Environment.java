@@ -2,7 +2,7 @@ package io.pyrs.tck;
 
 import org.reactivestreams.tck.TestEnvironment;
 
-/** The kit's environment. To each recorded error it attaches the Python frames that called into the current thread. */
+/** The kit's environment. It attaches the Python frames that called into the current thread to each recorded error. */
 final class Environment extends TestEnvironment {
     private final Scope scope;
 
