@@ -1,8 +1,8 @@
 """Generate the API pages of the site from ``docs/api.md``: a hook of MkDocs.
 
 ``docs/api.md`` lists the public names as directives of mkdocstrings. On the site, each class has a page of its own, the
-functions of a section share one, and so do the exceptions of a module. In ``docs/api.md`` the directives become a table
-of links with the first line of each docstring.
+functions of a section share one, and so do the exceptions of a module. The index page has tables of links, with the
+first line of each docstring, in place of the directives.
 """
 
 from __future__ import annotations

@@ -134,8 +134,8 @@ def draw_line(line: str, top: float, columns: int) -> Iterator[str]:
 def _right(line: str) -> float:
     """Return the right edge of a line's call, or of the note after its last timeline; 0 without either."""
     tokens = tokens_of(line)
-    first = next((token for token in reversed(tokens) if token.is_timeline), None)
-    rest = [token for token in tokens if first is None or token.column > first.column]
+    last = next((token for token in reversed(tokens) if token.is_timeline), None)
+    rest = [token for token in tokens if last is None or token.column > last.column]
     return rest[0].column * WIDTH + (len(line) - rest[0].column) * LETTER if rest else 0.0
 
 

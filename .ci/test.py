@@ -84,7 +84,7 @@ STREAMING = tuple(
     for name in ("acknowledgement", "for_each_frame", "from_stream", "journal", "keyed", "read_stream", "stream_from")
     for path in sorted((ROOT / "tests" / "spark").glob(f"test_{name}*.py"))
 )
-# The suites start in this order. The longest ones are first.
+# A free worker takes the first suite that it may start. The long suites of Spark are first.
 SUITES = (
     pytest("spark", "tests/spark", *(f"--ignore={path}" for path in STREAMING)),
     pytest("spark-streaming", *STREAMING),
