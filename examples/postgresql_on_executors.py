@@ -2,8 +2,8 @@
 
 Run it: PGPASSWORD=... python examples/postgresql_on_executors.py --master spark://host:7077 --user me
 
-Each task has a JVM in its Python worker, and a connection to the database. No row passes through the driver, whose own
-JVM in this process only creates the tables orders and totals, and drops them at the end.
+Each task has a JVM in its Python worker, and a connection to the database. No order passes through the driver. A JVM in
+this process creates the tables orders and totals, reads the sum of the totals, and drops the tables at the end.
 """
 
 from __future__ import annotations
