@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure_all(options: argparse.Namespace) -> int:
-    """Measure every table, then the guarded rows."""
+    """Measure every table, and with ``--publish`` the guarded rows; write the figures then."""
     tables = {name: _in_child(name, TABLES[name], options.quick) for name in TABLES}
     for name, verdicts in tables.items():
         print(f"\n{name}: {machine()}; us are microseconds an element\n\n{table(verdicts)}")
