@@ -232,7 +232,9 @@ def parse_arguments(words: Sequence[str] | None) -> tuple[list[Suite], bool]:
     known = {suite.name: suite for suite in (*SUITES, *NIGHTLY)}
     parser = argparse.ArgumentParser(prog=".ci/test.py", description="Run the test suites.")
     parser.add_argument("--all", action="store_true", help="run the campaigns and the nightly suites as well")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"one of {', '.join(known)}; all by default")
+    nightly = ", ".join(suite.name for suite in NIGHTLY)
+    description = f"one of {', '.join(known)}; by default all but {nightly}"
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=description)
     options = parser.parse_args(words)
     unknown = [name for name in options.suites if name not in known]
     if unknown:
