@@ -29,6 +29,7 @@ JVM_PAGES = [
     "docs/recipes.md",
     "docs/interop.md",
     "docs/debugging.md",
+    "docs/schedulers.md",
 ]
 SPARK_EXAMPLES = [example for page in JVM_PAGES for example in jvm_examples(page) if "SparkSession" in example.code]
 
