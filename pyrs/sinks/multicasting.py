@@ -156,7 +156,8 @@ class DirectSink(Sink[T]):
         while (outcome := self.attempt(self._emit_or_miss, element)) is None:
             deadline = deadline or monotonic() + _MAX_WAIT_SECONDS
             if not self._may_become_free(deadline):
-                return NON_SERIALIZED  # also from inside a signal: there is no buffer for the element
+                with self._lock:
+                    return self._refusal() or NON_SERIALIZED  # inside a signal: there is no buffer for the element
         result, missed = outcome
         if missed:
             with self._lock:  # the turn is released, so another thread may push

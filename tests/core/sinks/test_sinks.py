@@ -50,6 +50,19 @@ def test_emit_after_termination_returns_terminated(sink: Sink[Any]) -> None:
     assert sink.try_emit_error(ValueError()) is EmitResult.TERMINATED
 
 
+def test_emit_inside_on_next_after_termination_returns_terminated(sink: Sink[Any]) -> None:
+    results: list[EmitResult] = []
+
+    def end_and_emit(subscriber: Any, n: int) -> None:
+        results.extend([sink.try_emit_complete(), sink.try_emit(2), sink.try_emit_complete()])
+
+    subscriber = TestSubscriber[Any](None, on_element=end_and_emit)
+    sink.stream.subscribe(subscriber)
+    sink.emit(1)
+    assert results == [EmitResult.OK, EmitResult.TERMINATED, EmitResult.TERMINATED]
+    subscriber.assert_complete().assert_elements(1)
+
+
 @pytest.mark.parametrize("failed", [True, False])
 def test_subscriber_after_termination_receives_the_terminal_signal(sink: Sink[Any], failed: bool) -> None:
     if failed:
