@@ -168,6 +168,10 @@ class _RailDispatcher(Dispatcher):
                 self.leave(rail)
 
 
+_MAX_RAILS = 65_536
+"""The maximum number of rails: each subscription creates all of them."""
+
+
 class Rails(Operator[Any]):
     """``parallel(rails)``: emits the rails.
 
@@ -178,6 +182,8 @@ class Rails(Operator[Any]):
 
     def __init__(self, source: Publisher[Any], rails: int, wrap: Callable[[PartHandle], Publisher[Any]]) -> None:
         self.rails = checked_natural(rails, "rails", 1)
+        if self.rails > _MAX_RAILS:
+            raise ValueError(f"rails must be at most {_MAX_RAILS}, not {self.rails}")
         self.wrap = wrap
         super().__init__(source, f"parallel({rails})")
 

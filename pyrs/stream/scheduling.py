@@ -111,7 +111,7 @@ class Scheduling(OperatorFamily[T_co]):
         ``map(function, concurrency=8)``, which needs no threads.
 
         Args:
-            rails: the number of rails.
+            rails: the number of rails, at most 65,536.
 
         Returns:
             A ``ParallelStream``. Its ``run_on``, ``map``, ``filter``, ``flat_map``, ``concat_map``, ``do_on_next``,
@@ -119,7 +119,7 @@ class Scheduling(OperatorFamily[T_co]):
 
         Raises:
             TypeError: ``rails`` is not an integer.
-            ValueError: ``rails`` is less than 1.
+            ValueError: ``rails`` is less than 1 or greater than 65,536.
 
         Rules: 1.1, 1.3, 2.1, 2.8.
 

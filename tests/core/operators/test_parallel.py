@@ -314,6 +314,7 @@ def test_wrong_arguments_raise() -> None:
     rails: Any = pyrs.range(3).parallel(2)
     wrong: list[tuple[Callable[[], object], type[Exception], str]] = [
         (lambda: pyrs.range(3).parallel(0), ValueError, "rails must be at least 1"),
+        (lambda: pyrs.range(3).parallel(2**70), ValueError, "rails must be at most 65536"),
         (lambda: pyrs.range(3).parallel("2"), TypeError, "rails must be an integer"),  # type: ignore[arg-type]
         (lambda: rails.run_on(3), TypeError, "scheduler must be a Scheduler"),
         (lambda: rails.run_on(schedulers.inline(), 0), ValueError, "prefetch must be at least 1"),
