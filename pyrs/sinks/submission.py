@@ -272,7 +272,7 @@ class _Core(Operator[Any]):
         if before is None:
             subscription.start_on_scheduler()
         else:
-            before.fail_now(SubscribedTwice("this Subscriber is subscribed to this publisher already"))
+            before.post(before._fail, SubscribedTwice("this Subscriber is subscribed to this publisher already"))
 
     def remove(self, subscription: _BufferedSubscription) -> None:
         """Remove a subscription, and release the callers that wait for its buffer."""
@@ -419,7 +419,6 @@ class _BufferedSubscription(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], core: _Core) -> None:
         super().__init__(subscriber, core, bound_executor(core.scheduler, capture()))
         self._core = core
-        self._failure: BaseException | None = None
         self.elements: deque[Any] = deque()
         self.waiting: deque[_Ticket] = deque()
         self.closing = False  # the publisher was closed
@@ -439,7 +438,7 @@ class _BufferedSubscription(Coordinator[Any]):
             execute(self.start)
         except Exception as error:  # the scheduler is closed: fail the Subscriber on this thread
             self._execute = None
-            self._failure = error
+            self.post(self._fail, error)
             self.start()
 
     def put(self, element: Any) -> bool:
@@ -453,11 +452,6 @@ class _BufferedSubscription(Coordinator[Any]):
             self.elements.append(element)
         return True
 
-    def fail_now(self, error: BaseException) -> None:
-        """Fail the Subscriber at once and discard its buffer."""
-        self._failure = error
-        self.wake()
-
     def cancel(self) -> None:
         super().cancel()
         self._core.remove(self)  # at once, even while the drain loop is running
@@ -469,17 +463,15 @@ class _BufferedSubscription(Coordinator[Any]):
             if self.waiting:  # a ticket added later wakes the drain loop
                 self._core.admit(self)
             while elements and self._live and self._requested > self._emitted:
-                if self._failure is not None or self._illegal is not None:
-                    break
+                if self._posted or self._illegal is not None:
+                    return  # fails at once, before the buffered elements
                 element = elements.popleft()
                 if self.waiting:
                     self._core.admit(self)
                 self._emit(element)
         finally:
             self.worker = 0
-        if self._failure is not None:
-            self._fail(self._failure)
-        elif self.closing and not elements:
+        if self.closing and not elements:
             self._end_with(self._core.error)
 
     def _release(self) -> None:

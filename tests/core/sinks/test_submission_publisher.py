@@ -563,3 +563,16 @@ def test_close_during_concurrent_submit_and_subscribe_completes_all() -> None:
         early.request(50)
         elements = early.await_complete()
         assert elements == list(range(len(elements)))
+
+
+def test_error_of_a_second_subscribe_is_reported_if_the_subscriber_cancels(dropped: Any) -> None:
+    clock = schedulers.VirtualTime()
+    publisher = SubmissionPublisher[int](clock)
+    subscriber = TestSubscriber[int](0)
+    publisher.subscribe(subscriber)
+    clock.advance_by(0)
+    publisher.subscribe(subscriber)
+    subscriber.cancel()
+    clock.advance_by(0)
+    assert [type(error) for error in dropped.take()] == [SubscribedTwice]
+    subscriber.assert_live()
