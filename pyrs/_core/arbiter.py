@@ -188,7 +188,7 @@ class ActiveSource(Subscriber[T]):
         if error is None:
             raise NullSignal("on_error(None)")
         if not self._terminated():
-            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
+            self._arbiter._drop(error)
             return
         arbiter = self._arbiter
         if arbiter._illegal is not None:  # 3.9: not a failure of the source, so no other source may replace it

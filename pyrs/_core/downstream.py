@@ -84,7 +84,8 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     # If empty, ``request`` does not call ``_on_request``: the thread that emits reads the demand after each element.
     _takes_demand: Sequence[bool] = (True,)
-    _failure: BaseException | None = None  # the error of the stream, while it terminates
+    # The error of the stream while it terminates, or the last error that was reported as dropped.
+    _failure: BaseException | None = None
 
     def __init__(self, subscriber: Subscriber[T], context: Context | None) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
@@ -185,16 +186,18 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     def _fail(self, error: BaseException) -> None:
         """Signal ``on_error`` (§1.4), or report the error as dropped (§1.7)."""
-        self._failure = error
+        before, self._failure = self._failure, error
         subscriber = self._terminate()
-        self._failure = None
         if subscriber is None:
+            self._failure = before
             self._drop(error)
             return
         try:
             subscriber.on_error(error)
         except BaseException as raised:
             self._subscriber_raised(raised, "on_error", subscriber)
+        finally:
+            self._failure = None
 
     def _end_with(self, error: BaseException | None) -> None:
         """Fail with the error if there is one, else complete."""
@@ -206,10 +209,14 @@ class DownstreamSubscription(Subscription, Generic[T]):
     def _drop(self, error: BaseException | None) -> None:
         """Report an error that follows the terminal signal or a cancel.
 
-        Does nothing for None, for an exit, and for the error with which the stream is failing: inputs that share a
-        source, such as the windows of one stream, all fail with the same error.
+        Does nothing for None, for an exit, and for the error with which the stream is failing or that was reported
+        last: inputs that share a source, such as the windows of one stream, all fail with the same error.
         """
-        if error is not None and error is not self._failure and not hooks.is_exit(error):
+        if error is None or hooks.is_exit(error):
+            return
+        with self._lock:
+            known, self._failure = self._failure is error, error
+        if not known:
             hooks.on_error_dropped(error, f"{self._call}: the stream was cancelled or has terminated")
 
     def _terminate(self) -> Subscriber[T] | None:
@@ -217,11 +224,19 @@ class DownstreamSubscription(Subscription, Generic[T]):
         with self._lock:
             if not self._live:
                 return None
+            if self._failure is not None:
+                self._error_received(self._failure)
             self._live = False
             self._interrupted = True
             subscriber = self._subscriber
         self._forget()  # 3.13: upstream is released before the Subscriber receives the terminal signal
         return subscriber
+
+    def _error_received(self, error: BaseException) -> None:
+        """Record that the Subscriber receives this error.
+
+        Called under the lock, so it takes no other one.
+        """
 
     def _forget(self) -> None:
         """Drop the reference to the Subscriber (§3.13) and release, once."""

@@ -83,6 +83,10 @@ class HubSubscription(DownstreamSubscription[T]):
         """Send the terminal signal, or the answer to an illegal request (§3.9)."""
         self._end_with(error if self._illegal is None else self._illegal)
 
+    def _error_received(self, error: BaseException) -> None:
+        if error is self._hub._unreceived:
+            self._hub._unreceived = None
+
     def _drop(self, error: BaseException | None) -> None:
         """Let the hub decide: its error usually reaches other Subscribers."""
         self._hub._missed_error(self)
@@ -161,6 +165,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._ended = False  # completed or failed: no more elements are accepted
         self._over = False  # every Subscriber has received the terminal signal
         self._error: BaseException | None = None
+        self._unreceived: BaseException | None = None  # the error, until a Subscriber receives it or it is reported
         self._abandoned = False  # no Subscriber will receive the buffered elements
         self._final = False  # abandon the hub when the last current Subscriber has cancelled
         self._guards = guards
@@ -312,9 +317,16 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
             if (refusal := self._refusal()) is not None:
                 return refusal
             self._ended = True
-            self._error = error
+            self._error = self._unreceived = error
         self._wake()
         return OK
+
+    def _report_error(self, where: str) -> None:
+        """Report the error as dropped, once, unless a Subscriber has received it."""
+        with self._lock:
+            error, self._unreceived = self._unreceived, None
+        if error is not None:
+            hooks.on_error_dropped(error, where)
 
     def _subscriber_raised(self, subscription: HubSubscription[T], error: BaseException) -> None:
         """Cancel because ``on_next`` raised (§2.13); raise an interrupt after all signals."""

@@ -79,7 +79,7 @@ class Input(Subscriber[T]):
     def cancel(self) -> None:
         """Cancel, unless the upstream terminated (§2.6).
 
-        If there is an owner, an error that it has not taken is reported as dropped.
+        An error that the owner has not taken is reported as dropped.
         """
         subscription: Subscription | None = None
         try:
@@ -119,7 +119,7 @@ class Input(Subscriber[T]):
         if self._close():
             self._end(error)
         else:
-            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
+            self._drop(error)
 
     def on_complete(self) -> None:
         if self._close():
@@ -132,9 +132,19 @@ class Input(Subscriber[T]):
         self._end(error)
 
     def _drop_error(self) -> None:
-        """Report the error as dropped, if there is an owner that has not taken it."""
-        if self.error is not None and self._owner is not None:
-            self._owner._drop(self.take_error())  # does nothing for None
+        """Report an error that the owner has not taken as dropped."""
+        if self.error is not None and (error := self.take_error()) is not None:
+            self._drop(error)
+
+    def _drop(self, error: BaseException) -> None:
+        """Report an error as dropped.
+
+        The owner, if there is one, reports the error once for all of its inputs.
+        """
+        if self._owner is not None:
+            self._owner._drop(error)
+        else:
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
     def take_error(self) -> BaseException | None:
         """Remove and return the error, so that ``cancel`` does not report it as dropped."""

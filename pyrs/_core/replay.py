@@ -161,6 +161,7 @@ class ReplayHub(Hub[T]):
         while self._departed:
             self._settle()
         if self._abandoned:
+            self._report_error("the last Subscriber cancelled, or the connection was cancelled")
             with self._lock:
                 before = self._head
                 self._lose(before, self._tail.number)

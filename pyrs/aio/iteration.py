@@ -70,8 +70,8 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                     # Checked after ended: elements are in the deque before ended is set.
                     if arrived:
                         continue
-                    if inbox.error is not None:
-                        raise_again(inbox.error)
+                    if (error := inbox.take_error()) is not None:
+                        raise_again(error)
                     return
                 # turn is not reset here: if the wait returns at once, no other task has run.
                 await waker.wait(inbox.is_ready)

@@ -60,8 +60,6 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         with self._choosing:
             self._ended = True
         self._subscribe_next()
-        if not self._live:  # _release may have found no error
-            self._drop_delayed()
 
     def _delay(self, error: BaseException) -> None:
         with self._choosing:
@@ -70,6 +68,13 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             delayed = self._error
         if delayed is not error:
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
+        elif not self._live:  # cancelled since the source terminated: _release may have found no error
+            self._drop_delayed()
+
+    def _drop_delayed(self) -> None:
+        with self._choosing:
+            error, self._error = self._error, None
+        self._drop(error)
 
     def _source_failed(self, error: BaseException) -> None:
         if not self._operator.delay_errors or hooks.is_exit(error):
@@ -114,11 +119,6 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._outer.cancel()
         self._discard_waiting()
         self._drop_delayed()
-
-    def _drop_delayed(self) -> None:
-        with self._choosing:
-            error, self._error = self._error, None
-        self._drop(error)
 
     def _discard_waiting(self) -> None:
         with self._choosing:

@@ -172,7 +172,7 @@ class _FlatMapRun(Coordinator[Any]):
         self._outer.cancel()
         for inner in self._inners.copy():  # atomic: the outer stream's thread may add one
             inner.cancel()
-            self._drop(inner.error)  # of a ``_Pulled``; the ``cancel`` of a ``_Pushed`` has reported its error
+            self._drop(inner.take_error())  # of a ``_Pulled``; the ``cancel`` of a ``_Pushed`` has reported its error
         for error in self._delayed_errors or ():
             self._drop(error)
         self._inners.clear()
@@ -287,6 +287,10 @@ class _Pulled:
                 self._chain.explain(error)
             self.ended = True
             self.error = error
+
+    def take_error(self) -> BaseException | None:
+        """Return the error of the iterator, if it has failed."""
+        return self.error
 
     def has_elements(self) -> bool:
         """Return whether there may be another element."""

@@ -174,9 +174,8 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._outcomes = _Outcomes(f"the {operator.outcomes} of {operator.call}")
         self._signals = CallbackInput[Any](self, self._signalled, self._signals_ended)
-        self._waiting = False  # an outcome was emitted and no signal has arrived; under the lock, like _end
+        self._waiting = False  # an outcome was emitted and no signal has arrived; under the lock, like _signals.ended
         self._emitted_before = 0  # the number of elements of earlier subscriptions
-        self._end: tuple[BaseException | None] | None = None  # how the signals ended; the item is None for on_complete
 
     def _begin(self) -> None:
         signals = self._operator.function(self._operator.wrap(self._outcomes))
@@ -188,26 +187,20 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
             emitted, self._emitted_before = self._emitted - self._emitted_before, self._emitted
             self._request_signal(emitted)
         else:
-            self._finish(None)
+            self._complete()
 
     def _source_failed(self, error: BaseException) -> None:
         if self._operator.repeats or hooks.is_exit(error):
-            self._finish(error)
+            self._fail(error)
         else:
             self._request_signal(error)
 
-    def _finish(self, error: BaseException | None) -> None:
-        end = self._end
-        self._end_with(error)
-        if end is not None and end[0] is not None:
-            hooks.on_error_dropped(end[0], f"{self._operator.call}: the stream has terminated")
-
     def _request_signal(self, outcome: BaseException | int) -> None:
         with self._lock:
-            end = self._end
-            self._waiting = end is None
-        if end is not None:
-            self._end_with(end[0])
+            ended = self._signals.ended
+            self._waiting = not ended
+        if ended:
+            self._end_with(self._signals.take_error())
             return
         # The outcome is pushed first, because the Publisher of the signals may request it inside ``request``.
         self._outcomes.push(outcome)
@@ -222,14 +215,16 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         self._discard(signal)
 
     def _signals_ended(self, error: BaseException | None) -> None:
+        signals = self._signals
+        signals.error = error
         with self._lock:
             waiting, self._waiting = self._waiting, False
-            live, self._end = self._live, (error,)
+            live, signals.ended = self._live, True
         if waiting or not live:
-            self._end_with(error)
+            self._end_with(signals.take_error())
 
     def _release(self) -> None:
-        self._signals.cancel()
+        self._signals.cancel()  # reports an error that has not taken effect
         self._outcomes.end()
 
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from threading import RLock
-from typing import Any
+from typing import Any, Final
 
 from pyrs import schedulers
 from pyrs._core import hooks
@@ -132,7 +132,6 @@ class Connection:
         self._shared.forget(self)
         hub = self.hub
         hub.feed.cancel()
-        unreceived = None
         with hub._lock:
             if not hub._ended:
                 hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
@@ -141,14 +140,14 @@ class Connection:
                 hub._final = True
             else:
                 hub._abandoned = True  # no Subscriber receives the buffered elements, nor the error after them
-                unreceived = None if hub._over or hub.feed.reported else hub._error
         hub._wake()
-        if unreceived is not None:
-            hooks.on_error_dropped(unreceived, f"{self._shared.call}: the last Subscriber cancelled")
 
     def __repr__(self) -> str:
         state = "not connected" if not self._connected else "ended" if self.hub._ended else "connected"
         return f"<Connection of {self._shared.call}: {state}, {len(self.hub._subscriptions)} subscribers>"
+
+
+_UNOBSERVED: Final = "a shared stream has no Subscribers"
 
 
 class _Feed(Input[Any]):
@@ -160,7 +159,6 @@ class _Feed(Input[Any]):
         self._prefetch = Prefetch(prefetch)
         self._received = 0  # changed by the source's thread
         self._requested_upstream = prefetch  # under the guard
-        self.reported = False  # the error was reported as dropped, because there was no Subscriber
 
     def on_next(self, element: Any, /) -> None:
         if self._closed:
@@ -192,10 +190,10 @@ class _Feed(Input[Any]):
         if error is None:
             raise NullSignal("on_error(None)")
         unobserved = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
-        first = self._close()
-        self.reported = self.reported or (first and unobserved)
-        if not first or self._hub.try_emit_error(error) is not EmitResult.OK or unobserved:
-            hooks.on_error_dropped(error, "a shared stream has no Subscribers")
+        if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK:
+            hooks.on_error_dropped(error, "the connection of a shared stream was cancelled or has terminated")
+        elif unobserved:  # also if a later Subscriber may receive it, after buffered elements
+            self._hub._report_error(_UNOBSERVED)
 
     def on_complete(self) -> None:
         if self._close():
@@ -210,6 +208,7 @@ class _PublishHub(AlignedHub[Any]):
 
     def _finish(self) -> None:
         super()._finish()
+        self._report_error(_UNOBSERVED)
         actions, self.on_finished = self.on_finished, []
         for action in actions:
             action()
@@ -369,16 +368,19 @@ class _CountedSubscription(HubSubscription[Any]):
         super().__init__(period.connection.hub, subscriber)
         self._operator = operator
         self._period = period
-        self._present = True  # whether this Subscriber is counted
+        self._counted = True  # whether the connection continues without this Subscriber, which then leaves it
 
     def finish(self, error: BaseException | None) -> None:
-        if self._illegal is None or self._hub._over:
-            self._present = False  # the connection has terminated and counts no Subscribers
-        super().finish(error)  # after an illegal request (3.9) the connection continues without this Subscriber
+        self._counted = self._illegal is not None and not self._hub._over  # 3.9; else the connection has terminated
+        super().finish(error)
 
-    def _forget(self) -> None:
-        super()._forget()
-        with self._operator._lock:
-            present, self._present = self._present, False
-        if present:
+    def _terminate(self) -> Subscriber[Any] | None:
+        subscriber = super()._terminate()
+        if subscriber is not None and self._counted:
             self._operator.leave(self._period)
+        return subscriber
+
+    def _on_cancel(self) -> None:
+        self._forget()
+        self._operator.leave(self._period)
+        self._hub._left()

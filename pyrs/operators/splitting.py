@@ -38,9 +38,14 @@ class PartRun(Coordinator[Any]):
         if taken:
             part.dispatcher.taken(part, taken)
         if closed and not part.elements and self._live:
-            if part.error is not None:
-                part.dispatcher.error_received()
             self._end_with(part.error)
+
+    def _error_received(self, error: BaseException) -> None:
+        self._part.dispatcher.error_received(error)
+
+    def _drop(self, error: BaseException | None) -> None:
+        if error is not self._part.error:  # else the dispatcher reports it, unless another Subscriber receives it
+            super()._drop(error)
 
     def _release(self) -> None:
         self._part.listener = None
@@ -240,7 +245,7 @@ class Dispatcher(Input[Any]):
             except BaseException as error:
                 self.operator.blame(error)
                 if not self._finish(error):
-                    self.outer_run._drop(error)
+                    self._drop(error)
                 self.discard(element)
                 if hooks.is_exit(error):
                     raise
@@ -284,9 +289,9 @@ class Dispatcher(Input[Any]):
         self.outer_run.wake()
         self._report()
 
-    def error_received(self) -> None:
+    def error_received(self, error: BaseException) -> None:
         """Record that a Subscriber receives the error of upstream."""
-        with self.lock:
+        if error is self._unreported_error:
             self._unreported_error = None
 
     def _report(self) -> None:
@@ -300,7 +305,10 @@ class Dispatcher(Input[Any]):
             ):
                 return
             self._unreported_error = None
-        self.outer_run._drop(error)
+        self._drop(error)
+
+    def _drop(self, error: BaseException) -> None:
+        Coordinator._drop(self.outer_run, error)  # not that of SplitRun, which leaves upstream's error to this class
 
     # From downstream
 
@@ -323,7 +331,7 @@ class Dispatcher(Input[Any]):
 
         ``discards`` are the functions downstream of the part; by default, those of the operator.
         """
-        hooks.discard_all(discards or self.discards, self._drop(part, self._on_detached))
+        hooks.discard_all(discards or self.discards, self._detach(part, self._on_detached))
         self._settle()
         self._report()
 
@@ -334,7 +342,7 @@ class Dispatcher(Input[Any]):
         is cheap (§3.15). A request may run user code, so upstream's current ``on_next`` sends the request if there is
         one, else a thread of the default pool. Such a thread also calls the functions for discarded elements.
         """
-        elements = self._drop(part, self._on_unread)
+        elements = self._detach(part, self._on_unread)
         discards = bool(elements) and hooks.is_discarding(self.discards)
         with self.lock:
             over = self.gone and not self._open_count
@@ -355,7 +363,7 @@ class Dispatcher(Input[Any]):
             self.request(more)
         self._report()
 
-    def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
+    def _detach(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
         """Stop dispatching elements to the part and return its remaining ones.
 
         The remaining elements are those that were not emitted.
@@ -424,9 +432,14 @@ class SplitRun(Coordinator[Any]):
         ended = self.ended  # read first: if it is true, ``ready`` contains all remaining parts
         self._emit_from(self.ready)
         if ended and not self.ready and self._live:
-            if self.error is not None:
-                self._dispatcher.error_received()
             self._end_with(self.error)
+
+    def _error_received(self, error: BaseException) -> None:
+        self._dispatcher.error_received(error)
+
+    def _drop(self, error: BaseException | None) -> None:
+        if error is not self.error:  # else the dispatcher reports it, unless another Subscriber receives it
+            super()._drop(error)
 
     def _release(self) -> None:
         self._dispatcher.downstream_cancelled()

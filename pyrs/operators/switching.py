@@ -43,7 +43,7 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
     def _release(self) -> None:
         error = self._input.take_error()
         self._input.cancel()
-        if self._input.first is not MISSING:  # the function has not subscribed
+        if self._input.begins_with_element:  # else the function has received the error
             self._drop(error)
         self._input.discard_first()
 
@@ -55,7 +55,7 @@ class _FirstInput(Input[Any]):
         super().__init__(demand=1)
         self.discards = run.discards
         self._run = run
-        self._signalled = False
+        self.begins_with_element = False
         self.first: Any = MISSING
         self.consumer: _WholeRun | None = None
 
@@ -65,8 +65,8 @@ class _FirstInput(Input[Any]):
         consumer = self.consumer
         if self._closed:
             self.discard(element)
-        elif not self._signalled:
-            self._signalled = True
+        elif not self.begins_with_element:
+            self.begins_with_element = True
             self.first = element
             self._run.signalled(Notification.next(element))
             if self.closed and self.consumer is None:
@@ -88,11 +88,14 @@ class _FirstInput(Input[Any]):
             first, self.first = self.first, MISSING
         return first
 
+    def _drop(self, error: BaseException) -> None:
+        self._run._drop(error)
+
     def _end(self, error: BaseException | None) -> None:
         super()._end(error)
-        if self._cancelled:  # as in Input, which has no owner here
-            self._run._drop(self.take_error())
-        elif not self._signalled:
+        if self._cancelled:
+            return  # reported as dropped
+        if not self.begins_with_element:
             self._run.signalled(Notification.completed() if error is None else Notification.failed(error))
         elif self.consumer is not None:
             self.consumer.wake()
@@ -154,7 +157,7 @@ class _WholeRun(Coordinator[Any]):
     def _release(self) -> None:
         error = self._input.take_error()
         self._input.cancel()
-        if self._input.first is not MISSING:  # else the error was the first signal, or was emitted
+        if self._input.begins_with_element:  # else the function has received the error
             self._drop(error)
         self._input.discard_first()
 

@@ -226,8 +226,8 @@ def _iterate(source: Publisher[T], queue: _Queue[T], timeout: float | None, late
                 yield late
                 continue
             if ended:
-                if isinstance(elements, BaseException):
-                    raise_again(elements)
+                if (error := queue.take_error()) is not None:
+                    raise_again(error)
                 return
             left, size = iter(elements), len(elements)
             while size:
@@ -255,7 +255,7 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
 
     def __init__(self, prefetch: int, most: int = 0) -> None:
         super().__init__(None, prefetch)
-        self.arrived: SimpleQueue[tuple[Any, bool]] = SimpleQueue()
+        self.arrived: SimpleQueue[tuple[Any, bool]] = SimpleQueue()  # elements, or () and True at the end
         self._most = most
         self._refilled = perf_counter()
 
@@ -306,5 +306,5 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
             raise null_element()
         return len(batch)
 
-    def _end(self, error: BaseException | None) -> None:
-        self.arrived.put((error, True))
+    def _notify(self) -> None:
+        self.arrived.put(((), True))

@@ -204,7 +204,7 @@ class _ToggledDispatcher(Dispatcher):
     def _fail_with(self, error: BaseException) -> None:
         """Fail with an error of the opening stream or of a closing stream."""
         if not self._finish(error):
-            self.outer_run._drop(error)
+            self._drop(error)
 
     def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:

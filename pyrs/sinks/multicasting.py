@@ -26,7 +26,6 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         self._strategy = overflow
         self._claimant: HubSubscription[T] | None = None  # the first Subscriber
         self._lost: list[T] = []  # dropped elements that are not reported yet
-        self._reported = False  # the error was reported as dropped; under the lock
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
         with self._lock:
@@ -46,23 +45,14 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         self._wake()
 
     def _finish(self) -> None:
-        with self._lock:
-            self._over = True
-            subscriptions, claimant = self._subscriptions, self._claimant
-        for each in subscriptions:
-            self._finish_one(each)
-        # A live claimant that is not a Subscriber yet receives the terminal signal from _admit.
-        if claimant is not None and not subscriptions and not claimant._live:
+        super()._finish()
+        claimant = self._claimant
+        if claimant is not None and not claimant._live:  # a live one receives the terminal signal from _admit
             self._missed_error(claimant)
 
     def _missed_error(self, subscription: HubSubscription[T]) -> None:
-        """Report the error once: no later Subscriber receives it."""
-        error = self._error
-        with self._lock:
-            if error is None or self._reported or subscription is not self._claimant:
-                return
-            self._reported = True
-        hooks.on_error_dropped(error, f"{self._call()}: the Subscriber cancelled")
+        if subscription is self._claimant:  # no later Subscriber receives the error
+            self._report_error(f"{self._call()}: the Subscriber cancelled")
 
     def _overflowed(self, element: T) -> EmitResult:
         strategy = self._strategy
@@ -80,7 +70,9 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         else:
             if strategy is Overflow.ERROR:
                 self._ended = True
-                self._error = BufferOverflow(f"{self._call()}: the buffer of {self._capacity} elements is full")
+                self._error = self._unreceived = BufferOverflow(
+                    f"{self._call()}: the buffer of {self._capacity} elements is full"
+                )
                 self._again = True
             return EmitResult.OVERFLOW
         self._again = True
