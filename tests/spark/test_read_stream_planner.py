@@ -593,3 +593,45 @@ def test_another_journal_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(OffsetRefused, match="element 5 of another journal than "):
         buffer.answer(question, lambda: True)
     buffer.close()
+
+
+def test_failure_to_accept_a_connection_does_not_end_the_server(
+    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failed = Event()
+
+    class Listener:
+        """Fails once, as in a process with too many open files."""
+
+        def __init__(self, listener: socket.socket) -> None:
+            self._listener = listener
+
+        def accept(self) -> tuple[socket.socket, Any]:
+            if not failed.is_set():
+                failed.set()
+                raise OSError(24, "Too many open files")
+            return self._listener.accept()
+
+        def close(self) -> None:
+            self._listener.close()
+
+    opened = driver(rows_of([1, 2]))
+    monkeypatch.setattr(opened.server, "_listener", Listener(opened.server._listener))
+    assert failed.wait(DEADLINE)
+    assert opened.planner().plan() == [1, 2]
+    assert "Too many open files" in caplog.text
+
+
+def test_failure_to_start_a_thread_does_not_end_the_server(
+    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = driver(rows_of([1, 2]))
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyrs.spark.source.server.Thread", fail)
+        with socket.create_connection((opened.server.host, opened.server.port)) as refused:
+            assert refused.recv(1) == b""
+    assert opened.planner().plan() == [1, 2]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import os
 import socket
 import struct
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
+from time import sleep
 from typing import Any
 
 from pyrs.spark.sessions import loopback
+
+_log = logging.getLogger("pyrs.spark")
 
 _NONCE = 32
 _PROOF_SECONDS = 5.0
@@ -85,11 +89,20 @@ class Server:
                     connection, _ = self._listener.accept()
                 except TimeoutError:
                     continue
+                except OSError as error:  # such as too many open files; an end here would end every later query
+                    _log.warning("read_stream cannot accept a connection of Spark's planner: %s", error)
+                    sleep(_CHECK_SECONDS)
+                    continue
                 # With too many unproven connections the oldest is closed: a planner proves the token at once.
                 for each in list(self._unproven)[: 1 - _UNPROVEN]:
                     _shut(each)
                 self._unproven[connection] = None
-                Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
+                try:
+                    Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
+                except RuntimeError as error:
+                    _log.warning("read_stream cannot start a thread for Spark's planner: %s", error)
+                    del self._unproven[connection]
+                    connection.close()
         finally:
             self._listener.close()
             self._closing = True
