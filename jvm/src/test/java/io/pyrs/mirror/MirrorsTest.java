@@ -25,6 +25,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.BiFunction;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -292,6 +293,24 @@ public class MirrorsTest {
         assertNotNull(error.getCause());
         assertTrue(pair.near.handles().peerHandle(add) > 0);
         assertEquals(pair.far.handles().peerHandle(add), 0);
+    }
+
+    @Test(timeOut = 120_000)
+    @SuppressWarnings("unchecked")
+    public void exceptionOfTheFunctionIsNotReplacedByThatOfTheCall() throws Exception {
+        for (Exception raised : List.of(
+                new TimeoutException("of the function"),
+                new ExecutionException("of the function", new Error("its cause")))) {
+            // The near side sends the exception to the far side, whose function throws it: it returns as the original.
+            Callable<Object> throwing = () -> {
+                throw raised;
+            };
+            Callable<Object> remote = (Callable<Object>)
+                    PythonCallable.create(pair.far, pair.farReceipt(throwing), Callable.class, Map.of(), LOADER);
+            Callable<Object> twice = (Callable<Object>)
+                    PythonCallable.create(pair.near, pair.receipt(remote), Callable.class, Map.of(), LOADER);
+            assertSame(expectThrows(Exception.class, twice::call), raised);
+        }
     }
 
     /** The caller of a Function cannot catch an InterruptedException, so the thread must stay interrupted. */

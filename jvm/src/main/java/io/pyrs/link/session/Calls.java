@@ -48,11 +48,12 @@ final class Calls {
         long id = lastId.incrementAndGet();
         CompletableFuture<Codec.Entries> answer = new CompletableFuture<>();
         waiting.put(id, answer);
+        Codec.Entries pair;
         try {
             session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
             session.outbox().flush();
             session.ensureOpen(); // the session may have ended before the call was added to the waiting calls
-            return Codec.result(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
+            pair = answer.get(deadlineMillis, TimeUnit.MILLISECONDS);
         } catch (TimeoutException late) {
             throw new TimeoutException("Python did not answer a call within " + deadlineMillis + " milliseconds");
         } catch (ExecutionException lost) {
@@ -60,6 +61,7 @@ final class Calls {
         } finally {
             waiting.remove(id);
         }
+        return Codec.result(pair); // outside the try: the function may raise one of the exceptions above
     }
 
     /** Processes RETURN. Decodes it at once, since a RELEASE may follow. Drops it if the call has timed out. */

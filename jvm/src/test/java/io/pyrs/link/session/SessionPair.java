@@ -121,6 +121,11 @@ public final class SessionPair implements AutoCloseable {
         return near.handles().receipt(ObjectKind.OBJECT, far.handles().own(farObject));
     }
 
+    /** Returns the far side's reference to an object of the near side. */
+    public PeerReference farReceipt(Object nearObject) {
+        return far.handles().receipt(ObjectKind.OBJECT, near.handles().own(nearObject));
+    }
+
     /** Sends the RELEASE frames of both sides for their unreachable mirrors. */
     public void release() {
         for (Session session : new Session[] {near, far}) {
