@@ -71,11 +71,16 @@ final class ExportTable {
             if (size >= byHandle.length) {
                 resize(2 * byHandle.length);
             }
-            owned = new Owned(target, ++last, identity);
+            owned = new Owned(target, unused(), identity);
             link(owned);
             size++;
         }
         return owned;
+    }
+
+    /** Returns a handle that no entry has or will have. */
+    long unused() {
+        return ++last;
     }
 
     void remove(Owned owned) {

@@ -71,17 +71,20 @@ public final class Handles implements References {
     @Override
     public long own(Object value) {
         long handle = export(value);
-        if (handle == 0) {
+        if (handle < 0) {
             SharedBatch.closeIfBatch(value);
-            return 1; // the link is closed, so the handle is never used
+            return -handle;
         }
         return handle;
     }
 
-    /** Returns the handle of an object, or 0 after the end of the link. */
+    /**
+     * Returns the handle of an object. After the end of the link it is a new number, negated: the peer never sends it
+     * back, but compares the references of an answer that arrives through the gateway by it.
+     */
     private synchronized long export(Object value) {
         if (closed) {
-            return 0;
+            return -table.unused();
         }
         Owned owned = table.findOrAdd(value);
         if (table.size() > maxHandles) {

@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
@@ -104,6 +105,17 @@ public class SessionEndTest {
                 new PeerReference(session.handles(), ObjectKind.PUBLISHER, 7), subscriber, StreamOptions.DEFAULT);
         receive(FrameType.NEXT, new byte[] {(byte) 0x91, 1});
         assertEquals(signals, List.of(1L, exported, "closed"));
+        assertEquals(session.handles().ownedCount(), 0);
+    }
+
+    /** Python compares references by their handles. */
+    @Test
+    public void objectsExportedAfterTheEndHaveDifferentHandles() {
+        long before = session.handles().own(new Object());
+        session.lost(new LinkClosedException("closed"));
+        long first = session.handles().own(new Object());
+        long second = session.handles().own(new Object());
+        assertEquals(Set.of(before, first, second).size(), 3); // Set.of throws for equal members
         assertEquals(session.handles().ownedCount(), 0);
     }
 }
