@@ -160,6 +160,19 @@ def window_does_not_grow() -> None:
         root.close()
 
 
+@scenario
+def window_of_a_subscriber_does_not_grow() -> None:
+    with source() as opened:
+        root = opened.root()
+        for convert in ("shared", {"org.apache.arrow.vector.VectorSchemaRoot": "shared"}):
+            recorder = recording(1 << 62)
+            opened.repeated(root, 500).subscribe(opened.bridge.to_jvm(recorder, convert=convert))
+            assert len(recorder.await_complete(DEADLINE)) == 500
+            del recorder
+            assert opened.bridge.stats()["largest_in_flight"] <= 16
+        root.close()
+
+
 def release_after(end: Callable[[Source, TestSubscriber[Any]], None]) -> None:
     """Receive three of many batches, call ``end``, and expect that all batches are released."""
     with source() as opened:

@@ -91,6 +91,11 @@ public final class Conversion {
         }
     }
 
+    /** Returns whether record batches may share their memory with Python. */
+    public boolean isShared() {
+        return mode == Mode.SHARED || named.containsValue(Mode.SHARED);
+    }
+
     ValueWriter writerOf(Class<?> type) {
         return writers.get(type);
     }

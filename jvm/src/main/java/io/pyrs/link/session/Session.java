@@ -128,10 +128,8 @@ public final class Session {
         }
         OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
         register(stream.id(), stream);
-        outbox.control(codec.frame(
-                FrameType.ON_SUBSCRIBE,
-                stream.id(),
-                List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
+        List<Object> body = List.of(subscriber.handle(), options.onSubscribeWire());
+        outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), body));
         Reference.reachabilityFence(subscriber); // its RELEASE must not be sent before the ON_SUBSCRIBE
         outbox.flush();
         return stream;

@@ -69,7 +69,22 @@ public final class StreamOptions {
         return elementType != ElementType.ANY;
     }
 
-    /** Returns the options that are sent to the peer. */
+    /**
+     * Returns the options that ON_SUBSCRIBE sends. Python needs to know of shared record batches, whose window must not
+     * grow.
+     */
+    Map<String, Object> onSubscribeWire() {
+        Map<String, Object> wire = new HashMap<>();
+        if (exact()) {
+            wire.put("exact", true);
+        }
+        if (conversion().isShared()) {
+            wire.put("convert", "shared");
+        }
+        return wire;
+    }
+
+    /** Returns the options that SUBSCRIBE sends. */
     Map<String, Object> wire() {
         Map<String, Object> wire = new HashMap<>();
         if (exact()) {

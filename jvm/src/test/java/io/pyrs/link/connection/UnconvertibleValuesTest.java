@@ -255,7 +255,7 @@ public class UnconvertibleValuesTest {
         assertEquals(session().streamsLive(), 1);
     }
 
-    /** The protocol defines only "exact" for ON_SUBSCRIBE, so the reader looks up no class for another option. */
+    /** Java uses only "exact" of an ON_SUBSCRIBE, so the reader looks up no class for another option. */
     @Test(timeOut = 120_000)
     public void undefinedOptionOfOnSubscribeIsIgnored() throws Exception {
         RecordingSubscriber subscriber = new RecordingSubscriber();
