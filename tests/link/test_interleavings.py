@@ -32,6 +32,7 @@ from pyrs.jvm.link.frames import (
 )
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
+from pyrs.jvm.link.outbox import Outbox
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, eventually, recording, run_on_threads
 
@@ -446,6 +447,17 @@ def test_close_sends_goaway_while_another_thread_writes(monkeypatch: pytest.Monk
     assert closed.wait(DEADLINE)
     assert peer.ended.wait(DEADLINE)
     assert codes.get_nowait() == 0
+
+
+def test_no_frame_follows_goaway() -> None:
+    sent: list[bytes] = []
+    outbox = Outbox(sent.append, wake=lambda: None, released=lambda: b"")
+    outbox.control(b"queued")
+    outbox.write()
+    outbox.write_last(b"goaway", DEADLINE)
+    outbox.control(b"late")
+    outbox.write()
+    assert sent == [b"queued", b"goaway"]
 
 
 def test_goaway_for_a_malformed_frame_is_not_sent_inside_the_frame_of_another_thread(

@@ -202,9 +202,10 @@ class LinkConnection:
         _log.error("%s", error)
 
     def _goaway(self, code: int, text: str) -> None:
-        self._goaway_text = f"the JVM sent GOAWAY: {text} (code {code})"
+        reason = f"the JVM sent GOAWAY: {text} (code {code})"
+        self._goaway_text = self._goaway_text or reason  # the first one names the cause
         if code != GoAway.CLOSING:
-            _log.error("%s", self._goaway_text)
+            _log.error("%s", reason)
 
     def _overflowed(self, waiting: str, limit: str) -> None:
         """End the link, because the peer does not read what this side must send."""

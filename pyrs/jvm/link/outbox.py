@@ -123,7 +123,7 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Write ``data`` as the last frame.
+        """Write ``data`` as the last frame, and drop the queued frames.
 
         Wait until the deadline for another thread that writes: bytes between those of its frame would be read as a part
         of that frame.
@@ -131,6 +131,7 @@ class Outbox:
         if self._writing.acquire(timeout=deadline_seconds):
             try:
                 self._send(data)
+                self.close()  # before another thread can write a frame after it
             finally:
                 self._writing.release()
 

@@ -258,9 +258,12 @@ public final class Connection {
                 throw new ProtocolException(
                         "malformed GOAWAY: " + body.failure().getMessage(), body.failure());
             }
-            goAwayMessage = "Python closed the link: " + body.get(1) + " (code " + body.get(0) + ")";
+            String reason = "Python closed the link: " + body.get(1) + " (code " + body.get(0) + ")";
+            if (goAwayMessage == null) { // the first one names the cause
+                goAwayMessage = reason;
+            }
             if (!Long.valueOf(GoAwayReason.CLOSING.code()).equals(body.get(0))) {
-                Log.warning(goAwayMessage);
+                Log.warning(reason);
             }
         } else {
             session.receive(message);
@@ -291,9 +294,9 @@ public final class Connection {
     private void sendGoAway(GoAwayReason reason, String message) {
         Thread sender = thread(
                 () -> {
-                    outbox.control(session.goAway(reason, message));
+                    outbox.last(session.goAway(reason, message));
                     outbox.flush();
-                    outbox.awaitControl(); // another thread may be writing, and the socket is closed next
+                    outbox.awaitLast(); // another thread may be writing, and the socket is closed next
                 },
                 "goaway");
         sender.start();

@@ -56,9 +56,12 @@ public final class Outbox {
     private final AtomicBoolean writing = new AtomicBoolean();
     private volatile boolean open;
     private volatile boolean closed;
+    private volatile byte[] last;
+    /** The rounds since {@link #last} was set. Accessed by the current writer only. */
+    private int lastRounds;
+
     private volatile long bytesOut;
     private volatile long framesOut;
-    private volatile long rounds;
 
     /**
      * @param sink the destination of the bytes
@@ -89,6 +92,16 @@ public final class Outbox {
                 overflowed.run();
             }
             control.add(frame);
+        }
+    }
+
+    /**
+     * Queues the last frame, a GOAWAY. It is written after the frames that are queued now, but after a few rounds at
+     * most, because sources may emit without end. All later frames are dropped, also those of a second call.
+     */
+    public void last(byte[] frame) {
+        if (last == null) {
+            last = frame;
         }
     }
 
@@ -130,12 +143,16 @@ public final class Outbox {
     }
 
     public boolean hasWork() {
-        return open && !closed && (!control.isEmpty() || !ready.isEmpty());
+        return open && !closed && (isQueued() || last != null);
+    }
+
+    private boolean isQueued() {
+        return !control.isEmpty() || !ready.isEmpty();
     }
 
     /** Returns whether the next frame should wait for more elements of its source. A control frame never waits. */
     public boolean isFilling() {
-        Source next = control.isEmpty() ? ready.peek() : null;
+        Source next = control.isEmpty() && last == null ? ready.peek() : null;
         return next != null && next.isFilling();
     }
 
@@ -177,17 +194,20 @@ public final class Outbox {
                 ready(source);
             }
         }
+        byte[] end = last;
+        boolean ends = end != null && !closed && (!isQueued() || ++lastRounds >= MAX_CALLER_ROUNDS);
+        if (ends) {
+            writeFrame(end, 0, end.length);
+        }
         sink.flush();
-        rounds++;
+        if (ends) {
+            close();
+        }
     }
 
-    /** Waits until the queued control frames are written, also by another thread, or until {@link #close}. */
-    public void awaitControl() {
-        while (open && !closed && !control.isEmpty()) {
-            LockSupport.parkNanos(this, AWAIT_NANOS);
-        }
-        long current = rounds; // of another thread that has taken the last control frame
-        while (!closed && writing.get() && rounds == current) {
+    /** Waits until the last frame is written, also by another thread, or until {@link #close}. */
+    public void awaitLast() {
+        while (open && !closed) {
             LockSupport.parkNanos(this, AWAIT_NANOS);
         }
     }

@@ -141,6 +141,17 @@ public class ConnectionTest {
     }
 
     @Test(timeOut = 120_000)
+    public void reasonOfABrokenLinkIsTheFirstGoAway() throws Exception {
+        RecordingSubscriber waiting = subscribe(1);
+        python.send(FrameType.GOAWAY, 0, List.of(1L, "the cause"));
+        python.send(FrameType.GOAWAY, 0, List.of(0L, "closing"));
+        python.close();
+        assertEquals(waiting.next(), List.of("on_subscribe"));
+        assertEquals(waiting.next().get(0), "on_error");
+        assertTrue(waiting.error.getMessage().contains("the cause (code 1)"), waiting.error.getMessage());
+    }
+
+    @Test(timeOut = 120_000)
     public void randomFramesNeverHang() throws Exception {
         Random random = new Random(7);
         for (int round = 0; round < 60; round++) {

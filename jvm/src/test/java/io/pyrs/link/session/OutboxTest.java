@@ -21,7 +21,7 @@ import org.testng.annotations.Test;
 public class OutboxTest {
     /** A socket that is closed after {@link Outbox#flush} would lose the frame. */
     @Test(timeOut = 60_000)
-    public void awaitControlWaitsForTheThreadThatWrites() throws Exception {
+    public void awaitLastWaitsForTheThreadThatWrites() throws Exception {
         CountDownLatch writing = new CountDownLatch(1);
         CountDownLatch go = new CountDownLatch(1);
         AtomicInteger frames = new AtomicInteger();
@@ -48,7 +48,7 @@ public class OutboxTest {
         Thread writer = new Thread(outbox::write);
         writer.start();
         writing.await();
-        outbox.control(new byte[] {2});
+        outbox.last(new byte[] {2});
         outbox.flush();
         Thread closing = Thread.currentThread();
         Thread release = new Thread(() -> {
@@ -59,7 +59,7 @@ public class OutboxTest {
         });
         release.setDaemon(true);
         release.start();
-        outbox.awaitControl();
+        outbox.awaitLast();
         assertEquals(sent.get(), 2);
         writer.join();
     }
@@ -153,6 +153,45 @@ public class OutboxTest {
         outbox.control(Frames.request(3, 1));
         outbox.write();
         assertEquals(written, List.of("5:3", "7:1", "7:2", "7:1", "7:2"));
+    }
+
+    @Test
+    public void noFrameFollowsTheLastOne() {
+        for (boolean endless : new boolean[] {false, true}) {
+            List<Integer> written = new ArrayList<>();
+            Outbox[] holder = new Outbox[1];
+            Outbox outbox = new Outbox(
+                    new Outbox.Sink() {
+                        @Override
+                        public void write(byte[] bytes, int offset, int length) {
+                            int type = bytes[offset + 4] & 0x7f;
+                            written.add(type);
+                            if (endless && type == FrameType.NEXT.code()) {
+                                holder[0].ready(element());
+                            }
+                        }
+
+                        @Override
+                        public void flush() {}
+                    },
+                    () -> {});
+            holder[0] = outbox;
+            outbox.open();
+            outbox.ready(element());
+            outbox.control(Frames.request(5, 1));
+            outbox.last(Frames.frame(FrameType.GOAWAY, 0, Frames.NOTHING));
+            outbox.last(Frames.frame(FrameType.GOAWAY, 0, Frames.NOTHING));
+            outbox.write();
+            outbox.control(Frames.request(5, 1));
+            outbox.ready(element());
+            outbox.write();
+            assertEquals(written.subList(0, 2), List.of(FrameType.REQUEST.code(), FrameType.NEXT.code()));
+            assertEquals(written.indexOf(FrameType.GOAWAY.code()), written.size() - 1);
+        }
+    }
+
+    private static OutgoingMessage element() {
+        return new OutgoingMessage(FrameType.NEXT, 1, new byte[Frames.HEADER + 60_000], SentReferences.NONE);
     }
 
     /** An interrupt of a virtual thread that waits in a write closes the socket, and with it the link. */
