@@ -194,6 +194,9 @@ final class ContainerWriters {
             return null;
         }
         String rest = name.substring(prefix);
+        if (rest.startsWith("And") && rest.length() > 3 && Character.isUpperCase(rest.charAt(3))) {
+            return null; // such as getAndIncrement of an AtomicLong, which would change the object
+        }
         // The same names as java.beans.Introspector: getURL is "URL", getName is "name".
         boolean acronym =
                 rest.length() > 1 && Character.isUpperCase(rest.charAt(0)) && Character.isUpperCase(rest.charAt(1));

@@ -1,6 +1,7 @@
 package io.pyrs.value;
 
 import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertFalse;
 import static org.testng.Assert.assertNull;
 import static org.testng.Assert.assertSame;
 import static org.testng.Assert.assertTrue;
@@ -23,6 +24,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.SubmissionPublisher;
+import java.util.concurrent.atomic.AtomicLong;
 import javax.tools.ToolProvider;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
@@ -85,6 +87,13 @@ public class ConversionTest {
         assertEquals(roundTrip(1, "references"), 1L);
         assertEquals(roundTrip("a", "references"), "a");
         assertEquals(roundTrip(new byte[] {1}, "references"), new byte[] {1});
+    }
+
+    @Test
+    public void valuesModeDoesNotChangeTheObject() {
+        Map<?, ?> value = (Map<?, ?>) roundTrip(new AtomicLong(3), "values");
+        assertEquals(value.get("plain"), 3L); // getPlain()
+        assertFalse(value.containsKey("andIncrement"), value.toString()); // getAndIncrement()
     }
 
     @Test
