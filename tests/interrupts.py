@@ -1,4 +1,4 @@
-"""Deliver exactly one Ctrl-C to the main thread at a moment that the test chooses."""
+"""Raise KeyboardInterrupt at a moment that the test chooses: on the main thread, or at a line of a function."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def interrupter() -> Iterator[Interrupter]:
 
 
 class Raising:
-    """Raises KeyboardInterrupt on this thread, at the n-th line that the given functions run."""
+    """Raises KeyboardInterrupt on the current thread, at the n-th line that the given functions run."""
 
     def __init__(self, functions: tuple[Any, ...], at: int) -> None:
         self.codes = {function.__code__ for function in functions}

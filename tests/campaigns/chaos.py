@@ -521,7 +521,7 @@ class Chaos:
 
 
 def run(seed: int, minutes: float) -> None:
-    """Run every scenario once, and then random ones until the time has elapsed.
+    """Run every scenario, and then random ones, except that of Spark, until the time has elapsed.
 
     Raises:
         Violation: an invariant does not hold.

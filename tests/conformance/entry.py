@@ -47,7 +47,7 @@ class Entry(NamedTuple):
         verification: the verification that the Python port and the official TCK run.
         covers: the public names of the implementation: "Stream.map", "merge", "sinks.unicast".
         skips: the tests that do not apply, with reasons. The run reports a test that is skipped without a reason,
-            unless the Publisher has too few elements for the test.
+            unless ``KNOWN`` in ``running.py`` explains it, such as a Publisher with too few elements.
         subset: whether every run of the test suite verifies it.
         all_routes: whether the official TCK verifies it over all ``JAVA_ROUTES``, not only over the first.
         faults: the tests that a third-party implementation fails, with reasons; empty for pyrs.

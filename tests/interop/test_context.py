@@ -79,7 +79,7 @@ def test_function_of_python_reads_the_context(bridge: jvm.Bridge) -> None:
     assert inside(USER, "ada", lambda: deferred.collect(timeout=DEADLINE)) == ["ada"]
 
 
-def test_unconvertible_entry_is_not_sent(bridge: jvm.Bridge, java: Java) -> None:
+def test_unconvertible_entry_is_not_sent(bridge: jvm.Bridge) -> None:
     builder = bridge.java_class("java.lang.StringBuilder")().appendCodePoint(0xD800)
     surrogate = bridge.java_class("java.lang.String")(builder)
     publisher = bridge.to_jvm(pyrs.range(3).map(seen))

@@ -87,7 +87,7 @@ class TestCallables:
             else:
                 assert argument == wanted
 
-    def test_argument_without_a_conversion_fails_the_call(self, bridge: Bridge, java: Java) -> None:
+    def test_argument_without_a_conversion_fails_the_call(self, bridge: Bridge) -> None:
         plain = bridge.java_class("java.lang.Object")()
         calls: list[Any] = []
         function = bridge.to_jvm_callable(

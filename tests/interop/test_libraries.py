@@ -155,9 +155,7 @@ class TestAsSink:
 
 
 class TestPythonInTheMiddle:
-    def test_stage_transforms_elements(
-        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
-    ) -> None:
+    def test_stage_transforms_elements(self, library: Reactor, java: Java, watch: Any, recorder: Any) -> None:
         source = library.numbers(MANY, watch)
         library.run(
             library.through_stage(source, lambda s: s.map(lambda x: x + 1).filter(lambda x: x % 2 == 0)), recorder
@@ -174,7 +172,7 @@ class TestPythonInTheMiddle:
         ],
     )
     def test_integers_stay_integers(
-        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any, function: Any, expected: str
+        self, library: Reactor, java: Java, watch: Any, recorder: Any, function: Any, expected: str
     ) -> None:
         library.run(library.doubled(library.through_stage(library.numbers(3, watch), function)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
@@ -234,25 +232,21 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
-    def test_cancel_of_java_passes_through_python(
-        self, library: Reactor, bridge: Bridge, java: Java, watch: Any
-    ) -> None:
+    def test_cancel_of_java_passes_through_python(self, library: Reactor, java: Java, watch: Any) -> None:
         recorder = java.new("interop.Recorder", 5)
         library.run(library.through_stage(library.numbers(ENDLESS, watch), lambda s: s.map(lambda x: x)), recorder)
         assert java.call(recorder, "awaitElements", 5, MILLISECONDS)
         java.call(recorder, "cancel")
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_java_error_passes_through_python_unchanged(
-        self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
-    ) -> None:
+    def test_java_error_passes_through_python_unchanged(self, library: Reactor, java: Java, recorder: Any) -> None:
         throwable = java.static("interop.Sources", "failure", "passing through")
         library.run(library.through_stage(library.failed(throwable), lambda s: s.map(lambda x: x)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
     def test_python_error_cancels_upstream_and_is_forwarded_downstream(
-        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
+        self, library: Reactor, java: Java, watch: Any, recorder: Any
     ) -> None:
         def fails_at_three(x: int) -> int:
             if x == 3:

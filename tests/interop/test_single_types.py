@@ -9,7 +9,7 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, Java
+from tests.interop.harness import DEADLINE
 
 RX = "io.reactivex.rxjava3.core"
 FLUX = "reactor.core.publisher.Flux"
@@ -151,7 +151,7 @@ def test_cancelled_future_cancels_the_stream(bridge: Bridge) -> None:
     eventually(lambda: cancelled)
 
 
-def test_to_jvm_rejects_other_types(bridge: Bridge, java: Java) -> None:
+def test_to_jvm_rejects_other_types(bridge: Bridge) -> None:
     with pytest.raises(TypeError, match=r"takes a Maybe, not Stream .stream\.first"):
         bridge.to_jvm(pyrs.range(3), java_type=MONO)
     with pytest.raises(TypeError, match="takes a Single, not Maybe"):

@@ -215,7 +215,7 @@ def test_the_bridge_sees_jars_that_a_later_launch_adds(tmp_path: Path) -> None:
     assert run_in_process(program, str(own)) == "io.pyrs.bridge.Entry"
 
 
-def test_a_missing_jvm_is_reported(tmp_path: Path) -> None:
+def test_a_missing_jvm_is_reported() -> None:
     program = """
         import jpype
         def absent(): raise jpype.JVMNotFoundException("No JVM shared library file (libjvm.so) found.")

@@ -125,7 +125,9 @@ def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None
     assert bridge.stats()["streams_total"] > 1_000
     bridge.close()
     # Calls of the main thread run on a worker thread, which attaches to the JVM and detaches.
-    eventually(lambda: threads_of_java() <= before + 2, f"{threads_of_java()} threads in the JVM, {before} before")
+    eventually(
+        lambda: threads_of_java() <= before + 2, lambda: f"{threads_of_java()} threads in the JVM, {before} before"
+    )
 
 
 # The tests below start processes, each with its own JVM.
@@ -332,4 +334,4 @@ def test_a_cancelled_task_cancels_the_java_subscription(bridge: jvm.Bridge, part
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
     assert source.awaitCancelled(MILLIS)
     eventually(lambda: silent.getNumberOfSubscribers() == 0, "the Java Subscription was not cancelled")
-    eventually(lambda: bridge.stats()["streams_live"] == 0, f"streams are left: {bridge!r}")
+    eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: f"streams are left: {bridge!r}")

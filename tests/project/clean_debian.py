@@ -1,7 +1,7 @@
 """Run the examples on a clean Debian that has the wheel and no checkout: ``make test-clean``.
 
 ``python -m tests.project.clean_debian WHEEL`` creates a Debian 12 with Python and a JRE in a temporary folder
-(debootstrap, as root), installs the wheel there, and runs the blocks of README and of the quick start and five recipes.
+(debootstrap, as root), installs the wheel there, and runs five recipes and the blocks of README and of the quick start.
 It compares their output with the pages.
 """
 

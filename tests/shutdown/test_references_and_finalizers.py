@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -18,6 +16,7 @@ from pyrs.errors import CallTimeout, JvmUnavailable, LinkBroken, LinkClosed
 from pyrs.jvm.link import connection as link
 from pyrs.jvm.link.frames import MORE, FrameType, frame
 from pyrs.jvm.link.inbound import InboundStream
+from tests.forking import status_of_a_child
 from tests.waiting import DEADLINE, MILLIS, collected, eventually, recording
 
 FUNCTION = "java.util.function.Function"
@@ -100,20 +99,13 @@ def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jv
     "use", [str, lambda thing: thing.hashCode(), lambda thing: thing.java], ids=["str", "method", "java"]
 )
 def test_a_java_object_is_unavailable_in_a_forked_child(java_object: Any, use: Callable[[Any], Any]) -> None:
-    child = os.fork()
-    if child == 0:
-        gc.disable()
-        signal.alarm(30)  # ends a child that blocks
-        try:
+    def is_unavailable() -> bool:
+        with pytest.raises((JvmUnavailable, LinkBroken)):
             use(java_object)
-        except (JvmUnavailable, LinkBroken):
-            os._exit(0)
-        except BaseException as error:
-            os.write(2, f"{error!r}\n".encode())
-            os._exit(1)
-        os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert str(java_object).startswith("java.lang.Object@"), "the parent can still use the object"
+        return True
+
+    assert status_of_a_child(is_unavailable) == 0
+    assert str(java_object).startswith("java.lang.Object@"), "the parent cannot use the object any more"
 
 
 def test_unauthenticated_peer_leaves_nothing_in_the_jvm(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ class Gates:
 
             number = TaskContext.get().partitionId()
             open(f"{folder}/began-{number}", "w").close()
-            end = time.monotonic() + 120  # the time allowed for a test
+            end = time.monotonic() + 120  # ends the task of a test that failed before it opened the gate
             while not os.path.exists(f"{folder}/open-{number}") and not os.path.exists(f"{folder}/open-all"):
                 if time.monotonic() > end:
                     raise TimeoutError(f"gate {number} was not opened within 120 seconds")

@@ -159,7 +159,7 @@ def test_pandas_times_are_in_the_session_zone(spark: Any) -> None:
 
 
 def test_a_pandas_stage_may_emit_a_time_that_occurs_twice() -> None:
-    """As in Spark, such a local time means the later instant, and a local time that clocks skip is an error."""
+    """As in Spark, a local time that occurs twice means the later instant, and one that clocks skip is an error."""
     kind = StructType().add("at", "timestamp")
     encoder, shape = RowEncoder(kind), checked_shape("pandas", kind, "Europe/Berlin")
     seconds = pyarrow.array([1729989000, 1729992600], pyarrow.timestamp("s", "UTC")).cast(

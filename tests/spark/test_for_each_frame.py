@@ -19,7 +19,7 @@ from pyrs.spark.source import microframes
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, local_property
-from tests.waiting import eventually
+from tests.waiting import eventually, eventually_on_loop
 
 SCHEMA = "n long"
 
@@ -207,8 +207,7 @@ def test_cancelling_a_task_that_awaits_the_count_cancels_upstream(spark: Any) ->
     async def main() -> None:
         assert await ps.for_each_frame(tuples(3), SCHEMA, rows_into(frames), max_wait=0.01) == 3
         task = asyncio.ensure_future(_awaited(ps.for_each_frame(source, SCHEMA, rows_into(frames))))
-        while not source.requests:
-            await asyncio.sleep(0.005)
+        await eventually_on_loop(lambda: source.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -269,10 +269,9 @@ def test_a_new_epoch_logs_the_lost_elements(driver: Callable[..., Driver], caplo
         assert after.rows({**before.position, "sequence": 0}, before.position) == []
         after.position = before.position
         assert read(after, 3) == [100, 101, 102]
-    assert [record.getMessage()[:40] for record in caplog.records if record.name == "pyrs.spark"] == [
-        "read_stream: 3 rows of a batch are lost "[:40],
-        "read_stream: the checkpoint is at element 3"[:40],
-    ]
+    lost, restarted = (record.getMessage() for record in caplog.records if record.name == "pyrs.spark")
+    assert lost.startswith("read_stream: 3 rows of a batch are lost ")
+    assert restarted.startswith("read_stream: the checkpoint is at element 3 ")
 
 
 def test_a_restart_function_supplies_missing_elements(driver: Callable[..., Driver]) -> None:

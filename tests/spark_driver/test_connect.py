@@ -217,7 +217,7 @@ def test_a_completion_stage_is_awaited(bridge: jvm.Bridge, java: Any) -> None:
     with pytest.raises(CallTimeout):
         bridge.from_jvm(never).result(timeout_seconds=0.05)
     assert bridge.from_jvm(later).result(timeout_seconds=DEADLINE) == 42
-    eventually(lambda: bridge.stats()["streams_live"] == 0, f"streams are left: {bridge!r}")
+    eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: f"streams are left: {bridge!r}")
 
 
 async def as_coroutine(future: Any) -> Any:

@@ -22,7 +22,7 @@ from pyrs.tck.verdicts import unexpected
 from tests.tck.right import RightPublisher
 
 Judge = Callable[[Any, str], Verdict]
-# A violation often means a timeout. One second suffices, because all signals are sent on the test's own thread.
+# Many violations show only when a timeout expires. One second suffices: all signals are sent on the test's own thread.
 SHORT = TestEnvironment(timeout=1, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=30, deadline=60)
 # Right implementations never reach these timeouts.
 PATIENT = TestEnvironment(timeout=30, no_signals_timeout=0.03, reference_timeout=30, hook_timeout=30, deadline=90)
@@ -122,7 +122,3 @@ def assert_verdict(verdict: Verdict, case: Case) -> None:
     """Compare the verdict's status and message with the expected ones."""
     assert verdict.status is case.status, f"{verdict.status.value} instead of {case.status.value}: {verdict.reason}"
     assert case.message in verdict.reason, f"the reason is: {verdict.reason}"
-
-
-def short_name(test: str) -> str:
-    return test if len(test) < 70 else test[:67] + "..."

@@ -41,7 +41,7 @@ def test_the_jars_are_downloaded_once(fake_repository: Path, monkeypatch: pytest
     found = tck_jars()
     assert [file.parent for file in found] == [fake_repository / "cache" / "pyrs" / "tck-1.0.4"] * len(JARS)
     assert [file.name for file in found] == [jar.name for jar in JARS]
-    assert sorted(cache_folder().iterdir()) == sorted(found), "no other file remains"
+    assert sorted(cache_folder().iterdir()) == sorted(found), "another file remains"
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
     assert tck_jars() == found
 

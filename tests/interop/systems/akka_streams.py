@@ -231,7 +231,7 @@ class TestPythonStageInAGraph:
         check_java_failure(received.await_error())
 
     def test_failing_python_stage_cancels_the_source(
-        self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
+        self, bridge: Bridge, system: JavaObject, recipe: ModuleType
     ) -> None:
         ended = threading.Event()
         head = recipe.as_source(bridge, pyrs.range(1, ENDLESS).do_on_cancel(ended.set))

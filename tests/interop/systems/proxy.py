@@ -65,10 +65,10 @@ class TcpProxy:
         self._forwarders.append(self._start(self._forward, server, client, "downstream", closed))
 
     def _forward(self, source: socket.socket, target: socket.socket, way: str, closed: threading.Event) -> None:
-        by_source = True
-        while by_source and (part := _received(source)):
-            by_source = self._sent(target, part, way)
-        if by_source == (way == "upstream") and not closed.is_set():  # the client closed it first
+        target_accepts = True
+        while target_accepts and (part := _received(source)):
+            target_accepts = self._sent(target, part, way)
+        if target_accepts == (way == "upstream") and not closed.is_set():  # the client closed the connection first
             self.client_gone.set()
         closed.set()
         for end in (source, target):

@@ -87,11 +87,11 @@ def running(
 def killed_with_the_tests(group: int) -> Iterator[None]:
     """Kill the process group if this process dies inside the block, by any signal."""
     command = [sys.executable, "-c", WATCHDOG, str(group)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as executor:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as watchdog:
         try:
             yield
         finally:
-            executor.communicate(b".")
+            watchdog.communicate(b".")
 
 
 def _await(process: subprocess.Popen[bytes], ready: Callable[[], bool], log: Path) -> None:

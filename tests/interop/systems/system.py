@@ -43,7 +43,7 @@ class System:
     jvm_options: tuple[str, ...] = ()
     """The options that the JVM needs at its start."""
     server_process: str = ""
-    """The server process that the tests start; only `make test-interop` tests such a system."""
+    """The server process that the tests start, if any; `make test` skips such a system."""
     install: Callable[[], object] | None = None
     """Fetches or installs a missing server, as the fixture of the tests does."""
     status: Status = "real"

@@ -129,9 +129,7 @@ def test_demand_and_cancel_reach_the_server(
     assert not received.ended
 
 
-def test_cancel_before_the_response_closes_the_connection(
-    bridge: Bridge, recipe: ModuleType, client: JavaObject
-) -> None:
+def test_cancel_before_the_response_closes_the_connection(bridge: Bridge, recipe: ModuleType) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(DEADLINE)
         waiting = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{silent.getsockname()[1]}")

@@ -133,9 +133,7 @@ class TestQueries:
         }
 
     @pytest.mark.parametrize("exact", [False, True])
-    def test_demand_is_bounded(
-        self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType, exact: bool
-    ) -> None:
+    def test_demand_is_bounded(self, bridge: Bridge, session: JavaObject, numbers: str, exact: bool) -> None:
         query = Paged(bridge, session, numbers, exact=exact)
         received = TestSubscriber(3, timeout=DEADLINE)
         query.rows.subscribe(received)
@@ -150,7 +148,7 @@ class TestQueries:
         assert len(received.await_complete()) == MANY
         assert len(query.pages.await_complete()) >= MANY
 
-    def test_cancel_is_forwarded(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, session: JavaObject, numbers: str) -> None:
         query = Paged(bridge, session, numbers, exact=True)
         received = TestSubscriber(None, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.cancel())
         query.rows.subscribe(received)

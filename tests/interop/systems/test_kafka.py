@@ -124,9 +124,7 @@ class TestRecordsIntoPython:
         ]
         eventually(lambda: cluster.committed("all", full) == RECORDS)
 
-    def test_demand_is_bounded(
-        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
-    ) -> None:
+    def test_demand_is_bounded(self, bridge: Bridge, full: str, options: Options, cluster: Cluster) -> None:
         """With seven elements requested, the consumer reads only a few batches ahead."""
         requested: list[int] = []
         receiver = bridge.java_class("reactor.kafka.receiver.KafkaReceiver").create(options(full, "demand"))
