@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -20,6 +22,7 @@ from pyrs.spark.read.partitions import ConnectReader
 from pyrs.testing import TestSubscriber
 from tests.spark.keyed_events import ROCKSDB
 from tests.spark.late_workers import repeat_if_late
+from tests.waiting import eventually
 
 RESULTS: dict[str, Any] = {}
 SECONDS = 60
@@ -101,7 +104,7 @@ def from_dataframe_on_demand(spark: Any) -> Any:
     subscriber: TestSubscriber[Any] = TestSubscriber(3)
     ps.from_dataframe(spark.range(0, 1_000_000, 1, 50), "tuples").subscribe(subscriber)
     subscriber.await_count(3, SECONDS)
-    time.sleep(0.5)
+    assert spark.range(0, 1000, 1, 50).count() == 1000  # further elements could arrive during this query
     received = len(subscriber.elements)
     subscriber.request(1_000_000)
     subscriber.await_complete(SECONDS)
@@ -118,20 +121,23 @@ def from_dataframe_that_fails(spark: Any) -> Any:
 def from_dataframe_cancelled(spark: Any) -> Any:
     """Return how long a cancel takes to end the only task, which sleeps for a minute in Python."""
 
-    def slow(rows: Any) -> Any:
-        for batch in rows:
-            time.sleep(SECONDS)
-            yield batch
+    with tempfile.TemporaryDirectory() as folder:
+        started = Path(folder, "started")
 
-    subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    ps.from_dataframe(spark.range(0, 1, 1, 1).mapInArrow(slow, "id long")).subscribe(subscriber)
-    time.sleep(3)
-    assert is_reading()
-    subscriber.cancel()
-    began = time.monotonic()
-    while is_reading() and time.monotonic() - began < SECONDS:
-        time.sleep(0.05)
-    return time.monotonic() - began
+        def slow(rows: Any) -> Any:
+            for batch in rows:
+                started.touch()
+                time.sleep(SECONDS)
+                yield batch
+
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        ps.from_dataframe(spark.range(0, 1, 1, 1).mapInArrow(slow, "id long")).subscribe(subscriber)
+        eventually(started.exists, "the task has not started", SECONDS)
+        assert is_reading()
+        subscriber.cancel()
+        began = time.monotonic()
+        eventually(lambda: not is_reading(), "the task was not cancelled", SECONDS)
+        return time.monotonic() - began
 
 
 def is_reading() -> bool:

@@ -91,7 +91,7 @@ UNFIT: list[tuple[str, Any, str]] = [
     ("java.lang.Float", 1e300, "float"),
     ("java.time.Instant", dt.datetime(2024, 1, 1), "datetime.datetime"),
     ("java.util.List<java.lang.Integer>", [1, "a"], "str"),
-    ("int[]", [1, None], "None"),
+    ("int[]", [1, None], "None inside a list"),
 ]
 
 
@@ -102,8 +102,8 @@ def test_error_of_an_element_that_does_not_fit_names_both_types(
     bridge: Bridge, java: Java, element_type: str, value: Any, python: str
 ) -> None:
     message = java.call(error_in_java(java, bridge, value, element_type=element_type), "getMessage")
-    innermost = element_type.partition("<")[2].rstrip(">") or element_type.removesuffix("[]")
-    assert f"a Python {python} does not fit {innermost}" in message
+    innermost = element_type.partition("<")[2].rstrip(">") or element_type
+    assert f"{python} does not fit {innermost}" in message
 
 
 def test_an_element_that_does_not_fit_cancels_the_python_source(bridge: Bridge, java: Java, recorder: Any) -> None:

@@ -260,7 +260,8 @@ public class MirrorsTest {
         ColdSource source = new ColdSource();
         assertSame(stage.apply(source), source);
         assertTrue(stage.toString().contains("Transformer"));
-        assertEquals(stage, stage);
+        assertTrue(stage.equals(stage)); // assertEquals would not call equals
+        assertFalse(stage.equals(source));
         assertEquals(stage.hashCode(), stage.hashCode());
         assertThrows(
                 IllegalArgumentException.class,
