@@ -75,8 +75,9 @@ Versions: pyrs {version}; {libraries}
 A cell shows how many tests passed, were skipped and, if any, failed: first the tests of the TCK, then the additional
 tests that only the Python port has. A letter refers to the reason for a skip or a failure, below. Tests that have a
 name but no body in the official TCK are not counted (7 of 38 for a Publisher, 13 of 27 and 15 of 26 for a whitebox and
-a blackbox Subscriber, 20 of 68 for a Processor). A dash means that the row was not verified this way. The Python port
-and the official TCK over JPype verify every row of the first six tables; the other connections verify some of them.
+a blackbox Subscriber, 20 of 68 for a Processor). A dash means that the row was not verified this way. The Python port,
+and the official TCK over JPype with `org.reactivestreams`, verify every row of the first six tables; the other columns
+have some of these rows.
 
 {totals}
 

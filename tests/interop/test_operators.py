@@ -111,7 +111,7 @@ def test_each_of_many_subscribers_receives_every_element(bridge: Bridge, java: J
 
 
 def test_subscriber_accepts_one_subscription(bridge: Bridge, java: Java) -> None:
-    """2.5, 2.12: the second subscription is cancelled, the first is not affected."""
+    """2.5, 2.12: the second subscription is cancelled, and the first is not affected."""
     received = TestSubscriber(10, timeout=DEADLINE)
     mirror = bridge.to_jvm(received)
     first, second = java.new("interop.Watch"), java.new("interop.Watch")

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
+from tests.spark.keyed_events import ROCKSDB
 from tests.waiting import eventually
 
 # Python workers run in the environment of the tests.
@@ -53,6 +55,22 @@ def spark() -> Iterator[Any]:
     assert session.range(1).rdd.map(tuple).collect() == [(0,)]
     yield session
     session.stop()
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Iterator[Gates]:
+    """Yield gates for a job; at the end all are opened."""
+    gates = Gates(tmp_path)
+    yield gates
+    gates.open()
+
+
+@pytest.fixture
+def rocksdb(spark: Any) -> Iterator[Any]:
+    """Yield the session, with the RocksDB state store."""
+    spark.conf.set(*ROCKSDB)
+    yield spark
+    spark.conf.unset(ROCKSDB[0])
 
 
 @pytest.fixture

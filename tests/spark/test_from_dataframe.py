@@ -36,13 +36,6 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-@pytest.fixture
-def gates(tmp_path: Path) -> Iterator[Gates]:
-    gates = Gates(tmp_path)
-    yield gates
-    gates.open()
-
-
 def test_this_driver_has_the_fast_reader(spark: Any) -> None:
     assert partitions.has_fast_path(spark.range(1))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
@@ -20,13 +19,6 @@ from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.waiting import DEADLINE, eventually
 
 MEBIBYTE = 1 << 20
-
-
-@pytest.fixture
-def gates(tmp_path: Path) -> Iterator[Gates]:
-    gates = Gates(tmp_path)
-    yield gates
-    gates.open()
 
 
 def test_fewer_jobs_run_if_partitions_are_large(spark: Any, gates: Gates) -> None:

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,13 +24,6 @@ from tests.waiting import eventually
 
 pytest.importorskip("pandas")  # ps.supports requires it
 needs_state = needs_pyspark(4, 1, "transformWithState of rows")
-
-
-@pytest.fixture
-def rocksdb(spark: Any) -> Iterator[Any]:
-    spark.conf.set(*ROCKSDB)
-    yield spark
-    spark.conf.unset(ROCKSDB[0])
 
 
 def events_of(spark: Any, folder: Path) -> Any:

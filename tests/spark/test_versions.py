@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyspark
@@ -10,7 +9,6 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
-from tests.spark.keyed_events import ROCKSDB
 from tests.spark.versions import NEEDED, has_pyspark, needs_pyspark
 
 pytest.importorskip("pandas")  # ps.supports requires it
@@ -29,13 +27,6 @@ def stream_from_publishers(spark: Any) -> Any:
 def apply_by_key(spark: Any) -> Any:
     df = spark.readStream.format("rate").load()
     return ps.apply_by_key(df, "value", lambda rows: rows.map(lambda row: (row.value,)), "n long")
-
-
-@pytest.fixture
-def rocksdb(spark: Any) -> Iterator[Any]:
-    spark.conf.set(*ROCKSDB)
-    yield spark
-    spark.conf.unset(ROCKSDB[0])
 
 
 @pytest.mark.parametrize("function", [read_stream, stream_from_publishers, apply_by_key])

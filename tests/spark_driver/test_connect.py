@@ -89,7 +89,7 @@ def test_repr_and_stats_follow_live_streams(bridge: jvm.Bridge, java: Any) -> No
     waiting = recording(5)
     publisher = java.java.util.concurrent.SubmissionPublisher()
     bridge.from_jvm(publisher).subscribe(waiting)
-    eventually(lambda: bridge.stats()["elements_in"] == 3 and bridge.stats()["demand"] == 5, repr(bridge))
+    eventually(lambda: bridge.stats()["elements_in"] == 3 and bridge.stats()["demand"] == 5, lambda: repr(bridge))
     stats = bridge.stats()
     assert stats["streams_live"] == stats["streams_total"] == 2
     assert 5 < stats["in_flight"] <= 32
@@ -115,7 +115,7 @@ def test_repr_and_stats_follow_live_streams(bridge: jvm.Bridge, java: Any) -> No
         lambda: any(getattr(each, "received", 0) > 3 for each in tuple(streams.values())), "nothing was prefetched"
     )
     recorder.cancel(), waiting.cancel()
-    eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))
+    eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: repr(bridge))
     eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
     stats, java_stats = bridge.stats(), bridge.jvm_stats()
     assert (stats["streams_total"], java_stats["streams_total"]) == (3, 3)
@@ -191,7 +191,7 @@ def test_a_cancelled_task_cancels_the_java_subscription(bridge: jvm.Bridge, java
     run_at_pace(main())
     assert flowing.awaitCancelled(MILLIS)
     eventually(lambda: silent.getNumberOfSubscribers() == 0, "the Java Subscription was not cancelled")
-    eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))
+    eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: repr(bridge))
 
 
 def test_a_completion_stage_is_awaited(bridge: jvm.Bridge, java: Any) -> None:
