@@ -28,8 +28,8 @@ from pyrs.jvm.gateways import gateway_for
 from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import Dialler
 from tests.campaigns.frame_mutation import Peer, Values, mutated
-from tests.campaigns.fuzz_python import FuzzSession
 from tests.campaigns.reporting import Budget, Violation, log, save
+from tests.link.plain_session import LinkSession
 from tests.shutdown.plain_jvm import PlainJvm, compile_parties
 from tests.waiting import MILLIS, eventually
 
@@ -178,7 +178,7 @@ class JavaFuzz:
         Returns:
             True if the link is open.
         """
-        values, codec = Values(random, wild=True), FuzzSession().codec
+        values, codec = Values(random, wild=True), LinkSession().codec
         for number in range(2**20, 2**20 + 20):
             value = values.value()
             if random.random() < 0.3:

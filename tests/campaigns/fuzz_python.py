@@ -6,7 +6,7 @@ Invariants, checked for every conversation:
   task on a worker raises.
 - When the link ends, every Subscriber that received ``on_subscribe`` and did not cancel has received one terminal
   signal; no Subscriber receives more elements than it requested, a signal after its terminal signal, or None.
-- When the link has ended, the tables of streams, handles and calls are empty.
+- When the link has ended, the tables of streams and handles are empty, and every pending call has an answer.
 - A read takes bounded CPU time, and memory in proportion to its bytes.
 """
 
@@ -21,18 +21,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, ProtocolError, PyrsError, VersionMismatch
-from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.link.frames import UNPROVEN_MAX_LENGTH, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import Dialler
 from tests.campaigns.frame_mutation import Peer, mutated, pieces
 from tests.campaigns.reporting import Budget, Violation, log, save
-from tests.link.plain_session import PlainSession
+from tests.link.plain_session import LinkSession
 
 CPU_SECONDS = 5.0
 """CPU time that a read of a few kilobytes may take."""
@@ -105,16 +103,6 @@ class Checked(Subscriber[Any]):
             raise Violation(f"a Subscriber received {', '.join(self.problems)}")
 
 
-class FuzzSession(PlainSession):
-    """Runs inline, with the codec of the bridge. Decodes sent frames to check them, and drops them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        gateway: Any = SimpleNamespace(is_java_object=lambda value: False)
-        control: Any = None
-        self.codec: Any = LinkReferences(self, gateway, control)
-
-
 class Conversation:
     """One link from its start to its end.
 
@@ -124,7 +112,7 @@ class Conversation:
 
     def __init__(self, seed: str) -> None:
         self.random = Random(seed)
-        self.session = session = FuzzSession()
+        self.session = session = LinkSession()
         self.decoder = FrameDecoder()
         self.subscribers = [Checked(self.random) for _ in range(5)]
         handles = [
@@ -172,7 +160,7 @@ class Conversation:
             self.frames += 1
             session.receive(message)
         session.outbox.write_polled()
-        session.sent.clear()
+        session.sent.clear()  # the session has decoded these frames, and so checked them
         if time.thread_time() - started > CPU_SECONDS:
             raise Violation(f"a read of {len(data)} bytes took more than {CPU_SECONDS:g} s of CPU time")
 
@@ -194,7 +182,7 @@ class Conversation:
                 failure(session, reply[1])
 
 
-def failure(session: FuzzSession, wire: Any) -> None:
+def failure(session: LinkSession, wire: Any) -> None:
     """Decode the error of a RETURN as ``Session.call`` does."""
     try:
         session.codec.failure(wire)

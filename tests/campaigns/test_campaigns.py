@@ -19,7 +19,8 @@ from tests.campaigns import fuzz_inputs, fuzz_python, guided, soak
 from tests.campaigns.__main__ import CAMPAIGNS, main
 from tests.campaigns.chaos import Proxy
 from tests.campaigns.fuzz_java import Dialled, JavaFuzz
-from tests.campaigns.fuzz_python import Conversation, FuzzSession
+from tests.campaigns.fuzz_python import Conversation
+from tests.link.plain_session import LinkSession
 from tests.waiting import DEADLINE
 
 CORPUS = json.loads((Path(__file__).parent / "corpus.json").read_text(encoding="utf-8"))
@@ -29,7 +30,7 @@ inputs = pytest.mark.parametrize("entry", CORPUS, ids=[entry["name"].replace(" "
 
 @inputs
 def test_python_accepts_or_refuses_each_input_as_recorded(entry: dict[str, Any]) -> None:
-    session, decoder = FuzzSession(), FrameDecoder()
+    session, decoder = LinkSession(), FrameDecoder()
     try:
         for message in decoder.feed(bytes.fromhex(entry["hex"])):
             session.receive(message)
