@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
 
 import pyarrow
-import pyspark
 
 import pyrs
 from pyrs import spark as ps
@@ -21,10 +20,8 @@ from pyrs.spark.source import publishers
 from pyrs.spark.source.journal import Journal
 from pyrs.testing import TestPublisher
 from tests.spark.test_events_and_support import EndedJvm
+from tests.spark.versions import needs_pyspark
 from tests.waiting import DEADLINE, eventually
-
-PASSES_START = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
-"""True if Spark passes the start offset, and supports availableNow for Python sources."""
 
 
 class Sink:
@@ -115,7 +112,7 @@ def test_arrow_batches_are_accepted_as_elements(spark: Any, sink: Sink) -> None:
     assert all(len(rows) <= 7 for rows in sink.batches.values())
 
 
-@pytest.mark.skipif(not PASSES_START, reason="needs Spark 4.2: earlier versions read one batch")
+@needs_pyspark(4, 2, "with availableNow, earlier versions read one batch")
 def test_available_now_reads_until_the_publisher_completes(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long", max_rows=2), availableNow=True)
@@ -128,7 +125,7 @@ def test_available_now_reads_until_the_publisher_completes(spark: Any, sink: Sin
     assert sink.rows == [(n,) for n in range(4)]
 
 
-@pytest.mark.skipif(not PASSES_START, reason="needs Spark 4.2: earlier versions read one batch")
+@needs_pyspark(4, 2, "with availableNow, earlier versions read one batch")
 def test_a_stop_does_not_wait_for_an_element(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long"), availableNow=True)
