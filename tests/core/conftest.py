@@ -1,4 +1,4 @@
-"""Fixtures of the core's tests: every way to drive a stream, and the hooks for dropped errors and elements."""
+"""Fixtures of the core's tests: every way to drive a stream, and records of the calls of the hooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrs._core.guard import GuardedPublisher
 from tests.blocking import no_blocked_loop
 from tests.waiting import DEADLINE
 
-__all__ = ["Dropped", "Hidden", "ThreadedPublisher", "no_blocked_loop"]
+__all__ = ["Dropped", "Hidden", "no_blocked_loop"]
 
 
 class Hidden(pyrs.Publisher[Any]):
@@ -139,3 +139,12 @@ def dropped() -> Iterator[Dropped]:
     pyrs.set_error_hook(error_hook)
     pyrs.set_element_hook(element_hook)
     assert record.errors == []
+
+
+@pytest.fixture
+def discarded() -> Iterator[list[Any]]:
+    """Record the elements that reach the discard hook."""
+    elements: list[Any] = []
+    before = pyrs.set_discard_hook(elements.append)
+    yield elements
+    pyrs.set_discard_hook(before)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from pyrs.schedulers import Cancellable, Scheduler, VirtualTime
-from tests.waiting import DEADLINE
+from tests.waiting import run_on_threads
 
 __all__ = ["Element", "LockCheckingScheduler", "is_free"]
 
@@ -31,9 +30,7 @@ def is_free(lock: Any) -> bool:
         if free[0]:
             lock.release()
 
-    thread = threading.Thread(target=try_lock)
-    thread.start()
-    thread.join(DEADLINE)
+    run_on_threads(try_lock)
     return free[0]
 
 

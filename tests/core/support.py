@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,15 @@ import pyrs
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE
 
-__all__ = ["RecordingSubscription", "error_of", "notes_of", "run_with_deadline", "subscribe"]
+__all__ = [
+    "CancellingSubscriber",
+    "RecordingSubscription",
+    "error_of",
+    "notes_of",
+    "run_with_deadline",
+    "stack_depth",
+    "subscribe",
+]
 
 
 class RecordingSubscription(pyrs.Subscription):
@@ -30,6 +39,14 @@ class RecordingSubscription(pyrs.Subscription):
         self.cancelled += 1
 
 
+class CancellingSubscriber(TestSubscriber[Any]):
+    """Cancel in ``on_subscribe``."""
+
+    def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+        super().on_subscribe(subscription)
+        subscription.cancel()
+
+
 def subscribe(publisher: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
     """Subscribe a TestSubscriber that requests ``request`` elements, or all if it is None."""
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
@@ -45,6 +62,14 @@ def error_of(publisher: pyrs.Publisher[Any]) -> BaseException:
 def notes_of(error: BaseException) -> list[str]:
     """Return the notes of the error, also on Python 3.10."""
     return list(getattr(error, "__notes__", ()))
+
+
+def stack_depth() -> int:
+    """Return the number of frames below the caller."""
+    depth, frame = 0, sys._getframe(1)
+    while frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
 
 
 def run_with_deadline(action: Callable[[], object]) -> None:

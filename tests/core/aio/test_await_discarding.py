@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher
-
-
-@pytest.fixture
-def discarded() -> Iterator[list[Any]]:
-    """Return the list of all elements that are discarded during the test."""
-    elements: list[Any] = []
-    before = pyrs.set_discard_hook(elements.append)
-    yield elements
-    pyrs.set_discard_hook(before)
 
 
 def element_then(end: Callable[[TestPublisher[Any], asyncio.Task[Any]], object]) -> object:

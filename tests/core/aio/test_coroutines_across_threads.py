@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from threading import Thread
+from functools import partial
 from typing import Any
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
-
-
-def on_another_thread(function: Any, *arguments: Any) -> None:
-    """Call the function on a thread and wait, while the loop of this thread is stalled."""
-    thread = Thread(target=function, args=arguments)
-    thread.start()
-    thread.join(30)
-    assert not thread.is_alive()
+from tests.waiting import run_on_threads
 
 
 def test_calls_begin_in_the_order_of_their_elements() -> None:
@@ -29,9 +22,9 @@ def test_calls_begin_in_the_order_of_their_elements() -> None:
         source: TestPublisher[int] = TestPublisher()
         ended = asyncio.ensure_future(pyrs.Stream(source).for_each(begin, concurrency=3))
         await asyncio.sleep(0)
-        on_another_thread(source.next, 0)
+        run_on_threads(partial(source.next, 0))
         source.next(1)
-        on_another_thread(source.next, 2)
+        run_on_threads(partial(source.next, 2))
         source.complete()
         await ended
 
@@ -56,7 +49,7 @@ def test_element_for_a_closed_loop_is_discarded_without_a_report_after_a_cancel(
 
         with monkeypatch.context() as patched:
             patched.setattr(asyncio.get_running_loop(), "call_soon_threadsafe", closed)
-            on_another_thread(source.next, 1)
+            run_on_threads(partial(source.next, 1))
 
     asyncio.run(main())
     assert discarded == [1]

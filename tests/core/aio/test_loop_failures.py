@@ -470,7 +470,7 @@ def test_40000_elements_through_map_use_bounded_memory() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_forked_child_starts_its_own_background_loop() -> None:
-    """Runs in a separate process, which has no other thread than that of the loop."""
+    """Run in a separate process, whose only threads are the main thread and that of the loop."""
     program = """
 import os, pyrs, warnings
 warnings.simplefilter("ignore", DeprecationWarning)

@@ -18,7 +18,7 @@ ROOT = Path(pyrs.__file__).parent.parent
 
 
 def _modules() -> list[str]:
-    """List every module that needs neither a JVM nor a third-party package."""
+    """List the modules whose examples need no JVM and no third-party package, except ``pyrs.tck`` (tests/tck)."""
     package = Path(pyrs.__file__).parent
     names = (".".join(path.relative_to(package.parent).with_suffix("").parts) for path in package.rglob("*.py"))
     excluded = ("pyrs.jvm", "pyrs.spark", "pyrs._demo", "pyrs.tck", "pyrs.adapters", "pyrs.__main__", "pyrs._doctor")

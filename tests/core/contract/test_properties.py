@@ -16,7 +16,7 @@ from itertools import accumulate, dropwhile, takewhile
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import pyrs
@@ -305,7 +305,7 @@ def check(source: str, elements: list[int], steps: list[Step], demand: Demand) -
         subscriber.assert_complete()
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES)
 @given(st.sampled_from(sorted(SOURCES)), lists, st.lists(st.sampled_from(SYNCHRONOUS), max_size=6), demands)
 def test_random_synchronous_chain_matches_the_model(
     source: str, elements: list[int], steps: list[Step], demand: Demand
@@ -313,7 +313,7 @@ def test_random_synchronous_chain_matches_the_model(
     check(source, elements, steps, demand)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES)
 @given(
     st.sampled_from(sorted(SOURCES)),
     lists,

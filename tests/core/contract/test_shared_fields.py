@@ -1,6 +1,6 @@
 """No signal is lost if another thread changes a field between a read and the write or call that follows it.
 
-Without the GIL this happens by chance; these tests force it.
+Such an interleaving is rare; these tests force it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyrs.operators.flattening import SwitchMap
 from pyrs.operators.scheduling import Crossing, PublishOn, SubscribeOn
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Hidden
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, run_on_threads
 
 
 def after_next_read(
@@ -94,9 +94,7 @@ class Hasty(schedulers.VirtualTime):
 
     def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Any:
         handle = super().schedule(task, delay)
-        thread = threading.Thread(target=self.advance_by, args=(delay,), daemon=True)
-        thread.start()
-        thread.join(DEADLINE)
+        run_on_threads(partial(self.advance_by, delay))
         return handle
 
 
@@ -261,9 +259,7 @@ def test_request_during_eager_start_of_task_wakes_task() -> None:
 
         def create(_: object, coroutine: Any, **options: Any) -> Any:
             awaited = coroutine.send(None)  # like an eager task factory, which Python has since 3.12
-            requesting = threading.Thread(target=subscriber.request, args=(2,), daemon=True)
-            requesting.start()
-            requesting.join(DEADLINE)
+            run_on_threads(partial(subscriber.request, 2))
             return asyncio.Task(continued(coroutine, awaited), loop=loop)
 
         loop.set_task_factory(create)

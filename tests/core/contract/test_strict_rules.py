@@ -94,7 +94,7 @@ def test_rule_1_1_element_without_demand_after_cancel_is_reported(dropped: Any) 
     subscriber = subscribe_strictly(publisher, 2)
     subscriber.cancel()
     publisher.next(1, 2)
-    assert dropped.errors == [], "elements requested before the cancel are reported, which 2.8 allows"
+    assert dropped.errors == [], "an element that was requested before the cancel is reported, although 2.8 allows it"
     publisher.next(3)
     (error,) = dropped.take()
     assert_violation(error, "1.1", "Publisher", "TestPublisher")
@@ -450,7 +450,7 @@ def test_strict_subscriber_names_an_unknown_publisher_by_its_subscription() -> N
 # Legal behaviour, and the names of the parties.
 
 
-def test_signals_of_legal_publishers_are_forwarded_unchanged(dropped: Any) -> None:
+def test_signals_of_legal_publishers_are_forwarded_unchanged() -> None:
     for source in (
         pyrs.range(5),
         pyrs.from_iterable(iter(range(5))),

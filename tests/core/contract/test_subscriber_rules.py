@@ -121,7 +121,7 @@ def test_rule_2_12_guard_reports_a_second_on_subscribe(dropped: Any) -> None:
     assert [error.rule for error in dropped.take()] == ["2.12"]
 
 
-def test_rule_2_8_elements_after_cancel_are_ignored(dropped: Any) -> None:
+def test_rule_2_8_elements_after_cancel_are_ignored() -> None:
     for wrap in (lambda subscriber: PushedChainSubscriber(subscriber, [Map(str)]), GuardedSubscriber):
         subscriber: TestSubscriber[Any] = TestSubscriber(5)
         staged: Any = wrap(subscriber)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +12,8 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.waiting import run_on_threads
+from tests.core.support import stack_depth
+from tests.waiting import run_on_threads, uncollected
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
@@ -43,10 +42,7 @@ def test_rule_3_3_a_million_requests_in_on_next_use_constant_stack_depth(
         def on_next(self, element: int, /) -> None:
             self.seen += 1
             if element % 9_973 == 0:
-                depth, frame = 0, sys._getframe()
-                while frame.f_back is not None:
-                    depth, frame = depth + 1, frame.f_back
-                depths.add(depth)
+                depths.add(stack_depth())
             self.subscription.request(1)
 
         def on_error(self, error: BaseException, /) -> None:
@@ -170,8 +166,7 @@ def test_rule_3_12_and_3_13_termination_releases_subscriber_and_source(source: S
         def __iter__(self) -> Iterator[int]:
             return iter(range(10))
 
-    gc.disable()  # reference counting alone must free the objects
-    try:
+    with uncollected():  # reference counting alone must free the objects
         for end in ("cancel", "complete"):
             elements = Elements()
             subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -186,8 +181,6 @@ def test_rule_3_12_and_3_13_termination_releases_subscriber_and_source(source: S
             assert [reference() for reference in references] == [None, None], end
             subscription.request(1)
             subscription.cancel()
-    finally:
-        gc.enable()
 
 
 def test_rule_3_13_cancel_closes_an_iterator_that_pyrs_created_and_no_other() -> None:

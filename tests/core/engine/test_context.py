@@ -17,7 +17,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs._core.context import bound, bound_executor, capture, in_context
 from pyrs._core.fusion import IteratorConsumer
-from tests.waiting import DEADLINE, on_threads
+from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 variable = ContextVar("variable", default="nothing")
 
@@ -282,9 +282,7 @@ class ForeignPublisher(pyrs.Publisher[int]):
         def signal() -> None:
             pyrs.range(3).subscribe(subscriber)
 
-        thread = threading.Thread(target=lambda: Context().run(signal))
-        thread.start()
-        thread.join(DEADLINE)
+        run_on_threads(lambda: Context().run(signal))
 
 
 @pytest.mark.parametrize(
@@ -334,9 +332,7 @@ def test_request_from_another_thread_signals_in_the_subscribers_context(make: An
         )
     finally:
         variable.reset(token)
-    thread = threading.Thread(target=lambda: Context().run(subscription.request, 10))
-    thread.start()
-    thread.join(DEADLINE)
+    run_on_threads(lambda: Context().run(subscription.request, 10))
     assert ended.wait(DEADLINE)
     assert set(seen) == {"mine"}
 
@@ -367,9 +363,7 @@ def test_future_completed_on_another_thread_signals_in_the_subscribers_context()
         pyrs.from_future(future).subscribe(on_next=lambda n: seen.append(variable.get()))
     finally:
         variable.reset(token)
-    thread = threading.Thread(target=lambda: Context().run(future.set_result, 1))
-    thread.start()
-    thread.join(DEADLINE)
+    run_on_threads(lambda: Context().run(future.set_result, 1))
     assert seen == ["mine"]
 
 

@@ -22,7 +22,8 @@ from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.contract.test_every_operator import CATALOGUE, every
 from tests.core.locking import Element, LockCheckingScheduler, is_free
-from tests.waiting import DEADLINE
+from tests.core.support import run_with_deadline
+from tests.waiting import DEADLINE, uncollected
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.schedulers", "pyrs.aio")
 MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}
@@ -140,16 +141,16 @@ def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: C
 @pytest.fixture
 def no_collection() -> Iterator[None]:
     gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+    with uncollected():
+        yield
 
 
 @every
 def test_no_thread_waits_for_a_lock_while_it_holds_another(
     name: str, collector: Collector, no_collection: None
 ) -> None:
-    # Otherwise two threads could wait for each other: one as above, and one that runs a finalizer under the other lock.
+    # Otherwise two threads could wait for each other: this one, and a thread that holds the other lock while its
+    # finalizer waits for the first.
     for _ in range(2):
         subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
         CATALOGUE[name]().subscribe(subscriber)
@@ -208,10 +209,7 @@ def test_garbage_collector_can_cancel_and_request_at_any_allocation() -> None:
     before = gc.get_threshold()
     gc.set_threshold(1, 1, 1)
     try:
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        thread.join(60)
-        assert not thread.is_alive()
+        run_with_deadline(run)
     finally:
         gc.set_threshold(*before)
 

@@ -42,7 +42,7 @@ ENDLESS: dict[str, Callable[[], pyrs.Stream[int]]] = {
 pytestmark = [
     pytest.mark.skipif(
         not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
-        reason="this system has no interval timer",
+        reason="the tests need an interval timer and the main thread",
     ),
     pytest.mark.timeout(method="thread"),  # the default method needs the timer that these tests use
 ]

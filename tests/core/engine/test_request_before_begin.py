@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 import pyrs
 from pyrs._core.serial import SerialSubscription
 from pyrs.testing import TestSubscriber
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, run_on_threads
 
 
 async def double(n: int) -> int:
@@ -64,9 +64,7 @@ def test_request_from_another_thread_before_the_upstream_subscription_is_fulfill
         introduce(subscription)
         if subscriber.subscription is not None and not requested:
             requested.append(True)
-            requester = threading.Thread(target=subscriber.request, args=(100,))
-            requester.start()
-            requester.join(DEADLINE)
+            run_on_threads(partial(subscriber.request, 100))
 
     monkeypatch.setattr(SerialSubscription, "_introduce_with_turn", introduce_then_request)
     make().subscribe(subscriber)

@@ -164,7 +164,8 @@ def test_interrupt_of_a_stage_is_signalled_once(name: str) -> None:
     segments = source.stream().take(9).map(interrupt)  # map runs after take, in a later segment of the pushed chain
     stream = segments.buffer(3, skip=1) if name == "buffer" else TRAILING[name](segments)
     stream.map(str).subscribe(subscriber)
-    subscriber.request(1) if name == "materialize" else None
+    if name == "materialize":
+        subscriber.request(1)
     source.next(1, 2)
     with pytest.raises(KeyboardInterrupt) as raised:
         source.next(3)

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-import pyrs
 from pyrs import sinks
 from pyrs.errors import BufferOverflow
 from pyrs.sinks import EmitResult, Sink
-from pyrs.testing import TestSubscriber
-from tests.core.support import subscribe
-
-
-class CancelsAtOnce(TestSubscriber[Any]):
-    """A Subscriber that cancels in ``on_subscribe``."""
-
-    def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
-        subscription.cancel()
-
-
-@pytest.fixture
-def discarded() -> Iterator[list[Any]]:
-    """Return the list of all elements that are discarded during the test."""
-    elements: list[Any] = []
-    before = pyrs.set_discard_hook(elements.append)
-    yield elements
-    pyrs.set_discard_hook(before)
+from tests.core.support import CancellingSubscriber, subscribe
 
 
 @pytest.mark.parametrize("make", [sinks.unicast, sinks.multicast])
@@ -74,7 +56,7 @@ def test_error_is_reported_once_if_the_subscriber_of_a_unicast_sink_cancels_in_o
     for n in range(buffered):
         sink.emit(n)
     sink.emit_error(error)
-    sink.stream.subscribe(CancelsAtOnce())
+    sink.stream.subscribe(CancellingSubscriber())
     assert dropped.take() == [error]
     subscribe(sink.stream).assert_error(RuntimeError)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -15,7 +18,7 @@ from pyrs.errors import BufferOverflow, EmitFailed, NonPositiveRequest, NullSign
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
 from tests.core.sinks.kinds import ALL, UNBUFFERED
-from tests.core.support import subscribe
+from tests.core.support import CancellingSubscriber, subscribe
 from tests.waiting import collected
 
 
@@ -234,14 +237,6 @@ def test_subscriber_added_while_buffered_elements_are_emitted_receives_the_next_
 # unicast.
 
 
-class CancellingSubscriber(TestSubscriber[Any]):
-    """Cancel in on_subscribe."""
-
-    def on_subscribe(self, subscription: Any, /) -> None:
-        super().on_subscribe(subscription)
-        subscription.cancel()
-
-
 def test_unicast_buffers_elements_for_its_subscriber() -> None:
     sink = sinks.unicast(capacity=3)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK] * 3
@@ -292,7 +287,6 @@ def test_unicast_is_not_cancelled_by_a_rejected_subscriber() -> None:
 
 def test_unicast_is_cancelled_by_a_cancel_in_on_subscribe() -> None:
     sink = sinks.unicast()
-
     sink.stream.subscribe(CancellingSubscriber(0))
     assert sink.try_emit(1) is EmitResult.CANCELLED
 
@@ -500,8 +494,6 @@ def test_replay_discards_old_elements() -> None:
 
 
 def test_replay_releases_unreachable_elements() -> None:
-    import weakref
-
     class Element:
         pass
 
@@ -582,9 +574,6 @@ def test_repr_shows_the_state() -> None:
 
 
 def test_import_pyrs_does_not_load_sinks() -> None:
-    import subprocess
-    import sys
-
     program = "import sys, pyrs; print('pyrs.sinks' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.strip() == "False"
