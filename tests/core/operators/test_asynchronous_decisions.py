@@ -62,13 +62,12 @@ def test_next_function_call_waits_for_the_previous_stream(operator: Decide) -> N
     subscriber.cancel()
 
 
-def test_requests_prefetch_and_cancels_both_streams(operator: Decide) -> None:
+@pytest.mark.parametrize("name", OPERATORS)
+def test_prefetch_is_requested_and_a_cancel_reaches_both_streams(name: str) -> None:
     source, decision = TestPublisher[int](), TestPublisher[bool]()
     counting = Counting.of(source)
-    stream = {"filter_when": counting.stream().filter_when, "delay_until": counting.stream().delay_until}
-    name = next(name for name, each in OPERATORS.items() if each is operator)
     subscriber: TestSubscriber[int] = TestSubscriber(1)
-    stream[name](lambda n: decision, prefetch=2).subscribe(subscriber)
+    getattr(counting.stream(), name)(lambda n: decision, prefetch=2).subscribe(subscriber)
     assert counting.requests == [2]
     source.next(1)
     subscriber.cancel()

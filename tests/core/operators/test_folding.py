@@ -113,13 +113,15 @@ def test_missing_element_fails_the_stream_with_no_element(name: str, pushed: boo
         stream.collect()
     assert isinstance(caught.value, LookupError)
     assert any(f"in {name}" in note for note in caught.value.__notes__)
-    assert asyncio.run(await_single(pyrs.range(9).element_at(3))) == 3
-    with pytest.raises(pyrs.NoElement):
-        asyncio.run(await_single(pyrs.range(3).element_at(3)))
 
 
-async def await_single(single: pyrs.Single[int]) -> int:
-    return await single
+def test_await_of_element_at_returns_the_element_or_raises_no_element() -> None:
+    async def main() -> None:
+        assert await pyrs.range(9).element_at(3) == 3
+        with pytest.raises(pyrs.NoElement):
+            await pyrs.range(3).element_at(3)
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("pushed", [False, True])

@@ -204,7 +204,7 @@ def test_resource_is_entered_on_the_running_loop() -> None:
         yield 2
         loops.append(asyncio.get_running_loop())
 
-    async def main() -> list[int]:
+    async def main() -> None:
         assert [n async for n in pyrs.using_when(connect, pyrs.range)] == [0, 1]
         assert loops == [asyncio.get_running_loop()] * 2
 

@@ -21,12 +21,11 @@ Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
 def test_collect_and_for_each_return_all_elements(source: Source, threaded: Wrap) -> None:
-    for stream in (source(range(100)), threaded(source(range(100)))):
-        assert stream.collect(timeout=DEADLINE) == list(range(100))
+    for wrap in (pyrs.Stream, threaded):
+        assert wrap(source(range(100))).collect(timeout=DEADLINE) == list(range(100))
         seen: list[int] = []
-        stream = source(range(10))
-        stream.for_each(seen.append)
-        assert seen == list(range(10))
+        wrap(source(range(100))).for_each(seen.append, timeout=DEADLINE)
+        assert seen == list(range(100))
 
 
 def test_error_of_the_stream_is_raised(source: Source) -> None:
