@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyrs
@@ -15,6 +17,8 @@ __all__ = [
     "CancellingSubscriber",
     "RecordingSubscription",
     "error_of",
+    "frequent_collections",
+    "frequent_thread_switches",
     "notes_of",
     "run_with_deadline",
     "stack_depth",
@@ -70,6 +74,28 @@ def stack_depth() -> int:
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back
     return depth
+
+
+@contextmanager
+def frequent_collections(threshold: int = 1) -> Iterator[None]:
+    """Run the garbage collector after every few allocations."""
+    before = gc.get_threshold()
+    gc.set_threshold(threshold, threshold, threshold)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
+def frequent_thread_switches() -> Iterator[None]:
+    """Let the interpreter switch threads every microsecond."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def run_with_deadline(action: Callable[[], object]) -> None:

@@ -22,7 +22,7 @@ from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.contract.test_every_operator import CATALOGUE, every
 from tests.core.locking import Element, LockCheckingScheduler, is_free
-from tests.core.support import run_with_deadline
+from tests.core.support import frequent_collections, run_with_deadline
 from tests.waiting import DEADLINE, uncollected
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.schedulers", "pyrs.aio")
@@ -206,12 +206,8 @@ def test_garbage_collector_can_cancel_and_request_at_any_allocation() -> None:
                 subscriber.request(1)
                 subscriber.request(0)
 
-    before = gc.get_threshold()
-    gc.set_threshold(1, 1, 1)
-    try:
+    with frequent_collections():
         run_with_deadline(run)
-    finally:
-        gc.set_threshold(*before)
 
 
 # Elements are released, and schedulers called, with no lock held.

@@ -14,7 +14,7 @@ import pytest
 import pyrs
 from pyrs._core.executor import DaemonExecutor
 from pyrs.testing import TestSubscriber
-from tests.waiting import DEADLINE, on_threads
+from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 SOURCES = 4
 
@@ -63,7 +63,7 @@ class _Emission(pyrs.Subscription):
 
 
 def emitters_of(emitters: list[Emitter]) -> pyrs.Stream[Emitter]:
-    """Return a stream that emits the emitters, on another thread."""
+    """Return a stream that emits the given Emitters on another thread."""
     return pyrs.Stream(Emitter(0, len(emitters), emitters[0].executor)).map(lambda pair: emitters[pair[1]])
 
 
@@ -176,10 +176,7 @@ def test_no_lock_is_held_during_on_next(operator: str, executor: DaemonExecutor)
             subscriber.request(1)
             assert "demand" in repr(subscriber.subscription) or operator.startswith("concat")
 
-        helper = threading.Thread(target=request_and_show)
-        helper.start()
-        helper.join(DEADLINE)
-        assert not helper.is_alive()
+        run_on_threads(request_and_show)
 
     build = MERGING[operator] if operator in MERGING else EXACT[operator][0]
     subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=request_on_another_thread)

@@ -17,7 +17,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import RecordingSubscription
 
 
-def test_on_backpressure_reduce_discards_the_element_for_which_the_function_raises(dropped: Any) -> None:
+def test_on_backpressure_reduce_discards_the_element_for_which_the_function_raises() -> None:
     discarded: list[str] = []
 
     def fail(a: str, b: str) -> str:

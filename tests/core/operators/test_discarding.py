@@ -390,37 +390,26 @@ def test_do_on_discard_of_a_single_is_a_single_and_a_wrong_argument_is_rejected(
         pyrs.just(1).do_on_discard(3)  # type: ignore[arg-type]
 
 
-def test_hook_receives_the_buffer_of_to_iterable_and_of_a_failed_collect() -> None:
-    discarded: list[int] = []
-    before = pyrs.set_discard_hook(discarded.append)
-    try:
-        iterator = pyrs.range(5).concat(pyrs.never()).to_iterable()
-        assert next(iterator) == 0
-        iterator.close()  # type: ignore[attr-defined]
-        assert sorted(discarded) == [1, 2, 3, 4]
-        discarded.clear()
-        with pytest.raises(ValueError, match="planned"):
-            pyrs.range(3).concat(pyrs.error(ValueError("planned"))).collect()
-        assert sorted(discarded) == [0, 1, 2]
-    finally:
-        pyrs.set_discard_hook(before)
+def test_hook_receives_the_buffer_of_to_iterable_and_of_a_failed_collect(discarded: list[Any]) -> None:
+    iterator = pyrs.range(5).concat(pyrs.never()).to_iterable()
+    assert next(iterator) == 0
+    iterator.close()  # type: ignore[attr-defined]
+    assert sorted(discarded) == [1, 2, 3, 4]
+    discarded.clear()
+    with pytest.raises(ValueError, match="planned"):
+        pyrs.range(3).concat(pyrs.error(ValueError("planned"))).collect()
+    assert sorted(discarded) == [0, 1, 2]
 
 
-def test_hook_receives_the_buffer_of_an_asynchronous_iteration() -> None:
-    discarded: list[int] = []
-    before = pyrs.set_discard_hook(discarded.append)
-
+def test_hook_receives_the_buffer_of_an_asynchronous_iteration(discarded: list[Any]) -> None:
     async def main() -> int:
         async with pyrs.range(5).concat(pyrs.never()).iterate(prefetch=8) as elements:
             async for element in elements:
                 return element
         raise AssertionError
 
-    try:
-        assert asyncio.run(main()) == 0
-        assert sorted(discarded) == [1, 2, 3, 4]
-    finally:
-        pyrs.set_discard_hook(before)
+    assert asyncio.run(main()) == 0
+    assert sorted(discarded) == [1, 2, 3, 4]
 
 
 def test_sink_discards_the_buffer_of_a_cancelled_subscriber_and_on_overflow() -> None:
@@ -429,10 +418,8 @@ def test_sink_discards_the_buffer_of_a_cancelled_subscriber_and_on_overflow() ->
     recorder = Recorder([], 1_000)
     with_discarded = sink.stream.do_on_discard(discarded.append)
     with_discarded.subscribe(recorder)
-    before = pyrs.set_element_hook(lambda count, where: None)
     for number in range(5):
         sink.emit(number)
-    pyrs.set_element_hook(before)
     assert discarded == [0, 1, 2]
     recorder.cancel()
     assert discarded == [0, 1, 2, 3, 4]
@@ -444,13 +431,11 @@ def test_create_discards_elements_on_overflow_on_cancel_and_after_the_cancel() -
     recorder = Recorder([], 1_000)
     stream = pyrs.create(emitters.append, overflow="drop_latest", capacity=2)
     stream.do_on_discard(discarded.append).subscribe(recorder)
-    before = pyrs.set_element_hook(lambda count, where: None)
     for number in range(4):
         emitters[0].next(number)
     assert discarded == [2, 3]
     recorder.cancel()
     emitters[0].next(4)
-    pyrs.set_element_hook(before)
     assert discarded == [2, 3, 0, 1, 4]
 
 

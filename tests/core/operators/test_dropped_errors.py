@@ -83,7 +83,7 @@ OVERTAKEN: dict[str, Build] = {
     "with_latest_from": lambda s: s.with_latest_from(pyrs.never()),
     "with_latest_from, second": lambda s: pyrs.never().with_latest_from(s),
 }
-OVERTAKEN.update((name, build) for name, build in BUFFERING.items() if name != "create")  # it has no Input
+OVERTAKEN.update((name, build) for name, build in BUFFERING.items() if name != "create")  # create has no Input
 
 
 @pytest.mark.parametrize("name", OVERTAKEN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import pyrs
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.waiting import DEADLINE
+from tests.waiting import DEADLINE, run_on_threads
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Operator = Callable[[pyrs.Stream[Any], Callable[[Any], Any]], pyrs.Stream[Any]]
@@ -419,10 +420,7 @@ class TestFlatMap:
         subscriber: TestSubscriber[int] = TestSubscriber()
 
         def function(n: int) -> pyrs.Stream[int]:
-            helper = threading.Thread(target=subscriber.request, args=(1,))
-            helper.start()
-            helper.join(DEADLINE)
-            assert not helper.is_alive()
+            run_on_threads(partial(subscriber.request, 1))
             return pyrs.just(n)
 
         pyrs.range(5).flat_map(function).subscribe(subscriber)
@@ -456,7 +454,7 @@ class TestConcatMap:
         outer.next(2, 3)
         assert outer.requests == [4, 3]
 
-    def test_outer_error_waits_for_the_current_inner_stream(self, dropped: Any) -> None:
+    def test_outer_error_waits_for_the_current_inner_stream(self) -> None:
         outer, inner = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         outer.stream().concat_map(lambda _: inner).subscribe(subscriber)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs import schedulers
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.core.support import error_of, notes_of
+from tests.core.support import error_of, notes_of, stack_depth
 
 
 class Attempts:
@@ -128,18 +127,12 @@ class TestRetry:
                 nonlocal deepest
                 self.count += 1
                 if not self.count % 10_000:
-                    depth, frame = 0, sys._getframe()
-                    while frame.f_back is not None:
-                        depth, frame = depth + 1, frame.f_back
-                    deepest = max(deepest, depth)
+                    deepest = max(deepest, stack_depth())
                 done = pyrs.just("done") if self.count == 100_000 else pyrs.error(OSError(str(self.count)))
                 done.subscribe(subscriber)
 
-        depth, frame = 0, sys._getframe()
-        while frame.f_back is not None:
-            depth, frame = depth + 1, frame.f_back
         assert pyrs.Stream(FailingPublisher()).retry().collect() == ["done"]
-        assert deepest < depth + 30
+        assert deepest < stack_depth() + 30
 
     def test_errors_of_attempts_are_not_chained(self) -> None:
         source = Attempts(1_000, 1)

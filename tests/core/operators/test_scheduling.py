@@ -285,25 +285,22 @@ class TestPublishOn:
         assert len(pulled) <= 12 + 4
 
     def test_slow_elements_are_delivered_without_waiting_for_a_batch(self, single: schedulers.Scheduler) -> None:
-        gate = threading.Semaphore(300)
-
         def wait_and_return(n: int) -> int:
             assert gate.acquire(timeout=30)
             return n
 
-        subscriber: TestSubscriber[int] = TestSubscriber(None)
         for stream in (
             pyrs.range(1000).map(wait_and_return),
             pyrs.range(1000).map(wait_and_return).concat(pyrs.empty()),
         ):
-            subscriber = TestSubscriber(None)
+            gate = threading.Semaphore(300)
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
             stream.publish_on(single).subscribe(subscriber)
             for count in (300, 301, 302):
                 subscriber.await_count(count)
                 gate.release()
             gate.release(1000)
             assert subscriber.await_complete() == list(range(1000))
-            gate = threading.Semaphore(300)
 
     def test_first_element_does_not_wait_for_the_second(self, single: schedulers.Scheduler) -> None:
         arrived = threading.Event()

@@ -157,16 +157,13 @@ def test_second_element_fails_block_await_and_to_future(
 @pytest.mark.parametrize("kind", [Single, Maybe])
 @pytest.mark.parametrize("infinite", [count(), iter(count, None)], ids=["from_iterable", "iterator"])
 @pytest.mark.parametrize("wrap", [lambda s: s, lambda s: s.concat(pyrs.never())], ids=["pulled", "pushed"])
-def test_block_cancels_at_the_second_element(kind: type[Maybe[int]], infinite: Any, wrap: Any) -> None:
-    discarded: list[int] = []
+def test_block_cancels_at_the_second_element(
+    kind: type[Maybe[int]], infinite: Any, wrap: Any, discarded: list[Any]
+) -> None:
     cancelled: list[bool] = []
-    before = pyrs.set_discard_hook(discarded.append)
-    try:
-        stream = wrap(pyrs.from_iterable(infinite)).do_on_cancel(lambda: cancelled.append(True))
-        with pytest.raises(TooManyElements, match="a second one"):
-            kind(stream).block(timeout=DEADLINE)
-    finally:
-        pyrs.set_discard_hook(before)
+    stream = wrap(pyrs.from_iterable(infinite)).do_on_cancel(lambda: cancelled.append(True))
+    with pytest.raises(TooManyElements, match="a second one"):
+        kind(stream).block(timeout=DEADLINE)
     assert cancelled == [True]
     assert len(discarded) == 2
 

@@ -20,7 +20,7 @@ from pyrs import schedulers
 from pyrs.schedulers import Cancellable, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.locking import Element, LockCheckingScheduler, is_free
-from tests.core.support import run_with_deadline, subscribe
+from tests.core.support import frequent_collections, run_with_deadline, subscribe
 from tests.waiting import DEADLINE, collected
 
 variable = ContextVar("variable", default="nothing")
@@ -80,7 +80,7 @@ def test_error_delivered_by_a_part_is_not_dropped(split: Split, flat: str) -> No
     subscriber.assert_elements(1, 2).assert_error(OSError)
 
 
-def test_error_pending_in_a_part_is_not_dropped(split: Split, dropped: Any) -> None:
+def test_error_pending_in_a_part_is_not_dropped(split: Split) -> None:
     failure = OSError("no")
     source: TestPublisher[int] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(1)
@@ -195,12 +195,8 @@ def test_garbage_collector_can_release_a_reader_at_any_allocation() -> None:
             for n in range(400):
                 source.next(n)
 
-    before = gc.get_threshold()
-    gc.set_threshold(1, 1, 1)
-    try:
+    with frequent_collections():
         run_with_deadline(run)
-    finally:
-        gc.set_threshold(*before)
 
 
 def test_scheduler_is_called_with_no_lock_held() -> None:
@@ -400,7 +396,6 @@ def test_garbage_collector_can_release_an_unread_part_at_any_allocation(split: S
             self.part = part
 
     source: TestPublisher[int] = TestPublisher()
-    before = gc.get_threshold()
 
     def run() -> None:
         parts = split(source.stream()).subscribe(on_next=Cycle)
@@ -408,11 +403,8 @@ def test_garbage_collector_can_release_an_unread_part_at_any_allocation(split: S
         parts.cancel()
         collected(lambda: source.cancel_count)
 
-    gc.set_threshold(1, 1, 1)
-    try:
+    with frequent_collections():
         run_with_deadline(run)
-    finally:
-        gc.set_threshold(*before)
     source.assert_cancelled(1)
 
 

@@ -86,7 +86,7 @@ def test_opening_whose_closing_is_empty_emits_an_empty_window(numbers: list[int]
 def test_open_window_that_is_not_read_limits_the_requests() -> None:
     toggled = Toggled(prefetch=4, reads=0)
     assert [each.requests for each in toggled.counting] == [[4], [pyrs.UNBOUNDED]]
-    toggled.source.next(1, 2, 3)  # no window is open: these are dropped, and as many others are requested
+    toggled.source.next(1, 2, 3)  # no window is open: these are dropped, and three others are requested
     assert toggled.counting[0].requests == [4, 3]
     toggled.openings.next("a", "b")
     toggled.source.next(4, 5, 6, 7)

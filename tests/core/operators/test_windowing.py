@@ -259,7 +259,7 @@ def test_read_and_cancelled_windows_keep_requesting() -> None:
     timed.source.next(5)
     timed.readers[0].cancel()
     for n in range(6, 20):
-        timed.source.next(n)  # fails without demand
+        timed.source.next(n)  # fails if there is no demand
     timed.windows.request(1)
     timed.time.advance_by(1)
     timed.source.next(99)

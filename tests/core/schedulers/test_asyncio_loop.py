@@ -12,13 +12,7 @@ from typing import Any
 import pytest
 
 from pyrs import schedulers
-
-
-def run_on_another_thread(function: Any) -> None:
-    thread = threading.Thread(target=function, name="run_on_another_thread")
-    thread.start()
-    thread.join(30)
-    assert not thread.is_alive()
+from tests.waiting import run_on_threads
 
 
 def test_tasks_from_any_thread_run_on_the_loop_in_order() -> None:
@@ -34,14 +28,14 @@ def test_tasks_from_any_thread_run_on_the_loop_in_order() -> None:
 
         execute_tasks(0)
         assert seen == []  # tasks never run inside execute
-        run_on_another_thread(lambda: (execute_tasks(100), scheduler.schedule(done.set)))
+        run_on_threads(lambda: (execute_tasks(100), scheduler.schedule(done.set)))
         await asyncio.wait_for(done.wait(), 30)
         return seen
 
     assert asyncio.run(main()) == list(range(200))
 
 
-@pytest.mark.parametrize("call", [lambda work: work(), run_on_another_thread], ids=["its own thread", "another"])
+@pytest.mark.parametrize("call", [lambda work: work(), run_on_threads], ids=["its own thread", "another"])
 def test_delayed_tasks_keep_their_order_and_can_be_cancelled(call: Any) -> None:
     async def main() -> list[float]:
         loop = asyncio.get_running_loop()
@@ -68,7 +62,7 @@ def test_delayed_tasks_keep_their_order_and_can_be_cancelled(call: Any) -> None:
     assert asyncio.run(main()) == [0.01, 0.02, 0.03]
 
 
-@pytest.mark.parametrize("call", [lambda work: work(), run_on_another_thread], ids=["its own thread", "another"])
+@pytest.mark.parametrize("call", [lambda work: work(), run_on_threads], ids=["its own thread", "another"])
 def test_cancelled_timers_are_removed_from_the_loop(call: Any) -> None:
     async def main() -> tuple[int, int]:
         loop = asyncio.get_running_loop()

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ from pyrs.schedulers import delays, threads
 from pyrs.schedulers.base import OwnedTask
 from pyrs.schedulers.threads import Pool, SingleThread
 from pyrs.testing import TestSubscriber
+from tests.core.support import frequent_collections, frequent_thread_switches
 from tests.waiting import DEADLINE, collected
 
 
@@ -76,9 +75,8 @@ class TestDelays:
 
     @pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.campaign)])
     def test_cancelled_timers_leave_no_entry(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-        monkeypatch.setattr(
-            threads, "_timer", delays.TimerThread(lambda task: task())
-        )  # timers of other tests stay in the old one
+        # The timers of other tests stay in the old timer thread.
+        monkeypatch.setattr(threads, "_timer", delays.TimerThread(lambda task: task()))
         scheduler = schedulers.default()
         queue, largest = threads._timer._queue, 0
         for n in range(count):
@@ -251,16 +249,12 @@ def test_finalizer_can_schedule_at_any_allocation() -> None:
     done = threading.Event()
 
     def work() -> None:
-        before = gc.get_threshold()
-        gc.set_threshold(2, 2, 2)
-        try:
+        with frequent_collections(2):
             for _ in range(500):
                 Cycle()
                 scheduler.execute(int)
                 many.execute(int)
                 scheduler.schedule(int, 60).cancel()
-        finally:
-            gc.set_threshold(*before)
         done.set()
 
     threading.Thread(target=work, daemon=True).start()
@@ -272,13 +266,9 @@ def test_finalizer_can_schedule_at_any_allocation() -> None:
 
 def test_two_wake_ups_in_a_row_do_not_stop_the_timer_thread() -> None:
     timer = delays.TimerThread(lambda task: task())
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with frequent_thread_switches():
         for _ in range(3000):
             done = threading.Event()
             for delay in (0.0003, 0.0002, 0.0001):  # each one wakes the thread
                 timer.arm(done.set, delay, lambda task: task())
             assert done.wait(30)
-    finally:
-        sys.setswitchinterval(interval)

@@ -13,7 +13,7 @@ import pyrs
 from pyrs import sinks
 from pyrs.sinks import Sink
 from pyrs.testing import TestSubscriber
-from tests.core.sinks.kinds import UNBUFFERED
+from tests.core.sinks.kinds import ALL, UNBUFFERED
 
 
 def lines_of(action: Callable[[], object]) -> int:
@@ -54,13 +54,8 @@ def run_to_cancel(sink: Sink[Any], subscribers: list[TestSubscriber[Any]]) -> No
 def test_steps_per_subscriber_are_constant(
     name: str, run: Callable[[Sink[Any], list[TestSubscriber[Any]]], None]
 ) -> None:
-    kinds = {
-        "multicast": sinks.multicast,
-        "best_effort": sinks.multicast_best_effort,
-        "all_or_nothing": sinks.multicast_all_or_nothing,
-    }
     few, many = (
-        lines_of(lambda n=n: run(kinds[name](), [TestSubscriber(pyrs.UNBOUNDED) for _ in range(n)]))  # type: ignore[misc]
+        lines_of(lambda n=n: run(ALL[name](), [TestSubscriber(pyrs.UNBOUNDED) for _ in range(n)]))  # type: ignore[misc]
         for n in (50, 200)
     )
     assert many < few * 6

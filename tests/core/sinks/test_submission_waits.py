@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from pyrs import schedulers
 from pyrs.errors import PublisherClosed
 from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
-from tests.core.support import run_with_deadline
+from tests.core.support import frequent_thread_switches, run_with_deadline
 from tests.waiting import run_on_threads
 
 
@@ -73,9 +72,7 @@ def test_submit_returns_if_the_buffer_empties_while_on_next_blocks() -> None:
 @pytest.mark.parametrize("capacity", [1, 3])
 @pytest.mark.parametrize("submitters", [1, 3])
 def test_concurrent_submits_lose_no_element(capacity: int, submitters: int) -> None:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with frequent_thread_switches():
         for _ in range(8):
             publisher = SubmissionPublisher[int](max_buffer_capacity=capacity)
             unbounded: TestSubscriber[int] = TestSubscriber(None)
@@ -92,8 +89,6 @@ def test_concurrent_submits_lose_no_element(capacity: int, submitters: int) -> N
             publisher.close()
             assert unbounded.await_complete() == single_requests.await_complete()
             assert len(unbounded.elements) == count * submitters
-    finally:
-        sys.setswitchinterval(before)
 
 
 def test_interrupt_while_drain_loops_are_scheduled_leaves_no_waiter() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from pyrs.aio.loops import run_on
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestSubscriber
 from tests.core.conftest import Dropped
-from tests.waiting import DEADLINE, eventually_on_loop, on_threads
+from tests.waiting import DEADLINE, eventually_on_loop, on_threads, run_on_threads
 
 STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
 
@@ -369,9 +370,7 @@ def test_functions_run_in_the_subscribers_context() -> None:
         variable.reset(token)
     emitters[0].on_request(lambda n: seen.append(variable.get()))
     emitters[0].on_cancel(lambda: seen.append(variable.get()))
-    thread = threading.Thread(target=emitters[0].next, args=(1,))
-    thread.start()
-    thread.join(DEADLINE)
+    run_on_threads(partial(emitters[0].next, 1))
     assert seen == ["mine", "mine"]
 
 

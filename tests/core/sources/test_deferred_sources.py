@@ -10,6 +10,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
+from tests.core.conftest import Dropped
 from tests.waiting import DEADLINE
 
 
@@ -150,19 +151,14 @@ class TestUsing:
             pyrs.using(lambda: resource, lambda _: pyrs.just(1)).collect()
         assert resource.calls == ["enter", "exit"]
 
-    def test_exception_of_exit_after_error_or_cancel_is_dropped(self) -> None:
-        dropped: list[BaseException] = []
-        before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
-        try:
-            resource = Resource(OSError("cannot close"))
-            with pytest.raises(ValueError, match="no"):
-                pyrs.using(lambda: resource, lambda _: failing()).collect()
-            subscriber: TestSubscriber[int] = TestSubscriber()
-            pyrs.using(lambda: resource, lambda _: pyrs.just(1)).subscribe(subscriber)
-            subscriber.cancel()
-        finally:
-            pyrs.set_error_hook(before)
-        assert [str(error) for error in dropped] == ["cannot close"] * 2
+    def test_exception_of_exit_after_error_or_cancel_is_dropped(self, dropped: Dropped) -> None:
+        resource = Resource(OSError("cannot close"))
+        with pytest.raises(ValueError, match="no"):
+            pyrs.using(lambda: resource, lambda _: failing()).collect()
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.using(lambda: resource, lambda _: pyrs.just(1)).subscribe(subscriber)
+        subscriber.cancel()
+        assert [str(error) for error in dropped.take()] == ["cannot close"] * 2
 
     def test_resource_is_closed_once_if_completion_and_cancel_race(self) -> None:
         for _ in range(300):

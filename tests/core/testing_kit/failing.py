@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyrs.api import Publisher, Subscription
+from pyrs.api import Publisher
+from tests.core.support import RecordingSubscription
 
 __all__ = ["FailsWithText", "fails"]
 
@@ -26,14 +27,6 @@ class FailsWithText(Publisher[int]):
     """Calls ``on_error`` with a string, and suppresses the exceptions of its Subscriber."""
 
     def subscribe(self, subscriber: Any, /) -> None:
-        subscriber.on_subscribe(_Inert())
+        subscriber.on_subscribe(RecordingSubscription())
         with suppress(Exception):
             subscriber.on_error("down")
-
-
-class _Inert(Subscription):
-    def request(self, n: int, /) -> None:
-        pass
-
-    def cancel(self) -> None:
-        pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -11,7 +10,8 @@ import pytest
 import pyrs
 from pyrs import schedulers, sinks
 from pyrs.testing import PublisherProbe, StepVerifier, TestPublisher, TestSubscriber
-from tests.waiting import DEADLINE
+from tests.core.support import RecordingSubscription
+from tests.waiting import run_on_threads
 
 USER: ContextVar[str] = ContextVar("user")
 
@@ -83,9 +83,7 @@ def test_verify_later_times_out_in_verify() -> None:
 def test_verify_later_runs_tasks_in_verify() -> None:
     sink: Any = sinks.multicast()
     later = StepVerifier.create(sink.stream).then(lambda: sink.emit(1)).expect_next(1).then_cancel().verify_later()
-    thread = Thread(target=lambda: later.verify())
-    thread.start()
-    thread.join(DEADLINE)
+    run_on_threads(later.verify)
     assert sink.subscriber_count == 0
 
 
@@ -119,9 +117,7 @@ def test_wrong_value_of_the_context_is_reported() -> None:
         """Signals without the context of subscribe."""
 
         def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-            subscription = TestSubscriber[Any]()
-            pyrs.never().subscribe(subscription)
-            subscriber.on_subscribe(subscription)  # type: ignore[arg-type]
+            subscriber.on_subscribe(RecordingSubscription())
             token = USER.set("eve")
             subscriber.on_next(1)
             USER.reset(token)

@@ -13,6 +13,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
+from tests.core.support import stack_depth
 from tests.core.testing_kit.failing import FailsWithText, fails
 from tests.waiting import DEADLINE, on_threads, run_on_threads
 
@@ -194,10 +195,7 @@ class TestTestPublisher:
         depths: set[int] = set()
 
         def request_again(subscriber: TestSubscriber[int], element: int) -> None:
-            depth, frame = 0, sys._getframe()
-            while frame.f_back is not None:
-                depth, frame = depth + 1, frame.f_back
-            depths.add(depth)
+            depths.add(stack_depth())
             subscriber.request(1)
 
         subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=request_again)
