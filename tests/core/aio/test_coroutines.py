@@ -544,7 +544,6 @@ async def await_with_deadline(function: Callable[[], Any]) -> Any:
     return await asyncio.wait_for(function(), DEADLINE)
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["flat_map", "concat_map", "switch_map"])
 def test_coroutine_created_during_cancel_is_closed(name: str) -> None:
     created: list[Coroutine[Any, Any, int]] = []

@@ -75,7 +75,6 @@ SOURCES: dict[str, Callable[..., pyrs.Stream[int]]] = {
 }
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("function", RETURNS)
 @pytest.mark.parametrize("then", ["", "filter"])
@@ -159,7 +158,6 @@ def test_map_awaits_every_kind_of_coroutine_function(source: str, function: str)
     assert SOURCES[source](1, 2).map(AWAITED[function]).collect(timeout=DEADLINE) == [2, 4]
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("function", RETURNS)
 def test_for_each_raises_at_the_first_coroutine(source: str, function: str) -> None:
