@@ -102,15 +102,7 @@ def failing(elements: Iterable[Any], error: BaseException | None = None) -> pyrs
         yield from elements
         raise error
 
-    return pyrs.Stream(_FromFactory(generate))
-
-
-class _FromFactory(pyrs.Publisher[Any]):
-    def __init__(self, generate: Callable[[], Iterable[Any]]) -> None:
-        self.generate = generate
-
-    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        pyrs.from_iterable(self.generate()).subscribe(subscriber)
+    return pyrs.defer(lambda: pyrs.from_iterable(generate()))
 
 
 WAYS: dict[str, Callable[[Sequence[Any]], pyrs.Stream[Any]]] = {
