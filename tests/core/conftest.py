@@ -15,6 +15,8 @@ from tests.waiting import DEADLINE
 
 __all__ = ["Dropped", "Hidden", "no_blocked_loop"]
 
+Wrap = Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]
+
 
 class Hidden(pyrs.Publisher[Any]):
     """Wrap a Publisher so that operators cannot fuse with it and must subscribe to it."""
@@ -78,15 +80,28 @@ def executor() -> Iterator[DaemonExecutor]:
 
 
 @pytest.fixture
-def hidden() -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
+def hidden() -> Wrap:
     """Wrap a Publisher so that operators cannot fuse with it."""
     return lambda source: pyrs.Stream(Hidden(source))
 
 
 @pytest.fixture
-def threaded(executor: DaemonExecutor) -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
+def threaded(executor: DaemonExecutor) -> Wrap:
     """Wrap a Publisher so that its signals come from executor threads."""
     return lambda source: pyrs.Stream(ThreadedPublisher(source, executor.execute))
+
+
+@pytest.fixture(params=["fused", "pushed"])
+def wrap(request: pytest.FixtureRequest, hidden: Wrap) -> Wrap:
+    """Return a stream unchanged, or wrap it like ``hidden``."""
+    return hidden if request.param == "pushed" else identity
+
+
+@pytest.fixture(params=["fused", "pushed", "threaded"])
+def any_way(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Wrap:
+    """Return a stream unchanged, or wrap it like ``hidden`` or ``threaded``."""
+    ways: dict[str, Wrap] = {"fused": identity, "pushed": hidden, "threaded": threaded}
+    return ways[request.param]
 
 
 def identity(value: Any) -> Any:

@@ -57,17 +57,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.fixture(params=["fused", "pushed", "threaded"])
-def wrap(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Wrap:
-    ways: dict[str, Wrap] = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}
-    return ways[request.param]
-
-
 @pytest.mark.parametrize("kind", FUNCTIONS)
 @pytest.mark.parametrize("operator", ["map", "filter", "do_on_next"])
-def test_note_names_operator_and_function(kind: str, operator: str, wrap: Wrap) -> None:
+def test_note_names_operator_and_function(kind: str, operator: str, any_way: Wrap) -> None:
     function, name = FUNCTIONS[kind]
-    stream = getattr(wrap(pyrs.just("x").map(lambda text: text)), operator)(function).map(lambda text: text)
+    stream = getattr(any_way(pyrs.just("x").map(lambda text: text)), operator)(function).map(lambda text: text)
     (note,) = notes_of(error_of(stream))
     assert note.startswith(f"in {operator}({name}")
     assert note.endswith(f", assembled at {here(-3)}")
@@ -205,8 +199,8 @@ class TestOperatorKinds:
 
 
 class TestCheckpoint:
-    def test_checkpoint_marks_errors_of_any_upstream(self, wrap: Wrap) -> None:
-        stream = wrap(pyrs.just("x").map(int)).checkpoint("orders").filter(lambda n: n).checkpoint()
+    def test_checkpoint_marks_errors_of_any_upstream(self, any_way: Wrap) -> None:
+        stream = any_way(pyrs.just("x").map(int)).checkpoint("orders").filter(lambda n: n).checkpoint()
         assert notes_of(error_of(stream))[1:] == [
             f"passed checkpoint 'orders' at {here(-2)}",
             f"passed a checkpoint at {here(-3)}",
@@ -219,8 +213,8 @@ class TestCheckpoint:
         source.error(OSError())
         assert notes_of(subscriber.await_error()) == [f"passed checkpoint 'orders' at {here(-2)}"]
 
-    def test_checkpoint_marks_only_errors_that_pass_it(self, wrap: Wrap) -> None:
-        stream: pyrs.Stream[Any] = wrap(pyrs.just("x")).checkpoint("before").map(fail).checkpoint("after")
+    def test_checkpoint_marks_only_errors_that_pass_it(self, any_way: Wrap) -> None:
+        stream: pyrs.Stream[Any] = any_way(pyrs.just("x")).checkpoint("before").map(fail).checkpoint("after")
         assert [note.partition(" at ")[0] for note in notes_of(error_of(stream))] == [
             "in map(fail), assembled",
             "passed checkpoint 'after'",
@@ -327,8 +321,8 @@ class TestNotes:
             f"in map(int), assembled at {here(-3)}",
         ]
 
-    def test_null_signal_names_the_operator_that_returned_none(self, wrap: Wrap) -> None:
-        error = error_of(wrap(pyrs.just(1)).map(lambda n: None))
+    def test_null_signal_names_the_operator_that_returned_none(self, any_way: Wrap) -> None:
+        error = error_of(any_way(pyrs.just(1)).map(lambda n: None))
         assert isinstance(error, pyrs.NullSignal)
         assert notes_of(error) == [f"in map(<lambda>), assembled at {here(-2)}"]
 

@@ -39,11 +39,6 @@ def concurrent(request: pytest.FixtureRequest) -> Combine:
     return OPERATORS[request.param]
 
 
-@pytest.fixture(params=["fused", "pushed"])
-def wrap(request: pytest.FixtureRequest, hidden: Wrap) -> Wrap:
-    return hidden if request.param == "pushed" else lambda stream: stream
-
-
 # Properties of every combining operator.
 
 

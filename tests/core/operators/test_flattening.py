@@ -31,11 +31,6 @@ def operator(request: pytest.FixtureRequest) -> Operator:
     return OPERATORS[request.param]
 
 
-@pytest.fixture(params=["fused", "pushed"])
-def wrap(request: pytest.FixtureRequest, hidden: Wrap) -> Wrap:
-    return hidden if request.param == "pushed" else lambda stream: stream
-
-
 def two_elements(n: int) -> list[int]:
     return [10 * n, 10 * n + 1]
 

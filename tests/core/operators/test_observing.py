@@ -24,12 +24,6 @@ from tests.waiting import eventually
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-@pytest.fixture(params=["fused", "pushed", "threaded"])
-def wrap(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Wrap:
-    ways: dict[str, Wrap] = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}
-    return ways[request.param]
-
-
 def observe(stream: pyrs.Stream[Any], events: list[Any]) -> pyrs.Stream[Any]:
     """Return the stream with every observing operator applied."""
     return (
@@ -45,11 +39,11 @@ def observe(stream: pyrs.Stream[Any], events: list[Any]) -> pyrs.Stream[Any]:
 
 
 class TestDoOperators:
-    def test_actions_run_in_order_for_a_completed_stream(self, wrap: Wrap) -> None:
+    def test_actions_run_in_order_for_a_completed_stream(self, any_way: Wrap) -> None:
         events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
         finished = threading.Event()
-        observe(wrap(pyrs.from_iterable(n for n in (1, 2))).finally_do(finished.set), events).subscribe(subscriber)
+        observe(any_way(pyrs.from_iterable(n for n in (1, 2))).finally_do(finished.set), events).subscribe(subscriber)
         subscriber.await_subscription()
         subscriber.request(2)
         subscriber.await_count(2)
@@ -157,14 +151,14 @@ class TestActionsThatRaise:
     def raising(self, *_: object) -> None:
         raise KeyError("mine")
 
-    def test_exception_of_do_on_next_signals_on_error(self, wrap: Wrap) -> None:
-        error = error_of(wrap(pyrs.range(3)).do_on_next(self.raising))
+    def test_exception_of_do_on_next_signals_on_error(self, any_way: Wrap) -> None:
+        error = error_of(any_way(pyrs.range(3)).do_on_next(self.raising))
         assert isinstance(error, KeyError)
         assert any("in do_on_next(" in note and __file__ in note for note in notes_of(error))
 
-    def test_exception_of_do_on_complete_or_do_on_terminate_signals_on_error(self, wrap: Wrap) -> None:
-        assert isinstance(error_of(wrap(pyrs.range(3)).do_on_complete(self.raising)), KeyError)
-        assert isinstance(error_of(wrap(pyrs.range(3)).do_on_terminate(self.raising)), KeyError)
+    def test_exception_of_do_on_complete_or_do_on_terminate_signals_on_error(self, any_way: Wrap) -> None:
+        assert isinstance(error_of(any_way(pyrs.range(3)).do_on_complete(self.raising)), KeyError)
+        assert isinstance(error_of(any_way(pyrs.range(3)).do_on_terminate(self.raising)), KeyError)
 
     def test_exception_of_do_on_subscribe_fails_the_stream_before_a_request(self) -> None:
         source: TestPublisher[int] = TestPublisher()
@@ -260,7 +254,7 @@ class TestActionsThatRaise:
         source.assert_cancelled(1)
         assert [note.partition("(")[0] for note in notes_of(raised.value)] == ["in finally_do"]
 
-    def test_finally_do_runs_if_the_subscriber_raises(self, wrap: Wrap, dropped: Any) -> None:
+    def test_finally_do_runs_if_the_subscriber_raises(self, any_way: Wrap, dropped: Any) -> None:
         class RaisingSubscriber(pyrs.Subscriber[int]):
             def __init__(self, signal: str) -> None:
                 self.signal = signal
@@ -291,7 +285,7 @@ class TestActionsThatRaise:
                 finished.set()
 
             source = pyrs.range(3).concat(pyrs.error(OSError())) if signal == "on_error" else pyrs.range(3)
-            wrap(source).finally_do(action).subscribe(RaisingSubscriber(signal))
+            any_way(source).finally_do(action).subscribe(RaisingSubscriber(signal))
             assert finished.wait(30)
             assert events == ["finally"]
         eventually(lambda: len(dropped.errors) == 4)

@@ -21,11 +21,10 @@ def failing(*elements: Any, error: BaseException | None = None) -> pyrs.Stream[A
     return pyrs.from_iterable(elements).concat(pyrs.error(error or OSError("down")))
 
 
-@pytest.fixture(params=["fused", "pushed", "threaded"])
-def broken(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Callable[..., pyrs.Stream[Any]]:
+@pytest.fixture
+def broken(any_way: Wrap) -> Callable[..., pyrs.Stream[Any]]:
     """Return a function that creates a stream of the given elements, which then fails with a ValueError."""
-    wrap = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}[request.param]
-    return lambda *texts: wrap(pyrs.just(*texts, "x").map(int))
+    return lambda *texts: any_way(pyrs.just(*texts, "x").map(int))
 
 
 class TestOnErrorResume:
