@@ -125,7 +125,7 @@ release-check: setup build/interop.stamp build/rivals.stamp ## gate a release: c
 bench: setup build/rivals.stamp ## measure every benchmark and write the figures of docs/benchmarks.md
 	@$(BIN)/python -m benchmarks all --publish
 
-bench-guard: setup build/rivals.stamp ## compare eight benchmark rows with the published figures
+bench-guard: setup build/rivals.stamp ## compare ten benchmark rows with the published figures
 	@$(BIN)/python -m benchmarks guard
 
 nightly: setup ## run 10,000 random operator chains of each kind, and every kill of a Spark driver

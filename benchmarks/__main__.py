@@ -215,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     every.add_argument("--check", action="store_true", help="exit 1 if a budget is missed")
     every.add_argument("--quick", action="store_true", help="fewer elements, seven repetitions")
     every.add_argument("--publish", action="store_true", help="write the figures and plots of the documentation")
-    commands.add_parser("guard", help="eight rows; exit 1 if one is 25 %% slower than its published figure")
+    commands.add_parser("guard", help="ten rows; exit 1 if one is 25 %% slower than its published figure")
     for name, words, rows in (
         ("core", "the core, compared with plain iterators, RxPY and aioreactive", CORE_NAMES),
         ("spark", "a DataFrame's rows, compared with Spark's own methods", SPARK_NAMES),

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import chain
 from typing import Any
 
 import aioreactive
@@ -220,6 +221,25 @@ def rx_subject(elements: int) -> Contender:
     return Contender("RxPY", elements, run)
 
 
+def loops_over_counters(elements: int) -> Contender:
+    """Run the same functions for each counter in a loop."""
+
+    def run(count: int) -> float:
+        counters = [Count(), Count()]
+
+        def work() -> int:
+            for number in range(count):
+                for counted in counters:
+                    element = successor(number)
+                    if is_even(element):
+                        counted(element)
+            return sum(counted.count for counted in counters)
+
+        return timed(work, count // 2 * 2)
+
+    return Contender("iterators", elements, run)
+
+
 # Streams of streams.
 
 
@@ -235,6 +255,23 @@ def flat_map(elements: int) -> Contender:
         return timed(work, outer * INNER)
 
     return Contender("ours", elements, run)
+
+
+def chained_iterators(elements: int) -> Contender:
+    """Iterate over the same inner iterables."""
+
+    def run(count: int) -> float:
+        outer = count // INNER
+        counted = Count()
+
+        def work() -> int:
+            for element in chain.from_iterable(range(INNER) for _ in range(outer)):
+                counted(element)
+            return counted.count
+
+        return timed(work, outer * INNER)
+
+    return Contender("iterators", elements, run)
 
 
 def rx_flat_map(elements: int) -> Contender:

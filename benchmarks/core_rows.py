@@ -57,13 +57,17 @@ CORE_ROWS = (
     CoreRow(
         "multicast",
         "a multicast sink, map, filter, two Subscribers",
-        lambda: (contend.multicast(MILLION // 4), contend.rx_subject(MILLION // 4)),
+        lambda: (
+            contend.multicast(MILLION // 4),
+            contend.rx_subject(MILLION // 4),
+            contend.loops_over_counters(MILLION // 4),
+        ),
         (Faster("RxPY", 1.5),),
     ),
     CoreRow(
         "flat-map",
         "flat_map of 1,000 streams of 1,000",
-        lambda: (contend.flat_map(MILLION), contend.rx_flat_map(MILLION // 2)),
+        lambda: (contend.flat_map(MILLION), contend.rx_flat_map(MILLION // 2), contend.chained_iterators(MILLION)),
         (Faster("RxPY", 2),),
     ),
     CoreRow(
