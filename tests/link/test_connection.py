@@ -292,17 +292,6 @@ def test_a_malformed_frame_ends_the_link_with_a_clear_error(peer: Peer, garbage:
     connection.close()
 
 
-def test_reason_of_a_broken_link_is_the_first_goaway(peer: Peer) -> None:
-    connection, recorder = peer.connect(), recording(1)
-    connection.session.subscribe(export(peer, pyrs.never()), recorder)
-    connection.session.call(0, deadline_seconds=DEADLINE)
-    peer.send(peer.session.goaway(GoAway.INTERNAL_ERROR, "the cause"))
-    peer.send(peer.session.goaway(GoAway.CLOSING, "closing"))
-    peer.kill()
-    assert "the cause (code 1)" in str(recorder.await_error(LinkBroken))
-    connection.close()
-
-
 def test_a_terminal_signal_before_a_malformed_frame_is_delivered(peer: Peer) -> None:
     connection = peer.connect()
     completed, broken = recording(1), recording(1)

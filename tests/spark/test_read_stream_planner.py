@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import socket
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pyarrow
@@ -16,7 +14,6 @@ import pytest
 
 pytest.importorskip("pyspark.sql.datasource")
 from pyspark import cloudpickle
-from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
@@ -24,73 +21,9 @@ from pyrs.spark.source import publishers
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
-from pyrs.spark.source.server import Server
 from pyrs.testing import TestPublisher, Violation
+from tests.spark.planners import SCHEMA, Driver, Planner
 from tests.waiting import DEADLINE, eventually
-
-SCHEMA = StructType().add("n", LongType())
-
-
-class Planner:
-    """A test double of Spark's planner: it pickles the source, and calls the reader, as Spark does."""
-
-    def __init__(self, server: Server) -> None:
-        source = self._pickled(reader_source("numbers", SCHEMA, server.host, server.port, server.token))({})
-        self.reader = self._pickled(source).streamReader(SCHEMA)
-        self.position: Any = None
-
-    @staticmethod
-    def _pickled(value: Any) -> Any:
-        return pickle.loads(cloudpickle.dumps(value))
-
-    def plan(self) -> list[int] | None:
-        """Plan the next batch of a running query; return its rows, or None if there are none."""
-        start = self.position or self.reader.initialOffset()
-        end = self.reader.latestOffset(start, None)
-        if end == start:
-            return None
-        if self.position is not None:
-            self.reader.commit(start)
-        self.position = end
-        return self.rows(start, end)
-
-    def rows(self, start: Any, end: Any) -> list[int]:
-        batches = [batch for part in self.reader.partitions(start, end) for batch in self.reader.read(part)]
-        return [n for batch in batches for n in batch.column("n").to_pylist()]
-
-
-class Driver:
-    """A process that called read_stream."""
-
-    def __init__(self, publisher: Any, max_rows: int = 3, capacity: int = 6, **options: Any) -> None:
-        journal = options.pop("journal", None)
-        self.buffer = ReplayBuffer(
-            publisher,
-            RowEncoder(SCHEMA),
-            max_rows,
-            capacity,
-            options.pop("on_restart", "fail"),
-            Journal(journal) if isinstance(journal, Path) else journal,
-            whole=options.pop("whole", False),
-        )
-        self.is_running = True
-        self.closed = Event()
-        self.planners: list[Planner] = []
-        self.server = Server(self.buffer.answer, self.buffer.ahead, lambda: self.is_running, self._close)
-
-    def _close(self) -> None:
-        self.buffer.close()
-        self.closed.set()
-
-    def planner(self) -> Planner:
-        self.planners.append(Planner(self.server))
-        return self.planners[-1]
-
-    def terminate(self) -> None:
-        self.is_running = False
-        assert self.closed.wait(DEADLINE)
-        for planner in self.planners:
-            planner.reader.stop()
 
 
 @pytest.fixture
@@ -570,67 +503,9 @@ def test_a_restart_function_supplies_batches_from_a_row(driver: Callable[..., Dr
     assert again.rows(start, end) == list(range(first, first + 7))
 
 
-def test_the_server_listens_on_the_loopback_of_spark_s_ip_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        pytest.skip("this machine has no IPv6 loopback")
-    monkeypatch.setenv("SPARK_PREFER_IPV6", "true")
-    server = Server(lambda question, wanted: [b"7"], lambda: False, lambda: True, lambda: None)
-    try:
-        assert server.host == "::1"
-        planner = Planner(server)
-        assert planner.reader.initialOffset() == 7
-        planner.reader.stop()
-    finally:
-        server.close()
-
-
 def test_another_journal_is_reported_as_such(tmp_path: Path) -> None:
     buffer = ReplayBuffer(pyrs.empty(), RowEncoder(SCHEMA), 3, 8, "fail", Journal(tmp_path / "journal"))
     question = {"what": "latest", "start": {"epoch": "0" * 32, "sequence": 5}}
     with pytest.raises(OffsetRefused, match="element 5 of another journal than "):
         buffer.answer(question, lambda: True)
     buffer.close()
-
-
-def test_failure_to_accept_a_connection_does_not_end_the_server(
-    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    failed = Event()
-
-    class Listener:
-        """Fails once, as in a process with too many open files."""
-
-        def __init__(self, listener: socket.socket) -> None:
-            self._listener = listener
-
-        def accept(self) -> tuple[socket.socket, Any]:
-            if not failed.is_set():
-                failed.set()
-                raise OSError(24, "Too many open files")
-            return self._listener.accept()
-
-        def close(self) -> None:
-            self._listener.close()
-
-    opened = driver(rows_of([1, 2]))
-    monkeypatch.setattr(opened.server, "_listener", Listener(opened.server._listener))
-    assert failed.wait(DEADLINE)
-    assert opened.planner().plan() == [1, 2]
-    assert "Too many open files" in caplog.text
-
-
-def test_failure_to_start_a_thread_does_not_end_the_server(
-    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = driver(rows_of([1, 2]))
-
-    def fail(*arguments: Any, **options: Any) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("pyrs.spark.source.server.Thread", fail)
-        with socket.create_connection((opened.server.host, opened.server.port)) as refused:
-            assert refused.recv(1) == b""
-    assert opened.planner().plan() == [1, 2]
