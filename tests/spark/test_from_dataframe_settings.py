@@ -158,6 +158,28 @@ def test_large_types_may_change_before_the_query_is_planned(spark: Any, large: s
     assert stream.collect(timeout=JOB_DEADLINE) == expected
 
 
+POINT = "X'0101000000000000000000F03F0000000000000040'"
+
+
+@pytest.mark.parametrize("value", ["parse_json('[' || id || ']')", f"st_geomfromwkb({POINT})"])
+def test_binaries_of_variants_and_spatial_values_have_large_types(spark: Any, value: str) -> None:
+    """The schema of PySpark has small types for them, with which pyarrow would read wrong offsets."""
+
+    def parts(rows: list[Any]) -> list[Any]:
+        values = [value for row in rows for value in (row.v, row.a[0], row.m[1])]
+        return [str(value) if type(value).__name__ == "VariantVal" else value for value in values]
+
+    other = spark.newSession()
+    try:
+        df = other.sql(f"select {value} as v, array({value}, null) as a, map(1, {value}) as m from range(0, 9, 1, 2)")
+        expected = parts(df.collect())
+    except Exception as error:
+        pytest.skip(f"this Spark does not have the type: {error}")
+    other.conf.set(LARGE, "true")
+    assert parts(ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)) == expected
+    assert parts(ps.apply(df, lambda batches: batches, df.schema, as_="arrow").collect()) == expected
+
+
 def test_large_types_may_change_while_the_query_is_planned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     other = spark.newSession()
     df = other.range(0, 100, 1, 3).selectExpr("'row ' || id as s")

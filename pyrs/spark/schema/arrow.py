@@ -101,7 +101,25 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
                 f"column {field.name!r} is of type {field.dataType.simpleString()}, which Arrow cannot carry: "
                 "cast it, or leave it out"
             ) from error
-    return pyarrow.schema(fields)
+    schema = pyarrow.schema(fields)
+    return pyarrow.schema(map(_enlarged, schema)) if large and "prefers_large_types" in _SCHEMA_OPTIONS else schema
+
+
+def _enlarged(field: pyarrow.Field) -> pyarrow.Field:
+    """Return the field with the large types of strings and binaries, on every level.
+
+    PySpark leaves out the binaries of variants and of spatial values, which the JVM encodes with large types, too.
+    """
+    kind = field.type
+    if pyarrow.types.is_binary(kind):
+        kind = pyarrow.large_binary()
+    elif pyarrow.types.is_struct(kind):
+        kind = pyarrow.struct(map(_enlarged, kind))
+    elif pyarrow.types.is_map(kind):
+        kind = pyarrow.map_(_enlarged(kind.key_field), _enlarged(kind.item_field))
+    elif pyarrow.types.is_list(kind):
+        kind = pyarrow.list_(_enlarged(kind.value_field))
+    return field.with_type(kind)
 
 
 def _distinct(kind: Any) -> Any:
