@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import time
 from collections import namedtuple
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +18,7 @@ from pyspark.sql import types as t
 from pyrs import spark as ps
 from pyrs.spark.schema.arrow import checked_shape
 from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit, checked_schema
+from pyrs.spark.schema.zones import naive, with_zone, zoned
 from tests.spark.jobs import JOB_DEADLINE
 
 PAIR = t.StructType().add("n", t.LongType()).add("name", t.StringType())
@@ -111,6 +114,63 @@ def test_a_misfit_is_named(kind: t.DataType, value: Any, text: str) -> None:
         RowEncoder(schema).batch([*good, (2, value), *good], first=40)
     assert caught.value.element == 42
     assert caught.value.field.startswith("c")
+
+
+@pytest.fixture
+def _new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the local time zone of the process."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_new_york")
+def test_a_naive_time_that_occurs_twice_is_that_of_its_fold() -> None:
+    """``mktime``, which Spark calls, returns either of both: it depends on the time of the previous call."""
+    first = datetime.datetime(2024, 11, 3, 1, 30, 0, 999999)
+    times = [datetime.datetime(2024, 12, 1), first, datetime.datetime(2024, 7, 1), first.replace(fold=1)]
+    schema = t.StructType().add("at", t.TimestampType())
+    batch = RowEncoder(schema).batch([(at,) for at in times])
+    hours = [at.hour for at in batch.column(0).to_pylist()]  # in UTC
+    assert hours == [5, 5, 4, 6]
+    rows, _ = checked_shape("tuples", schema, "UTC").of_batch(batch)
+    assert [(at, at.fold) for (at,) in rows] == [(at, at.fold) for at in times]
+    extremes = [(datetime.datetime.max,), (datetime.datetime.min,)]
+    assert RowEncoder(schema).batch(extremes).column(0).cast("int64").to_pylist() == [
+        t.TimestampType().toInternal(at) for (at,) in extremes
+    ]
+
+
+def test_parts_that_spark_cannot_store_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    cases = [
+        (t.TimestampType(), pandas.Timestamp("2024-01-01 00:00:00.000000001"), "nanoseconds"),
+        (t.TimestampNTZType(), pandas.Timestamp("2024-01-01 00:00:00.000000001"), "nanoseconds"),
+        (t.DayTimeIntervalType(), pandas.Timedelta(1, "ns"), "nanoseconds"),
+    ]
+    if hasattr(t, "TimeType"):
+        cases.append((t.TimeType(), datetime.time(1, 2, tzinfo=datetime.timezone.utc), "a time zone"))
+    for kind, value, text in cases:
+        with pytest.raises(SchemaMisfit, match=f"field 'c' is of type .*: it has {text}"):
+            encoded(kind, value)
+    assert encoded(t.DayTimeIntervalType(), pandas.Timedelta(1, "us"), None) == [datetime.timedelta(0, 0, 1), None]
+
+
+@pytest.mark.parametrize(
+    ("zone", "minutes"), [("+08:00", 480), ("UTC+8", 480), ("GMT-3:30", -210), ("+1", 60), ("UT+03:00", 180), ("Z", 0)]
+)
+def test_a_session_zone_may_be_an_offset(zone: str, minutes: int) -> None:
+    """Spark accepts these forms, but neither Arrow nor pandas accepts all of them."""
+    pandas = pytest.importorskip("pandas")
+    times = pyarrow.array([0, None], pyarrow.timestamp("us", "UTC"))
+    batch = pyarrow.RecordBatch.from_arrays([times, pyarrow.array([[0], None], pyarrow.list_(times.type))], ["at", "a"])
+    shown = naive(batch, zone)
+    wall = datetime.datetime(1970, 1, 1) + datetime.timedelta(minutes=minutes)
+    assert shown.to_pydict() == {"at": [wall, None], "a": [[wall], None]}
+    assert with_zone(shown.column(0), zone).equals(times)
+    assert zoned(pandas.Timestamp(wall), times.type, zone) == pandas.Timestamp(0, tz="UTC")
 
 
 def test_a_nested_misfit_counts_elements_not_values() -> None:

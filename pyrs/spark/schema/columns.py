@@ -24,6 +24,8 @@ from pyrs._core.display import short
 from pyrs.spark.schema.arrow import SPATIAL, VARIANT
 
 _TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
+_EXACT = (spark_types.DayTimeIntervalType, *([spark_types.TimeType] if hasattr(spark_types, "TimeType") else []))
+_TIMESTAMP, _TIMESTAMP_NTZ = spark_types.TimestampType(), spark_types.TimestampNTZType()
 _TEXTS = (str, bytes, bytearray, memoryview)
 _NAMED: dict[str, tuple[type, ...]] = {
     "BooleanType": (bool,),
@@ -149,8 +151,10 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
     if type(kind) in SPATIAL:
         return _converted(_each(lambda value: _spatial(value, kind.srid), values, kind), values, kind, into)
     if isinstance(kind, _TIMES):
-        to_number = _without_zone if isinstance(kind, spark_types.TimestampNTZType) else kind.toInternal
+        to_number = _without_zone if isinstance(kind, spark_types.TimestampNTZType) else _instant
         return pyarrow.array(_each(to_number, values, kind), pyarrow.int64()).cast(into)
+    if isinstance(kind, _EXACT):
+        values = _each(_exact, values, kind)
     converted = _converted(values, values, kind, into)
     if isinstance(kind, spark_types.FloatType):
         for i in compute.indices_nonzero(compute.is_inf(converted)).to_pylist():
@@ -167,12 +171,38 @@ def _spatial(value: Any, srid: int) -> dict[str, Any]:
     return {"srid": own, "wkb": bytes(value.getBytes())}
 
 
+def _instant(time: datetime.datetime) -> int:
+    """Return a time as microseconds since 1970.
+
+    A naive time is local, and its ``fold`` selects the occurrence of a time that occurs twice. Spark's ``toInternal``
+    ignores it, and returns either occurrence, so a stage that emits its rows unchanged would move some by an hour.
+    """
+    if _exact(time).tzinfo is None:
+        try:
+            seconds = datetime.datetime.timestamp(time.replace(microsecond=0))
+        except (ValueError, OverflowError):  # in the first or the last year of Python's range
+            pass
+        else:
+            return int(seconds) * 1_000_000 + time.microsecond
+    number: int = _TIMESTAMP.toInternal(time)
+    return number
+
+
 def _without_zone(time: datetime.datetime) -> int:
     """Return a naive time as microseconds since 1970."""
     if time.tzinfo is not None:
         raise ValueError("it has a time zone")
-    number: int = spark_types.TimestampNTZType().toInternal(time)
+    number: int = _TIMESTAMP_NTZ.toInternal(_exact(time))
     return number
+
+
+def _exact(value: Any) -> Any:
+    """Return the value, unless Arrow or Spark would drop a part of it silently."""
+    if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):  # of pandas
+        raise ValueError("it has nanoseconds, and Spark's type has microseconds")
+    if isinstance(value, datetime.time) and value.tzinfo is not None:
+        raise ValueError("it has a time zone")
+    return value
 
 
 def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:

@@ -5,13 +5,17 @@ The naive times are those that ``toPandas`` shows. Times inside nested types are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import timedelta, timezone
 from typing import Any
 
 import pyarrow
 from pyarrow import compute
 
 from pyrs.spark.schema.lists import offsets, pairs
+
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?)(?::(\d\d?))?(?::(\d\d))?")
 
 
 def has_zone(kind: pyarrow.DataType) -> bool:
@@ -22,15 +26,22 @@ def has_zone(kind: pyarrow.DataType) -> bool:
 
 
 def naive(batch: pyarrow.RecordBatch, zone: str) -> pyarrow.RecordBatch:
-    """Return the batch with naive times in the zone, as ``toPandas`` shows them."""
+    """Return the batch with naive times in the zone, as ``toPandas`` shows them.
+
+    Raises:
+        ValueError: the zone is neither an offset nor in the time zone database of Arrow.
+    """
+    offset = offset_of(zone)
 
     def localized(times: Any) -> Any:
-        return compute.local_timestamp(times.cast(pyarrow.timestamp(times.type.unit, zone)))
+        if offset is None:
+            return compute.local_timestamp(times.cast(pyarrow.timestamp(times.type.unit, zone)))
+        return compute.add(times.cast(pyarrow.timestamp(times.type.unit)), _duration(offset, times.type))
 
-    for i, field in enumerate(batch.schema):
-        if has_zone(field.type):
-            batch = batch.set_column(i, field.name, _mapped(batch.column(i), localized))
-    return batch
+    if not any(has_zone(field.type) for field in batch.schema):
+        return batch
+    columns = [_mapped(column, localized) for column in batch.columns]
+    return pyarrow.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def with_zone(column: pyarrow.Array, zone: str) -> pyarrow.Array:
@@ -45,7 +56,27 @@ def with_zone(column: pyarrow.Array, zone: str) -> pyarrow.Array:
     """
     if not pyarrow.types.is_timestamp(column.type) or column.type.tz is not None:
         return column
-    return compute.assume_timezone(column, zone, ambiguous="latest")
+    offset = offset_of(zone)
+    if offset is None:
+        return compute.assume_timezone(column, zone, ambiguous="latest")
+    return compute.subtract(column, _duration(offset, column.type)).cast(pyarrow.timestamp(column.type.unit, "UTC"))
+
+
+def offset_of(zone: str) -> timedelta | None:
+    """Return the offset of a zone such as ``UTC+8``; None for a zone with a name.
+
+    Spark accepts forms of offsets that neither Arrow nor pandas knows.
+    """
+    found = _OFFSET.fullmatch(zone)
+    if found is None:
+        return timedelta() if zone == "Z" else None
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return -offset if found[1] == "-" else offset
+
+
+def _duration(offset: timedelta, kind: pyarrow.TimestampType) -> pyarrow.Scalar:
+    return pyarrow.scalar(offset, pyarrow.duration(kind.unit))
 
 
 def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
@@ -60,7 +91,10 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
         return value
     if pyarrow.types.is_timestamp(kind):
         time = Timestamp(value)
-        return time if time is NaT or time.tz is not None else time.tz_localize(zone, ambiguous=False)
+        if time is NaT or time.tz is not None:
+            return time
+        offset = offset_of(zone)
+        return time.tz_localize(zone if offset is None else timezone(offset), ambiguous=False)
     if pyarrow.types.is_struct(kind):
         if isinstance(value, dict):
             return {field.name: zoned(value.get(field.name), field.type, zone) for field in kind}
