@@ -333,3 +333,29 @@ def test_a_misfit_is_one_line() -> None:
     with pytest.raises(SchemaMisfit) as caught:
         RowEncoder(PAIR).fitted(batch.column(0))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("convert", ["fit", "from pandas", "to pandas"])
+def test_the_time_of_a_batch_is_linear_in_the_number_of_columns(convert: str) -> None:
+    """With 5,000 columns, a quadratic one took half a minute for each batch."""
+    pandas = pytest.importorskip("pandas")
+    from pyrs.spark.executors.tasks import _of_pandas
+
+    times = pyarrow.array([0], pyarrow.timestamp("us", "UTC"))
+
+    def seconds(width: int) -> float:
+        names = [f"c{i}" for i in range(width)]
+        encoder = RowEncoder(t.StructType([t.StructField(name, t.TimestampType()) for name in names]))
+        batch = pyarrow.RecordBatch.from_arrays([times] * width, names)
+        frame = pandas.DataFrame({name: [pandas.Timestamp(0)] for name in names})
+        began = time.thread_time()
+        if convert == "fit":
+            encoder.fitted(batch)
+        elif convert == "from pandas":
+            _of_pandas(frame, encoder.arrow, "UTC")
+        else:
+            naive(batch, "UTC")
+        return time.thread_time() - began
+
+    seconds(10)
+    assert seconds(8_000) < 30 * seconds(1_000)

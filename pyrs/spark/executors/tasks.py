@@ -274,8 +274,9 @@ def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBat
     Nested columns take their type from the schema, because a map in pandas is a list of pairs.
     """
     names, arrays = [str(name) for name in frame.columns], []
+    kinds = {field.name: field.type for field in into}
     for i, name in enumerate(names):
-        wanted = into.field(name).type if name in into.names else None
+        wanted = kinds.get(name)
         nested = wanted if wanted is not None and pyarrow.types.is_nested(wanted) else None
         try:
             values = frame.iloc[:, i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -130,14 +131,15 @@ class RowEncoder:
         if not isinstance(batch, pyarrow.RecordBatch):
             raise SchemaMisfit(number, "", f"{in_line(batch)}: must be a RecordBatch, not {type(batch).__name__}")
         fitted = []
+        names = batch.schema.names
+        counts, by_name = Counter(names), dict(zip(names, batch.columns, strict=True))
         for field, into in zip(self.schema, self.arrow, strict=True):
-            if batch.schema.names.count(field.name) != 1:
+            if counts[field.name] != 1:
                 where = f"a batch: field {field.name!r} is of type {field.dataType.simpleString()}"
-                message = f"{where}, but the batch has the columns {listed(batch.schema.names)}"
+                message = f"{where}, but the batch has the columns {listed(names)}"
                 raise SchemaMisfit(number, field.name, message)
-            column = batch.column(batch.schema.names.index(field.name))
             try:
-                fitted.append(named(field.name, cast, column, field.dataType, field.nullable, into.type))
+                fitted.append(named(field.name, cast, by_name[field.name], field.dataType, field.nullable, into.type))
             except Misfit as misfit:
                 path = ".".join(misfit.path)
                 raise SchemaMisfit(number, path, f"a batch: field {path!r} {misfit.message}") from misfit.__cause__
