@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import threading
 from collections.abc import Callable
 from threading import Event
 from typing import Any
 
 import pytest
+from pyspark.sql import types
 
 import pyrs
 from pyrs import schedulers
@@ -44,6 +46,43 @@ def test_an_empty_publisher_makes_no_frame(spark: Any) -> None:
     frames: list[list[int]] = []
     assert ps.for_each_frame(pyrs.empty(), SCHEMA, rows_into(frames)).block(JOB_DEADLINE) == 0
     assert frames == []
+
+
+class Moment:
+    """A value of a user-defined type."""
+
+    def __init__(self, at: datetime.datetime) -> None:
+        self.at = at
+
+
+class MomentType(types.UserDefinedType):
+    """A user-defined type that is stored as a struct with a timestamp."""
+
+    @classmethod
+    def sqlType(cls) -> types.StructType:
+        return types.StructType().add("at", types.TimestampType())
+
+    @classmethod
+    def module(cls) -> str:
+        return cls.__module__
+
+    def serialize(self, obj: Moment) -> tuple[datetime.datetime]:
+        return (obj.at,)
+
+    def deserialize(self, datum: Any) -> Moment:
+        return Moment(datum[0])
+
+
+Moment.__UDT__ = MomentType()  # type: ignore[attr-defined]
+
+
+def test_a_frame_may_have_user_defined_types(spark: Any) -> None:
+    at = datetime.datetime(2024, 5, 6, 7, 8, 9)
+    schema = types.StructType().add("m", MomentType()).add("a", types.ArrayType(MomentType()))
+    found: list[Any] = []
+    rows = pyrs.just((Moment(at), [Moment(at), None]), (None, None))
+    assert ps.for_each_frame(rows, schema, lambda df: found.extend(df.collect())).block(JOB_DEADLINE) == 2
+    assert [found[0].m.at, found[0].a[0].at, *found[0].a[1:]] == [at, at, None] and tuple(found[1]) == (None, None)
 
 
 def test_max_wait_ends_a_frame(spark: Any) -> None:

@@ -208,7 +208,9 @@ def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> 
     if _TAKES_ARROW:
         try:
             return spark.createDataFrame(pyarrow.Table.from_batches([batch]), encoder.schema)
-        except pyarrow.ArrowInvalid:
-            pass  # Spark rejects null for a struct that contains a timestamp and a non-nullable field
+        except (pyarrow.ArrowInvalid, AttributeError):
+            # Spark rejects null for a struct that contains a timestamp and a non-nullable field, and does not find the
+            # fields of a user-defined type that is stored as such a struct.
+            pass
     tuples, _ = checked_shape("tuples", encoder.schema, "UTC").of_batch(batch)
     return spark.createDataFrame(list(tuples), encoder.schema, verifySchema=False)
