@@ -112,6 +112,26 @@ def test_values_equal_those_of_collect(spark: Any, reader: str) -> None:
     assert ours[0].decimal == decimal.Decimal("1.25") and ours[0].span == datetime.timedelta(1, 7384)
 
 
+@pytest.mark.parametrize("value", ["date'+12000-01-01'", "timestamp_ntz'+12000-01-01 00:00:00'", "map(array(1), 2)"])
+def test_a_value_without_a_python_form_is_named(spark: Any, value: str) -> None:
+    df = spark.sql(f"select id, {value} as far from range(1)")
+    with pytest.raises(ValueError, match=r"^column 'far' of type .*without a Python form \(.*\): cast it, or read"):
+        ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
+    (batch,) = ps.from_dataframe(df, as_="arrow").collect(timeout=JOB_DEADLINE)
+    assert batch.num_rows == 1
+
+
+def test_an_error_of_the_plan_is_that_of_collect(spark: Any) -> None:
+    df = spark.sql("select decode(X'EDA080', 'UTF-8') as text from range(1)")
+    try:
+        pytest.skip(f"this Spark decodes the text: {df.collect()}")
+    except Exception as error:
+        expected = error
+    with pytest.raises(type(expected)) as caught:
+        ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
+    assert str(caught.value).splitlines()[0] == str(expected).splitlines()[0]
+
+
 def test_structs_in_map_keys_of_dicts_are_rows(spark: Any) -> None:
     from pyspark.sql import Row
 

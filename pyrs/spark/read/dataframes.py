@@ -96,7 +96,8 @@ def from_dataframe(
 
     A partition that cannot be computed fails the stream with ``PartitionFailed``, which names the partition; if
     ordered, after the elements before it. So does a partition that exceeds ``spark.driver.maxResultSize``. A query that
-    cannot be planned fails the stream with Spark's error.
+    cannot be planned fails the stream with Spark's error. A value without a Python form, such as a date after the year
+    9999, fails it with a ``ValueError`` that names the column.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.8, 3.3, 3.5, 3.9, 3.13.
 

@@ -127,9 +127,9 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
         arguments.set(1, jvm.scala.Option.apply(name))
         try:
             method.invoke(module, arguments.toArray())
-        except Exception:
+        except Exception as failed:
             if function.error is None:
-                raise
+                raise _unwrapped(failed) from None
         finally:
             error, function.error, function.function = function.error, None, None
         idle.append((function, template))
@@ -137,6 +137,21 @@ def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object
             raise error
 
     return execute
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """Return Spark's error in place of that of the reflective call that raised it.
+
+    PySpark converts Spark's exceptions, but not the ``InvocationTargetException`` around one.
+    """
+    from pyspark.errors.exceptions.captured import UnknownException, convert_exception
+
+    try:
+        cause = error.java_exception.getCause()  # type: ignore[attr-defined]
+        converted = None if cause is None else convert_exception(cause)
+    except Exception:  # not an error of the JVM, or the JVM has ended
+        return error
+    return error if converted is None or isinstance(converted, UnknownException) else converted
 
 
 def exclude_from_log(kind: type[BaseException]) -> None:

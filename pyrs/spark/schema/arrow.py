@@ -214,10 +214,23 @@ def _one(batch: Any) -> tuple[Iterator[Any], int]:
 
 
 def _elements(batch: Any, schema: Any, as_: str) -> tuple[Iterator[Any], int]:
-    columns = [_values(batch.column(i), field.dataType, as_) for i, field in enumerate(schema)]
+    columns = [_converted(batch.column(i), field, as_) for i, field in enumerate(schema)]
     count = batch.num_rows
     plain: Iterator[tuple[Any, ...]] = zip(*columns, strict=True) if columns else repeat((), count)
     return (plain if as_ == "tuples" else _structs(tuple(schema.names), plain, as_)), count
+
+
+def _converted(column: Any, field: Any, as_: str) -> list[Any]:
+    """Return the Python values of a column of a batch.
+
+    Raises:
+        ValueError: Python cannot represent a value, such as a date after the year 9999, or a user-defined type raised.
+    """
+    try:
+        return _values(column, field.dataType, as_)
+    except Exception as error:
+        what = f"column {field.name!r} of type {field.dataType.simpleString()} has a value without a Python form"
+        raise ValueError(f"{what} ({type(error).__name__}: {error}): cast it, or read it with as_='arrow'") from error
 
 
 def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
