@@ -79,7 +79,8 @@ class RowEncoder:
     A row is a ``Row``, a tuple or list with the values in the order of the schema, or a mapping by name. A ``Row`` or a
     named tuple with another order of names is matched by name. A missing name is null; an unknown name is an error, and
     so is a value of another type: nothing is truncated or parsed, and numbers are rounded in ``float`` columns only.
-    Naive times are in the local time of the process, as in Spark's own rows.
+    Naive times are in the local time of the process, as in Spark's own rows; their ``fold`` selects one of two
+    occurrences.
 
     Args:
         large: whether the session has ``spark.sql.execution.arrow.useLargeVarTypes``.
