@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -316,6 +317,12 @@ def test_a_second_subscription_to_a_partition_fails() -> None:
         list(twice)
 
 
+def test_the_exit_of_a_worker_is_the_reason(spark: Any) -> None:
+    df = ps.apply(spark.range(0, 1, 1, 1), lambda rows: rows.map(lambda row: os._exit(3)), "n long")
+    with pytest.raises(ps.PartitionFailed, match=r"^partition 0: .*Python worker exited unexpectedly"):
+        ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
+
+
 def test_errors_name_the_partition(spark: Any) -> None:
     def failing(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
         def check(row: Any) -> Any:
@@ -386,13 +393,16 @@ def test_the_reason_is_the_first_line_of_a_message_of_several_lines() -> None:
         assert str(failed) == f"partition 2: {reason.removeprefix('partition 2: ')}"
 
 
-@pytest.mark.parametrize("text", ["", " \n", None])
+@pytest.mark.parametrize("text", ["", " \n", None, "java.io.EOFException"])
 def test_a_java_error_without_a_text_has_the_reason_of_the_error_around_it(text: str | None) -> None:
     """A stream whose error has no reason would not fail, and wait forever."""
     cause = SimpleNamespace(toString=lambda: text, getCause=lambda: None)
     error = ValueError("job failed")
-    error.java_exception = SimpleNamespace(toString=lambda: "aborted", getCause=lambda: cause)  # type: ignore[attr-defined]
-    assert str(partition_failed(error, 2)) == "partition 2: aborted"
+    error.java_exception = SimpleNamespace(toString=lambda: "worker exited", getCause=lambda: cause)  # type: ignore[attr-defined]
+    assert str(partition_failed(error, 2)) == "partition 2: worker exited"
+    error.java_exception = cause  # type: ignore[attr-defined]
+    reason = text if text == "java.io.EOFException" else "ValueError: job failed"
+    assert str(partition_failed(error, 2)) == f"partition 2: {reason}"
 
 
 def test_a_misfit_names_the_element_and_field(spark: Any) -> None:

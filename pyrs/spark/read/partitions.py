@@ -23,6 +23,7 @@ from pyrs.spark.sessions import is_connect, loopback
 _CONNECT_SECONDS = 15
 _UNKNOWN_BYTES = 1 << 60
 _TOO_LARGE = "spark.driver.maxResultSize"
+_WITHOUT_MESSAGE = re.compile(r"[\w.$]+")  # an exception whose text is the name of its class
 _TRACEBACK = "Traceback (most recent call last):"
 _LENGTH = struct.Struct("!i")
 _PARTITION_FAILED = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
@@ -81,15 +82,22 @@ def text_of(error: BaseException) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason of an error in one line: for a Java error, the root cause."""
-    text = text_of(error)
+    """Return the reason of an error in one line.
+
+    It is the innermost cause of a Java error that has a message. The error of a Python worker that has exited is caused
+    by an ``EOFException`` without one.
+    """
+    text = ""
     java = getattr(error, "java_exception", None)
     try:
         while java is not None:
-            text, java = (java.toString() or "").strip() or text, java.getCause()  # some exceptions have no text
+            own = (java.toString() or "").strip()  # some exceptions have no text
+            if not text or (own and not _WITHOUT_MESSAGE.fullmatch(own)):
+                text = own
+            java = java.getCause()
     except Exception:  # the JVM has ended
         pass
-    lines = text.strip().splitlines()
+    lines = (text or text_of(error)).strip().splitlines()
     found = next((line for line in lines if _PARTITION_FAILED.match(line)), None)
     if found is not None:
         return found
