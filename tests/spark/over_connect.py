@@ -83,6 +83,17 @@ def from_dataframe(spark: Any) -> Any:
 
 
 @recorded
+def from_dataframe_with_nulls_in_lists(spark: Any) -> Any:
+    """Arrow's cast refuses both columns."""
+    frame = spark.sql(
+        "select array(parse_json('1'), null) v, array(null, null) n, timestamp_seconds(id) t from range(3)"
+    )
+    others = frame.select("v", "n")
+    rows = ps.from_dataframe(frame.select("v", "t")).collect(timeout=SECONDS)
+    return [str(rows) == str(frame.select("v", "t").collect()), len(ps.from_dataframe(others).collect(timeout=SECONDS))]
+
+
+@recorded
 def from_dataframe_of_no_rows(spark: Any) -> Any:
     return ps.from_dataframe(spark.range(0), "tuples").collect(timeout=SECONDS)
 

@@ -67,6 +67,7 @@ def test_a_function_that_needs_the_jvm_names_the_alternative(results: Any, funct
         pytest.param("apply_by_key", [2, 4, 10, 12], marks=needs_pyspark(4, 1, "transformWithState of rows")),
         ("for_each_partition", 1000),
         ("from_dataframe", True),
+        ("from_dataframe_with_nulls_in_lists", [True, 3]),
         ("from_dataframe_of_no_rows", []),
         ("from_dataframe_without_columns", [5, True, 0]),
         ("from_dataframe_in_pandas", 10),

@@ -333,9 +333,23 @@ class ConnectReader(PartitionReader):
                 if ended():
                     return
                 if isinstance(answer, pyarrow.Table):  # the other answers are schemas
-                    table = answer.cast(self._encoding.schema) if self._has_columns else answer
+                    table = self._encoded(answer) if self._has_columns else answer
                     for batch in table.to_batches():
                         deliver(batch if self._has_columns else batch.select([]))
+
+    def _encoded(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return the table with the types of the encoding, in which times are in UTC.
+
+        Only columns of other types are cast: Arrow's cast refuses a null in a list of variants, and an array of nulls.
+        """
+        schema = self._encoding.schema
+        if table.schema.types == schema.types:
+            return table
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(table.columns, schema, strict=True)
+        ]
+        return pyarrow.Table.from_arrays(columns, schema=schema)
 
 
 class _MappedOnce:
