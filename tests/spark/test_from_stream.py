@@ -225,6 +225,17 @@ def test_an_empty_batch_has_the_types_of_other_batches(spark: Any, numbers: Numb
         assert list(empty.dtypes) == list(other.dtypes)
 
 
+def test_integers_are_exact_if_another_partition_has_nulls(spark: Any) -> None:
+    """pandas has doubles for small integers with nulls, and joined them with the exact integers as doubles."""
+    pytest.importorskip("pandas")
+    rates = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 2).load()
+    sdf = rates.selectExpr("if(value % 2 = 0, if(value = 0, null, 1L), value + 9007199254740992) as n")
+    stream = ps.from_stream(sdf, "pandas", acknowledge="request").take(1)
+    ((_, data),) = stream.collect(timeout=JOB_DEADLINE)
+    exact = [9007199254740993, 9007199254740995]
+    assert sorted(int(n) for n in data["n"] if n is not None and n == n) == [1, *exact]
+
+
 def test_an_aggregate_is_read_in_update_mode(spark: Any, numbers: Numbers) -> None:
     numbers.add(1, 2, 1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).groupBy("n").count()

@@ -186,7 +186,8 @@ def from_stream(
 
     def data(df: Any) -> Any:
         shape, encoding = shape_and_encoding(df, as_)
-        return shape.whole(from_dataframe(df, as_).collect(), encoding.schema)
+        elements = from_dataframe(df, "arrow" if as_ == "pandas" else as_).collect()
+        return shape.whole(elements, encoding.schema)
 
     call = f"from_stream({dataframe_name(sdf)}, as_={as_!r})"
     return batches(sdf, data, call, checkpoint, trigger, output_mode, acknowledge == "explicit")

@@ -6,7 +6,7 @@ This module has the schemas, the encoded batches, and their decoding into elemen
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from inspect import signature
 from itertools import islice, pairwise, repeat
@@ -40,7 +40,8 @@ class Shape(NamedTuple):
     Attributes:
         name: one of ``SHAPES``.
         of_batch: returns an iterator over the elements of a batch, and their number.
-        whole: joins the elements of all batches in one value. The second argument is the schema of the batches.
+        whole: joins the elements of all batches in one value; for ``pandas``, joins the batches themselves. The second
+            argument is the schema of the batches.
     """
 
     name: str
@@ -308,12 +309,20 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
+    return iter((_pandas_of(batch, zone, frozenset()),)), 1
+
+
+def _pandas_of(batch: Any, zone: str, exact: Collection[int]) -> Any:
+    """Return a batch as a pandas.DataFrame.
+
+    The columns with the indices ``exact`` have no doubles for integers.
+    """
     batch = naive(batch, zone)
     frame = batch.to_pandas(date_as_object=True)
     for i, column in enumerate(batch.columns):
-        if _changes_integers(column):
+        if i in exact or _changes_integers(column):
             frame.isetitem(i, column.to_pandas(date_as_object=True, integer_object_nulls=True))
-    return iter((frame,)), 1
+    return frame
 
 
 def _changes_integers(column: Any) -> bool:
@@ -350,11 +359,17 @@ def _table(batches: list[Any], schema: pyarrow.Schema) -> Any:
     return pyarrow.Table.from_batches(batches, None if batches else schema)
 
 
-def _joined(frames: list[Any], schema: pyarrow.Schema, zone: str) -> Any:
+def _joined(batches: list[Any], schema: pyarrow.Schema, zone: str) -> Any:
+    """Return one pandas.DataFrame of all batches.
+
+    A batch of small integers and nulls has doubles, and pandas would convert the integers of other batches to doubles.
+    """
     import pandas
 
-    if frames:
-        return pandas.concat(frames, ignore_index=True)
-    none = pyarrow.RecordBatch.from_arrays([pyarrow.array([], field.type) for field in schema], schema=schema)
-    (frame,), _ = _frame(none, zone)
-    return frame
+    if not batches:
+        batches = [pyarrow.RecordBatch.from_arrays([pyarrow.array([], field.type) for field in schema], schema=schema)]
+    table = _table(batches, schema)
+    integers = [i for i, field in enumerate(table.schema) if pyarrow.types.is_int64(field.type)]
+    exact = {i for i in integers if _changes_integers(table.column(i))}
+    frames = [_pandas_of(batch, zone, exact) for batch in batches]
+    return frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True)
