@@ -57,6 +57,13 @@ def test_rows_are_in_order(spark: Any, reader: str) -> None:
     assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()
 
 
+def test_rows_without_columns_are_counted(spark: Any, reader: str) -> None:
+    df = spark.range(0, 5, 1, 2).select()
+    assert ps.from_dataframe(df, "tuples").collect(timeout=JOB_DEADLINE) == [()] * 5
+    batches = ps.from_dataframe(df, "arrow").collect(timeout=JOB_DEADLINE)
+    assert sorted((batch.num_rows, batch.num_columns) for batch in batches) == [(2, 0), (3, 0)]
+
+
 def test_a_row_equals_the_row_of_spark(spark: Any) -> None:
     df = spark.createDataFrame([(1, "one")], "number int, name string")
     (row,) = ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)

@@ -280,8 +280,9 @@ class PublicReader(_RddReader):
 
     def __init__(self, df: Any) -> None:
         self._names = df.columns
-        # Numbered, because mapInArrow parses the names of columns.
-        super().__init__(numbered(df).mapInArrow(_encoder(), "batch binary"))
+        # mapInArrow parses the names of columns, and loses the number of rows without a column.
+        sent = numbered(df) if self._names else df.selectExpr("true AS row")
+        super().__init__(sent.mapInArrow(_encoder(), "batch binary"))
 
     def _plan(self) -> Any:
         rdd = self.df.rdd
@@ -304,7 +305,7 @@ class PublicReader(_RddReader):
                 return
             with pyarrow.ipc.open_stream(data) as batches:
                 for batch in batches:
-                    deliver(renamed(batch, self._names))
+                    deliver(renamed(batch, self._names) if self._names else batch.select([]))
 
 
 class ConnectReader(PartitionReader):
