@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,16 @@ def rocksdb(spark: Any) -> Iterator[Any]:
     spark.conf.set(*ROCKSDB)
     yield spark
     spark.conf.unset(ROCKSDB[0])
+
+
+@pytest.fixture
+def _new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the local time zone of the process."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture

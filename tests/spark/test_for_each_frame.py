@@ -85,6 +85,21 @@ def test_a_frame_may_have_user_defined_types(spark: Any) -> None:
     assert [found[0].m.at, found[0].a[0].at, *found[0].a[1:]] == [at, at, None] and tuple(found[1]) == (None, None)
 
 
+@pytest.mark.usefixtures("_new_york")
+@pytest.mark.parametrize("takes_arrow", [True, False])
+def test_a_naive_time_keeps_its_fold(spark: Any, monkeypatch: pytest.MonkeyPatch, takes_arrow: bool) -> None:
+    """PySpark 3.5 takes no Arrow tables, and ignores the fold of naive times."""
+    monkeypatch.setattr(microframes, "_TAKES_ARROW", microframes._TAKES_ARROW and takes_arrow)
+    first = datetime.datetime(2024, 11, 3, 1, 30)
+    rows = pyrs.just(*((at, [at], {"k": (at,)}) for at in (first, first.replace(fold=1))), (None, [None], None))
+    schema = "t timestamp, a array<timestamp>, m map<string, struct<s timestamp>>"
+    hours = ["hour(t) as t", "hour(a[0]) as a", "hour(m['k'].s) as m"]
+    found: list[Any] = []
+    frames = ps.for_each_frame(rows, schema, lambda df: found.extend(df.selectExpr(*hours).collect()))
+    assert frames.block(JOB_DEADLINE) == 3
+    assert found == [(5, 5, 5), (6, 6, 6), (None, None, None)]
+
+
 def test_max_wait_ends_a_frame(spark: Any) -> None:
     time = schedulers.VirtualTime()
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)

@@ -6,7 +6,6 @@ import datetime
 import pickle
 import time
 from collections import namedtuple
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -114,16 +113,6 @@ def test_a_misfit_is_named(kind: t.DataType, value: Any, text: str) -> None:
         RowEncoder(schema).batch([*good, (2, value), *good], first=40)
     assert caught.value.element == 42
     assert caught.value.field.startswith("c")
-
-
-@pytest.fixture
-def _new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set the local time zone of the process."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "America/New_York")
-        time.tzset()
-        yield
-    time.tzset()
 
 
 @pytest.mark.usefixtures("_new_york")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow
 import pyspark
+from pyspark.sql import types as spark_types
 
 from pyrs import schedulers
 from pyrs._core.context import bound
@@ -23,9 +25,7 @@ from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_session, in_background, wait_while_running
 from pyrs.stream.stream import Single, Stream
 
-if TYPE_CHECKING:
-    from datetime import timedelta
-
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TAKES_ARROW = int(pyspark.__version__.partition(".")[0]) >= 4
 
 
@@ -212,5 +212,32 @@ def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> 
             # Spark rejects null for a struct that contains a timestamp and a non-nullable field, and does not find the
             # fields of a user-defined type that is stored as such a struct.
             pass
-    tuples, _ = checked_shape("tuples", encoder.schema, "UTC").of_batch(batch)
+    tuples, _ = checked_shape("tuples", _with_instants(encoder.schema), "UTC").of_batch(batch)
     return spark.createDataFrame(list(tuples), encoder.schema, verifySchema=False)
+
+
+class _Instant(spark_types.TimestampType):  # type: ignore[misc]
+    """A timestamp whose Python values have the zone UTC.
+
+    ``createDataFrame`` ignores the ``fold`` of naive times.
+    """
+
+    def fromInternal(self, ts: int) -> datetime:  # noqa: N802 - the name of Spark's method
+        return _EPOCH + timedelta(microseconds=ts)
+
+
+def _with_instants(kind: Any) -> Any:
+    """Return the type with an ``_Instant`` for each timestamp.
+
+    User-defined types are unchanged.
+    """
+    if isinstance(kind, spark_types.TimestampType):
+        return _Instant()
+    if isinstance(kind, spark_types.StructType):
+        fields = [(field.name, _with_instants(field.dataType), field.nullable) for field in kind]
+        return spark_types.StructType([spark_types.StructField(*field) for field in fields])
+    if isinstance(kind, spark_types.ArrayType):
+        return spark_types.ArrayType(_with_instants(kind.elementType), kind.containsNull)
+    if isinstance(kind, spark_types.MapType):
+        return spark_types.MapType(_with_instants(kind.keyType), _with_instants(kind.valueType), kind.valueContainsNull)
+    return kind
