@@ -233,7 +233,7 @@ class DaemonExecutor:
 def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
     """Wait for a thread up to the deadline, and return whether it has ended.
 
-    The thread may not be started yet.
+    A thread that has not been started yet is awaited as well.
     """
     end = monotonic() + deadline_seconds
     pause = threading.Event()

@@ -50,7 +50,7 @@ class GuardedPublisher(Publisher[T]):
             others = [other for other in self._guards if other is not guard]
             self._guards.add(guard)
         if any(other.serves(subscriber) for other in others):
-            guard.discard("was subscribed again while its stream is live")
+            guard.discard("was subscribed again while its stream was live")
             return
         try:
             attach(self.source, guard)

@@ -60,7 +60,7 @@ class HubSubscription(DownstreamSubscription[T]):
     Attributes:
         position: the node of the last received element in the history of a replaying hub; None without a history.
         missed: whether the element at that position arrived after the Subscriber had cancelled.
-        joined: the number of the last element that had left that history when the Subscriber subscribed.
+        joined: the number of the newest element that had left that history before the Subscriber subscribed.
     """
 
     missed = False
@@ -159,11 +159,11 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._unsettled = False  # an element was late, or there is an interrupt
         self._subscriptions: tuple[HubSubscription[T], ...] = ()  # replaced, never changed; under the lock
         # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
-        # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
+        # bounded Subscriber is added, true only after the last one was removed. Read it after _subscriptions.
         self._unbounded = False
         self._bounded: set[HubSubscription[T]] = set()  # those with bounded demand; under the lock
         self._ended = False  # completed or failed: no more elements are accepted
-        self._over = False  # every Subscriber has received the terminal signal
+        self._over = False  # the terminal signal is being sent, or has been sent, to every Subscriber
         self._error: BaseException | None = None
         self._unreceived: BaseException | None = None  # the error, until a Subscriber receives it or it is reported
         self._abandoned = False  # no Subscriber will receive the buffered elements
