@@ -38,7 +38,7 @@ _pack_moment = struct.Struct(">qii").pack
 
 
 def type_name(value: object) -> str:
-    """Return the qualified name of a value's type, for a builtin without a module."""
+    """Return the qualified name of a value's type, without the module for a builtin."""
     kind = type(value)
     try:
         return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
