@@ -2,8 +2,8 @@
 
 One trace crosses the bridge and Spark. ``instrument`` records every subscription of this process, and ``span`` is an
 operator that names one. Needs ``opentelemetry-api``: ``pip install 'pyrs-streams[telemetry]'``. No other module of pyrs
-imports this package, except in the tasks of a traced Spark job. A program that does not call ``instrument`` has no
-overhead.
+imports this package, except in the tasks of a traced Spark job. A program that calls neither ``instrument`` nor
+``span`` has no overhead.
 """
 
 from __future__ import annotations
