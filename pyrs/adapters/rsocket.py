@@ -382,7 +382,7 @@ class _Sending(QueueingSubscriber):
             upstream.request(step)
 
     def _deliver_all(self) -> None:
-        self._scheduled = False  # before the loop: a later signal schedules another delivery
+        self._scheduled = False  # reset first: a signal that arrives from now on schedules another delivery
         while self._signals and not self._ended:
             name, argument = self._signals[0]
             self._deliver(name, argument)
