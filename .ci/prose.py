@@ -1,7 +1,8 @@
 """Report words to avoid, clauses in the place of a subject, and long first lines.
 
-It reads docstrings, comments, messages, names of tests, Markdown and commit subjects. docs/glossary.md lists most of
-the words. The first lines are those of the docstrings in ``pyrs``. A commit subject must be short and name a module.
+It reads docstrings, comments, messages, names of tests, Markdown, configuration files and commit subjects.
+docs/glossary.md lists most of the words. The first lines are those of the docstrings in ``pyrs``. A commit subject must
+be short and name a module.
 
 Usage: ``.venv/bin/python .ci/prose.py [PATH ...]``. Without a path it reads ``FOLDERS``, the pages at the top of the
 tree and the commit subjects. Code is not checked: fenced blocks, backticks, doctests and identifiers (except names of
@@ -94,7 +95,7 @@ def faults(line: int, text: str, sentences: bool = True) -> Iterator[tuple[int, 
 
 
 def python_prose(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the line and text of docstrings, messages, names of tests and comments, and whether it has sentences."""
+    """Yield the line and text of docstrings, messages, test names and comments, and whether the text has sentences."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value, True

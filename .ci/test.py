@@ -78,7 +78,7 @@ def pytest(name: str, *arguments: str, **options: Any) -> Suite:
     return Suite(name, command, reports, **options)
 
 
-# The tests of streaming queries have a process of their own, because those of Spark would be the longest suite.
+# The tests of streaming queries have a process of their own: one suite of all tests of Spark would be the longest.
 STREAMING = tuple(
     str(path.relative_to(ROOT))
     for name in ("acknowledgement", "for_each_frame", "from_stream", "journal", "keyed", "read_stream", "stream_from")
@@ -156,9 +156,10 @@ def count(reports: Sequence[Path]) -> Count:
 
 
 def run(suite: Suite, *, capture: bool = False) -> Count:
-    """Run a suite; a failed process without a failed test, or without any test, counts as one failure.
+    """Run a suite.
 
-    Captured output is printed when the suite ends.
+    A process that fails without a failed test counts as one failure, and so does one in which no test passes. Captured
+    output is printed when the suite ends.
     """
     print(f"== {suite.name}: {' '.join(suite.command)}", flush=True)
     shutil.rmtree(suite.reports, ignore_errors=True)
