@@ -27,7 +27,7 @@ import org.springframework.core.io.buffer.PooledDataBuffer;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
-/** Tests Publishers that break a rule, whose stream ends with an error that cites the rule, and synchronous sources. */
+/** Tests a stream to Python whose Publisher breaks a rule or fails, and one whose source emits inside request. */
 public class PublisherFaultsTest {
     private DirectSession inline;
     private OutboundStream stream;
@@ -102,11 +102,11 @@ public class PublisherFaultsTest {
     }
 
     /**
-     * After a cancel, requested elements and a terminal signal are legal (rule 2.8). A second terminal signal is not
+     * After a cancel, requested elements and a terminal signal are legal (rule 2.8). Further terminal signals are not
      * (rule 1.7).
      */
     @Test
-    public void onlySecondTerminalSignalIsReported() {
+    public void onlyFurtherTerminalSignalsAreReported() {
         List<String> warnings = new ArrayList<>();
         Thread here = Thread.currentThread();
         Handler handler = new Handler() {
@@ -215,7 +215,7 @@ public class PublisherFaultsTest {
         assertEquals(upstream.cancels.get(), 1);
     }
 
-    /** An error whose methods fail reaches the Subscriber, and onError does not throw. */
+    /** An error whose getStackTrace returns null reaches the Subscriber, and onError does not throw. */
     @Test
     public void errorWithoutStackTraceReachesTheSubscriber() {
         stream.onSubscribe(new RecordingSubscription());
@@ -267,7 +267,7 @@ public class PublisherFaultsTest {
     @Test
     public void creditReachesSourceThatEmitsInsideRequest() {
         Subscriber<Object> target = stream;
-        List<Long> requestedInside = new ArrayList<>(); // the stream would catch the error of an assertion
+        List<Long> requestedInside = new ArrayList<>(); // checked later: the stream would catch an AssertionError
         RecordingSubscription[] holder = new RecordingSubscription[1];
         holder[0] = new RecordingSubscription(n -> {
             if (holder[0].requests.size() > 1) {
@@ -286,7 +286,7 @@ public class PublisherFaultsTest {
 
     @Test
     public void cancelReachesSourceThatEmitsInsideRequest() {
-        AtomicInteger cancelsInside = new AtomicInteger(); // the stream would catch the error of an assertion
+        AtomicInteger cancelsInside = new AtomicInteger(); // checked later: the stream would catch an AssertionError
         RecordingSubscription[] holder = new RecordingSubscription[1];
         holder[0] = new RecordingSubscription(n -> {
             stream.onNext(1L);
