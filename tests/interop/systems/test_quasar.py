@@ -30,7 +30,7 @@ SYSTEM = System(
         "-Dco.paralleluniverse.fibers.DefaultFiberPool.monitor=NONE",
     ),
     status="partial",
-    reason="channels. Its agent does not run on Java 17, so your own fibers need instrumentation at build "
+    reason="channels. Quasar's agent does not run on Java 17, so your own fibers need instrumentation at build "
     "time; the last version is from 2018.",
 )
 
@@ -84,7 +84,7 @@ class TestChannelIntoPython:
         send(bridge, channel, 0, 1)
         received.await_count(1)
         received.cancel()
-        # The fiber blocks in the channel, which allows one receiver, until the cancel closes the channel.
+        # The channel permits one receiver: a fiber, which blocks in the channel until the cancel closes it.
         eventually(channel.isClosed, "the cancel did not close the channel")
         assert list(recipe.received(bridge, channel)) == []
 
