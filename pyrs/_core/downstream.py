@@ -186,10 +186,8 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     def _fail(self, error: BaseException) -> None:
         """Signal ``on_error`` (§1.4), or report the error as dropped (§1.7)."""
-        before, self._failure = self._failure, error
-        subscriber = self._terminate()
+        subscriber = self._terminate(error)
         if subscriber is None:
-            self._failure = before
             self._drop(error)
             return
         try:
@@ -197,7 +195,9 @@ class DownstreamSubscription(Subscription, Generic[T]):
         except BaseException as raised:
             self._subscriber_raised(raised, "on_error", subscriber)
         finally:
-            self._failure = None
+            with self._lock:
+                if self._failure is error:  # otherwise another one was reported in the meantime
+                    self._failure = None
 
     def _end_with(self, error: BaseException | None) -> None:
         """Fail with the error if there is one, else complete."""
@@ -219,13 +219,17 @@ class DownstreamSubscription(Subscription, Generic[T]):
         if not known:
             hooks.on_error_dropped(error, f"{self._call}: the stream was cancelled or has terminated")
 
-    def _terminate(self) -> Subscriber[T] | None:
-        """Release (§1.6), and return the Subscriber if the stream was live (§1.7)."""
+    def _terminate(self, error: BaseException | None = None) -> Subscriber[T] | None:
+        """Release (§1.6), and return the Subscriber if the stream was live (§1.7).
+
+        ``error`` is the error that the Subscriber then receives.
+        """
         with self._lock:
             if not self._live:
                 return None
-            if self._failure is not None:
-                self._error_received(self._failure)
+            if error is not None:
+                self._failure = error
+                self._error_received(error)
             self._live = False
             self._interrupted = True
             subscriber = self._subscriber

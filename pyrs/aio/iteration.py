@@ -111,8 +111,9 @@ class _Paced(Subscriber[Any], Subscription):
             while True:
                 while self._arrived:
                     yield self._arrived.popleft()
-                if self._error is not None:
-                    raise_again(self._error)
+                error, self._error = self._error, None
+                if error is not None:
+                    raise_again(error)
                 if self._ended:
                     return
                 self._pull(iterator)
@@ -124,6 +125,9 @@ class _Paced(Subscriber[Any], Subscription):
             self._subscription.cancel()
             self._chain.release()
             hooks.discard_all((), self._arrived)
+            error, self._error = self._error, None
+            if error is not None and not hooks.is_exit(error):
+                hooks.on_error_dropped(error, "the iteration has ended")
 
     def _pull(self, iterator: Iterator[Any]) -> None:
         try:

@@ -374,8 +374,8 @@ class _CountedSubscription(HubSubscription[Any]):
         self._counted = self._illegal is not None and not self._hub._over  # 3.9; else the connection has terminated
         super().finish(error)
 
-    def _terminate(self) -> Subscriber[Any] | None:
-        subscriber = super()._terminate()
+    def _terminate(self, error: BaseException | None = None) -> Subscriber[Any] | None:
+        subscriber = super()._terminate(error)
         if subscriber is not None and self._counted:
             self._operator.leave(self._period)
         return subscriber

@@ -41,10 +41,7 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
             self._switch_to(result)
 
     def _release(self) -> None:
-        error = self._input.take_error()
         self._input.cancel()
-        if self._input.begins_with_element:  # else the function has received the error
-            self._drop(error)
         self._input.discard_first()
 
 
@@ -55,7 +52,8 @@ class _FirstInput(Input[Any]):
         super().__init__(demand=1)
         self.discards = run.discards
         self._run = run
-        self.begins_with_element = False
+        self._begins_with_element = False
+        self._begins_with_end = False  # the function receives the terminal signal; set under the guard
         self.first: Any = MISSING
         self.consumer: _WholeRun | None = None
 
@@ -65,8 +63,8 @@ class _FirstInput(Input[Any]):
         consumer = self.consumer
         if self._closed:
             self.discard(element)
-        elif not self.begins_with_element:
-            self.begins_with_element = True
+        elif not self._begins_with_element:
+            self._begins_with_element = True
             self.first = element
             self._run.signalled(Notification.next(element))
             if self.closed and self.consumer is None:
@@ -91,11 +89,17 @@ class _FirstInput(Input[Any]):
     def _drop(self, error: BaseException) -> None:
         self._run._drop(error)
 
+    def _drop_error(self) -> None:
+        if self._begins_with_end:
+            self.take_error()  # not dropped: the function receives it
+        else:
+            super()._drop_error()
+
     def _end(self, error: BaseException | None) -> None:
+        with self._guard:  # the Subscriber's thread may cancel
+            self._begins_with_end = not (self._begins_with_element or self._cancelled)
         super()._end(error)
-        if self._cancelled:
-            return  # reported as dropped
-        if not self.begins_with_element:
+        if self._begins_with_end:
             self._run.signalled(Notification.completed() if error is None else Notification.failed(error))
         elif self.consumer is not None:
             self.consumer.wake()
@@ -155,10 +159,7 @@ class _WholeRun(Coordinator[Any]):
             self._end_with(self._input.take_error())
 
     def _release(self) -> None:
-        error = self._input.take_error()
         self._input.cancel()
-        if self._input.begins_with_element:  # else the function has received the error
-            self._drop(error)
         self._input.discard_first()
 
 

@@ -18,6 +18,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.downstream import DownstreamSubscription
 from pyrs._core.hub import Hub
 from pyrs._core.inputs import Input
+from pyrs.operators.splitting import SplitRun
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import subscribe
 
@@ -310,3 +311,49 @@ def test_error_behind_an_element_is_reported_if_async_for_ends(dropped: Any) -> 
 
     asyncio.run(main())
     assert dropped.take() == [error]
+
+
+@pytest.mark.parametrize("call", ["_close", "_end", "_notify", "take_error", "_drop_error"])
+def test_error_that_is_the_first_signal_of_switch_on_first_reaches_the_function_or_is_reported(
+    call: str, monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    def choose(signal: pyrs.Notification[int], whole: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        received.append(signal.error)
+        return pyrs.never()
+
+    source, error, received = TestPublisher[int](), ValueError("first"), list[Any]()
+    subscriber = subscribe(source.stream().switch_on_first(choose))
+    cancel_before(call, Input, 0, lambda: subscriber, monkeypatch)
+    source.error(error)
+    subscriber.cancel()
+    assert [*dropped.take(), *received] == [error]
+
+
+def test_error_that_another_one_accompanies_is_not_reported_after_its_delivery(
+    monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    """The other error is reported as dropped while the stream begins to fail."""
+    source, error, other = TestPublisher[int](), ValueError("delivered"), ValueError("other")
+    original = DownstreamSubscription._terminate
+
+    def drop_and_terminate(run: DownstreamSubscription[Any], *arguments: Any) -> Any:
+        if isinstance(run, SplitRun):
+            run._dispatcher._drop(other)
+        return original(run, *arguments)
+
+    subscriber = subscribe(source.stream().window(9))
+    monkeypatch.setattr(DownstreamSubscription, "_terminate", drop_and_terminate)
+    source.error(error)
+    assert subscriber.error is error
+    assert dropped.take() == [other]
+
+
+def test_error_behind_elements_that_one_pull_emits_is_reported_if_async_for_ends(dropped: Any) -> None:
+    async def main() -> None:
+        async with pyrs.just("1\n2\nthree\n4").split_lines().map(int).iterate() as numbers:
+            async for number in numbers:
+                assert number == 1
+                break
+
+    asyncio.run(main())
+    assert [type(error) for error in dropped.take()] == [ValueError]
