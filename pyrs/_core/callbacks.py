@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NoReturn, TypeVar
 
 from pyrs._core import hooks
@@ -83,6 +84,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
             except BaseException as error:
                 self.cancel()
                 hooks.report(error, "raised by the on_next callback")
+                action = partial(hooks.discard, ())  # if another thread is inside ``cancel``, elements follow
             if taken == limit or self._stops:
                 break
         return taken

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 from queue import Empty, SimpleQueue
-from threading import Event
+from threading import Event, RLock
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -93,7 +93,9 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
     def __init__(self, action: Callable[[T], object]) -> None:
         self._action = action
         self._ended = Event()
+        self._lock = RLock()  # reentrant: a finalizer may signal or cancel while the lock is held
         self._over = False  # the same as the event, and faster to read
+        self._stops = False  # over, and upstream has terminated or was cancelled: ``consume`` may take fewer elements
         self._error: BaseException | None = None
         self._subscription: Subscription | None = None
 
@@ -102,8 +104,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             while_blocked(last_operator(source).subscribe, self)
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the stream did not terminate within {timeout} seconds")
-        except BaseException:
-            self._stop(None)  # after a deadline or an interrupt the action must not be called
+        except BaseException as raised:
+            self._give_up(raised)
             raise
         if self._error is not None:
             try:
@@ -132,11 +134,24 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
                     checked_result(result)
             except BaseException as error:
                 self._stop(error)
-                return taken
             taken += 1
             if taken == limit or self._over:
                 break
-        return taken
+        return taken + self._skip(iterator, limit - taken)
+
+    def _skip(self, iterator: Iterator[T], limit: int) -> int:
+        """Discard elements while another thread is about to cancel; return their number.
+
+        A source regards fewer elements than ``limit`` as the end of its iterator, unless it is cancelled.
+        """
+        skipped = 0
+        while self._over and not self._stops and skipped < limit:
+            element = next(iterator, None)
+            if element is None:
+                break
+            hooks.discard((), element)
+            skipped += 1
+        return skipped
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -154,21 +169,42 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
         if error is None:
             raise NullSignal("on_error(None)")
         self._end(error)
+        self._stops = True
 
     def on_complete(self) -> None:
         self._end(None)
+        self._stops = True
 
     def _stop(self, error: BaseException | None) -> None:
         self._end(error)
         subscription = self._subscription  # read last: on_subscribe checks ``_over`` after it has stored it
-        if subscription is not None:
-            subscription.cancel()  # 2.6
+        try:
+            if subscription is not None:
+                subscription.cancel()  # 2.6
+        finally:
+            self._stops = True
+
+    def _give_up(self, raised: BaseException) -> None:
+        """Stop calling the action, after a deadline or an interrupt."""
+        self._stop(None)
+        error, self._error = self._error, None
+        if error is not raised:
+            self._drop(error)
 
     def _end(self, error: BaseException | None) -> None:
-        if not self._over:
-            self._over = True
-            self._error = error
+        with self._lock:
+            late, self._over = self._over, True
+            if not late:
+                self._error = error
+        if late:
+            self._drop(error)
+        else:
             self._ended.set()
+
+    def _drop(self, error: BaseException | None) -> None:
+        """Report an error that the caller of the terminal operation does not receive."""
+        if error is not None and not hooks.is_exit(error):
+            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
 
 
 class _Collect(_ForEach[T]):
@@ -194,7 +230,7 @@ class _Collect(_ForEach[T]):
             taken += 1
             if taken == limit or self._over:
                 break
-        return taken
+        return taken + self._skip(iterator, limit - taken)
 
 
 def to_iterable(

@@ -14,7 +14,7 @@ import pytest
 import pyrs
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.iterating import IteratorSubscription
-from pyrs.operators.terminal import _ForEach
+from pyrs.operators.terminal import _Collect, _ForEach
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import DEADLINE, run_on_threads, uncollected
 
@@ -158,3 +158,101 @@ def test_interrupt_at_any_moment_blocks_no_stream(dropped: Any) -> None:
         assert subscriber.seen == seen
         assert "over" in repr(subscription)
     dropped.take()  # an interrupt inside on_next may surface as an error of the cancelled source
+
+
+def delay_cancel(monkeypatch: pytest.MonkeyPatch, stop: Callable[[], object]) -> Callable[[int], int]:
+    """Return a function for ``map``: on another thread, ``stop`` is in the source's ``cancel`` from 1 until 3."""
+    entered, released = threading.Event(), threading.Event()
+    original = IteratorSubscription.cancel
+
+    def delayed(source: IteratorSubscription[Any]) -> None:
+        if threading.current_thread() is stopper:
+            entered.set()
+            assert released.wait(DEADLINE)
+        original(source)
+
+    def mapped(n: int) -> int:
+        if n == 1:
+            stopper.start()
+            assert entered.wait(DEADLINE)
+        elif n == 3:
+            released.set()
+            stopper.join(DEADLINE)
+        return n
+
+    monkeypatch.setattr(IteratorSubscription, "cancel", delayed)
+    stopper = threading.Thread(target=stop)
+    return mapped
+
+
+@pytest.mark.parametrize("kind", ["for_each", "collect"])
+def test_deadline_of_a_terminal_operation_does_not_look_like_the_end_of_the_iterator(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the source would fail, with "a function of this stream raised StopIteration"."""
+    signals: list[object] = []
+
+    class ForEach(_ForEach[int]):
+        def on_error(self, error: BaseException, /) -> None:
+            signals.append(error)
+
+    class Collect(_Collect[int]):
+        def on_error(self, error: BaseException, /) -> None:
+            signals.append(error)
+
+    seen: list[int] = []
+    waiting = ForEach(seen.append) if kind == "for_each" else Collect(seen)
+    pyrs.range(9).map(delay_cancel(monkeypatch, lambda: waiting._stop(None))).subscribe(waiting)
+    assert seen == [0, 1]
+    assert signals == []
+
+
+def test_on_next_callback_is_not_called_again_after_it_raised_while_another_thread_cancels(
+    monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    seen: list[int] = []
+
+    def fail(n: int) -> None:
+        seen.append(n)
+        if n == 1:
+            raise ValueError("wrong")
+
+    mapped = delay_cancel(monkeypatch, lambda: subscription.cancel())
+    subscription = pyrs.range(9).map(mapped).subscribe(on_next=fail, request=0)
+    subscription.request(9)
+    assert seen == [0, 1]
+    assert [str(error) for error in dropped.take()] == ["wrong"]
+
+
+def test_error_after_the_deadline_of_a_terminal_operation_is_reported(dropped: Any) -> None:
+    error = ValueError("late")
+
+    class FailingOnCancel(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            class Failing(pyrs.Subscription):
+                def request(self, n: int, /) -> None: ...
+
+                def cancel(self) -> None:
+                    subscriber.on_error(error)
+
+            subscriber.on_subscribe(Failing())
+
+    with pytest.raises(TimeoutError):
+        pyrs.Stream(FailingOnCancel()).collect(timeout=0)
+    assert dropped.take() == [error]
+
+
+def test_error_that_overtakes_an_interrupt_of_a_terminal_operation_is_reported(
+    monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    source, error = TestPublisher[int](), ValueError("not raised")
+
+    def fail_and_interrupt(*_: Any) -> bool:
+        source.error(error)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Event, "wait", fail_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        source.stream().collect()
+    monkeypatch.undo()
+    assert dropped.take() == [error]
