@@ -153,6 +153,10 @@ class _Observing(PrefetchingInput[T]):
             self.taken()
 
     def _end(self, error: BaseException | None) -> None:
+        if self._cancelled:  # disposed since ``_close``: the observer would ignore the error
+            if error is not None:
+                self._drop(error)
+            return
         try:
             if error is None:
                 self._observer.on_completed()

@@ -207,7 +207,7 @@ class _Request(Coordinator[Any]):
                 self._connect(publisher() if callable(publisher) else publisher)
             except BaseException as error:
                 self._ended = True
-                self.post(self._raised, error)
+                self.post_end(self._raised, error)
 
     def _connect(self, publisher: Any) -> None:
         checked_publisher(publisher, "the result of publisher")
@@ -325,6 +325,7 @@ class _Sending(QueueingSubscriber):
         self._wanted = 0  # the peer's demand that is not yet requested from the stream
         self._outstanding = 0
         self._pumping = False
+        self._delivers = False  # a queued signal is being delivered, and no later signal may overtake the others
 
     # The Subscription, which rsocket-py calls on the loop
 
@@ -349,11 +350,14 @@ class _Sending(QueueingSubscriber):
 
     def _put(self, name: str, argument: Any = None) -> None:
         if self._ended:
+            self._discard_signal(name, argument)
             return
-        if self.subscribed and not self._signals and is_here(self._loop):
+        if self.subscribed and not self._signals and is_here(self._loop) and not self._delivers:
             self._deliver(name, argument)
             return
         self._signals.append((name, argument))
+        if self._ended:  # a cancel may have emptied the queue before the append
+            self._discard_signals()  # type: ignore[unreachable]
         if not self._scheduled:
             self._scheduled = True
             self._call(self._deliver_all)
@@ -383,13 +387,16 @@ class _Sending(QueueingSubscriber):
 
     def _deliver_all(self) -> None:
         self._scheduled = False  # reset first: a signal that arrives from now on schedules another delivery
-        while self._signals and not self._ended:
-            name, argument = self._signals[0]
-            self._deliver(name, argument)
-            # The signal is removed after its delivery: while the queue is not empty, no later signal overtakes it.
-            # A cancel clears the queue.
-            if self._signals:
-                self._signals.popleft()
+        self._delivers = True
+        try:
+            while not self._ended:
+                try:
+                    name, argument = self._signals.popleft()
+                except IndexError:  # a cancel may empty the queue at any time
+                    return
+                self._deliver(name, argument)
+        finally:
+            self._delivers = False
 
     def _deliver(self, name: str, argument: Any) -> None:
         try:

@@ -56,7 +56,7 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
         hooks.cancel_safely(subscription)
 
     def _discard_signals(self) -> None:
-        """Discard the queued elements.
+        """Discard the queued elements, and report a queued error as dropped.
 
         The loop, upstream and a cancel may empty the queue at the same time.
         """
@@ -65,8 +65,14 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
                 name, argument = self._signals.popleft()
             except IndexError:
                 return
-            if name == "on_next":
-                hooks.discard((), argument)
+            self._discard_signal(name, argument)
+
+    def _discard_signal(self, name: str, argument: Any) -> None:
+        """Discard the element of a signal, or report its error as dropped."""
+        if name == "on_next":
+            hooks.discard((), argument)
+        elif name == "on_error" and not hooks.is_exit(argument):
+            hooks.on_error_dropped(argument, "the stream was cancelled or has terminated")
 
     @abstractmethod
     def _begin(self) -> None:
@@ -115,8 +121,8 @@ class CoroutineSubscriber(QueueingSubscriber):
             if self._ended:  # a cancel may have emptied the queue before the append
                 self._discard_signals()  # type: ignore[unreachable]
             self._call(self._arrived.set)
-        elif name == "on_next":
-            hooks.discard((), argument)
+        else:
+            self._discard_signal(name, argument)
 
     def _call(self, function: Callable[[], object]) -> None:
         try:

@@ -17,6 +17,7 @@ from reactivex.scheduler import NewThreadScheduler, VirtualTimeScheduler
 from reactivex.subject import Subject
 
 import pyrs
+from pyrs._core.inputs import Input
 from pyrs.adapters.reactivex import from_observable, to_observable
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestPublisher, TestSubscriber
@@ -159,6 +160,22 @@ class TestToObservable:
         subscription.dispose()
         source.assert_cancelled(1)
         assert seen == [1]
+
+    def test_error_that_a_dispose_overtakes_is_reported(
+        self, monkeypatch: pytest.MonkeyPatch, dropped: Dropped
+    ) -> None:
+        original = Input._close
+
+        def close_and_dispose(observing: Input[Any]) -> bool:
+            first = original(observing)
+            disposable.dispose()
+            return first
+
+        source, error, errors = TestPublisher[int](), ValueError("not delivered"), list[Any]()
+        disposable = to_observable(source).subscribe(on_error=errors.append)
+        monkeypatch.setattr(Input, "_close", close_and_dispose)
+        source.error(error)
+        assert (dropped.take(), errors) == ([error], [])
 
     def test_take_closes_an_infinite_stream(self) -> None:
         closed: list[bool] = []

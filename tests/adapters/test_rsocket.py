@@ -354,6 +354,21 @@ class TestWithoutAConnection:
 
         run(main)
 
+    def test_error_of_a_factory_that_cancels_is_reported(self, dropped: Dropped) -> None:
+        async def main() -> None:
+            error = ValueError("no connection")
+
+            def cancel_and_fail() -> Any:
+                subscriber.cancel()
+                raise error
+
+            subscriber: TestSubscriber[int] = TestSubscriber(1)
+            from_rsocket(cancel_and_fail).subscribe(subscriber)
+            assert dropped.take() == [error]
+            subscriber.assert_live()
+
+        run(main)
+
     def test_subscription_exists_before_upstream_calls_on_subscribe(self) -> None:
         """rsocket-py calls ``request`` when ``subscribe`` returns, so the Subscription must exist by then."""
 
@@ -401,6 +416,57 @@ class TestWithoutAConnection:
             source.assert_cancelled()
 
         run(main)
+
+    def test_cancel_reports_an_undelivered_error_and_discards_undelivered_elements(self, dropped: Dropped) -> None:
+        async def main() -> None:
+            error, values = ValueError("not delivered"), [payload(1), payload(2)]
+            source: TestPublisher[Payload] = TestPublisher()
+            subscriber = DefaultSubscriber()
+            to_rsocket(source).subscribe(subscriber)
+            assert subscriber.subscription is not None
+            subscriber.subscription.request(2)
+            await asyncio.sleep(0)
+            signals = threading.Thread(target=lambda: (source.next(*values), source.error(error)))
+            signals.start()
+            signals.join(DEADLINE)
+            subscriber.subscription.cancel()
+            assert dropped.take() == [error]
+            assert [*map(id, discarded)] == [*map(id, values)]
+
+        discarded: list[Any] = []
+        before = pyrs.set_discard_hook(discarded.append)
+        try:
+            run(main)
+        finally:
+            pyrs.set_discard_hook(before)
+
+    def test_element_whose_delivery_cancels_is_not_discarded(self) -> None:
+        async def main() -> None:
+            source: TestPublisher[Payload] = TestPublisher()
+            cancelled = asyncio.Event()
+
+            def cancel(value: Any, is_complete: bool) -> None:
+                assert subscriber.subscription is not None
+                subscriber.subscription.cancel()
+                cancelled.set()
+
+            subscriber = DefaultSubscriber(on_next=cancel)
+            to_rsocket(source).subscribe(subscriber)
+            assert subscriber.subscription is not None
+            subscriber.subscription.request(1)
+            await asyncio.sleep(0)
+            signals = threading.Thread(target=lambda: source.next(payload(1)))
+            signals.start()
+            signals.join(DEADLINE)
+            await cancelled.wait()
+
+        discarded: list[Any] = []
+        before = pyrs.set_discard_hook(discarded.append)
+        try:
+            run(main)
+        finally:
+            pyrs.set_discard_hook(before)
+        assert discarded == []
 
     def test_signal_to_a_closed_loop_cancels_upstream(self) -> None:
         source: TestPublisher[Payload] = TestPublisher()

@@ -497,6 +497,28 @@ class TestCoroutineSubscriber:
         subscriber.on_next("late")
         assert discarded == ["late"]
 
+    @pytest.mark.parametrize("order", ["before", "during", "after"])
+    def test_error_that_arrives_around_a_cancel_is_reported(self, order: str, dropped: Any) -> None:
+        class LateQueue(deque[Any]):
+            def append(self, signal: Any) -> None:
+                if signal[0] == "on_error" and order == "during":
+                    subscribers[0].cancel()
+                super().append(signal)
+
+        async def main() -> None:
+            subscriber = CoroutineSubscriber(AsyncRecorder())
+            subscribers.append(subscriber)
+            subscriber._signals = LateQueue()
+            subscriber.on_subscribe(RecordingSubscription())
+            if order == "after":
+                subscriber.cancel()
+            subscriber.on_error(error)
+            subscriber.cancel()
+
+        error, subscribers = ValueError("not delivered"), list[CoroutineSubscriber]()
+        asyncio.run(main())
+        assert dropped.take() == [error]
+
     def test_without_a_running_loop_uses_the_background_loop(self) -> None:
         ended = threading.Event()
         seen: list[int] = []
