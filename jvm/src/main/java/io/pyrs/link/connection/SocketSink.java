@@ -46,7 +46,7 @@ final class SocketSink implements Outbox.Sink {
     private void send(byte[] bytes, int offset, int length) {
         try {
             out.write(bytes, offset, length);
-        } catch (IOException broken) {
+        } catch (IOException | OutOfMemoryError broken) { // the JDK copies to direct memory, which may be exhausted
             Log.debug("the link's socket failed", broken);
             endOutput();
         }
