@@ -93,6 +93,43 @@ def test_a_message_beyond_the_heap_of_the_jvm_ends_the_link() -> None:
     ]
 
 
+def test_an_element_beyond_the_heap_of_the_jvm_fails_its_stream() -> None:
+    """For some of the sizes, memory is too small for the array of the element, for others for that of its frame."""
+    program = """
+        import jpype, pyrs
+        from pyrs import jvm
+        from pyrs.testing import TestSubscriber
+
+        bridge = jvm.launch(jvm_options=["-Xmx64m", "-XX:+UseSerialGC"])
+        Hot = jpype.JClass("java.util.concurrent.SubmissionPublisher")
+        ends = set()
+        for size in range(16_000_000, 21_000_000, 500_000):
+            array = None
+            hot, subscriber = Hot(), TestSubscriber(5)
+            bridge.from_jvm(hot).subscribe(subscriber)
+            array = jpype.JArray(jpype.JByte)(size)
+            hot.submit(array)
+            hot.close()
+            subscriber.await_end(30)
+            if subscriber.error is None:
+                ends.add(f"complete {len(subscriber.elements[0]) - size}")
+            else:
+                ends.add(f"{len(subscriber.elements)} {subscriber.error}")
+        print(*sorted(ends), sep="\\n")
+        hot, subscriber = Hot(), TestSubscriber(5)
+        bridge.from_jvm(hot).subscribe(subscriber)
+        array = None
+        hot.submit(jpype.JArray(jpype.JByte)(3))
+        hot.close()
+        print(*subscriber.await_complete(30), bridge.close())
+    """
+    assert lines_of(program) == [
+        "0 java.lang.OutOfMemoryError: Java heap space",
+        "complete 0",
+        "b'\\x00\\x00\\x00' True",
+    ]
+
+
 def lines_of(program: str) -> list[str]:
     """Run a program and return the lines that it prints."""
     done = subprocess.run(

@@ -1,6 +1,7 @@
 package io.pyrs.link.session;
 
 import io.pyrs.Limits;
+import io.pyrs.Log;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
 import io.pyrs.value.Conversion;
@@ -121,10 +122,20 @@ final class OutboundBatches extends Outbox.Source {
     }
 
     private void seal() {
-        ByteBuffer tail = buffer.takeTail();
-        sealed.add(new Batch(buffer.take(Frames.HEADER, count), tail, encoder.takeReferences(), count));
-        previous = count;
+        int elements = count;
         count = 0;
+        previous = elements;
+        ByteBuffer tail = buffer.takeTail();
+        byte[] bytes;
+        try {
+            bytes = buffer.take(Frames.HEADER, elements);
+        } catch (OutOfMemoryError error) { // the copy of a large element: drop it, so that the error can be sent
+            buffer.reset();
+            encoder.takeReferences().discard(session.handles());
+            session.dropped(elements);
+            throw error;
+        }
+        sealed.add(new Batch(bytes, tail, encoder.takeReferences(), elements));
     }
 
     // Called by the writer.
@@ -144,7 +155,12 @@ final class OutboundBatches extends Outbox.Source {
         }
         // Read before the buffers, so that a terminal signal follows all elements emitted before it.
         byte[] terminal = stream.terminal();
-        Batch batch = nextBatch();
+        Batch batch;
+        try {
+            batch = nextBatch();
+        } catch (OutOfMemoryError error) {
+            return true; // the stream has a new terminal signal
+        }
         if (batch != null) {
             session.countOut(batch.elements);
             FrameType type = batch.references.containsPeerObjects() ? FrameType.NEXT_HOME : FrameType.NEXT;
@@ -179,6 +195,9 @@ final class OutboundBatches extends Outbox.Source {
                     seal();
                     batch = sealed.poll();
                 }
+            } catch (OutOfMemoryError error) {
+                stream.loseElements(error); // inside the gate, so that no later element is sent
+                throw error;
             } finally {
                 GATE.setVolatile(this, FREE);
             }
@@ -201,9 +220,13 @@ final class OutboundBatches extends Outbox.Source {
 
     /** Drops all batches, and reverts their exports. */
     void discard() {
-        Batch batch;
-        while ((batch = nextBatch()) != null) {
-            batch.references.discard(session.handles());
+        try {
+            Batch batch;
+            while ((batch = nextBatch()) != null) {
+                batch.references.discard(session.handles());
+            }
+        } catch (OutOfMemoryError error) {
+            Log.debug("the elements of a cancelled stream did not fit in memory, and are dropped", error);
         }
     }
 

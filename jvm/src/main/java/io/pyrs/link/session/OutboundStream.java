@@ -345,6 +345,12 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         return terminal.get();
     }
 
+    /** Ends the stream with an error after buffered elements were lost, even if the Publisher has ended it. */
+    void loseElements(Throwable error) {
+        terminal.set(session.codec().encodeError(error));
+        schedule();
+    }
+
     /** Ends the stream when its terminal signal is about to be written. Returns false for later calls. */
     boolean claimTerminal() {
         if (terminalSent) {

@@ -124,8 +124,13 @@ public final class Outbox {
      * write closes the socket. A virtual thread that is not scheduled would keep the role of the writer.
      */
     public void flush() {
-        if (VirtualThreads.isCurrent() || !write(MAX_CALLER_ROUNDS)) {
-            wake.run();
+        boolean written = false;
+        try {
+            written = !VirtualThreads.isCurrent() && write(MAX_CALLER_ROUNDS);
+        } finally {
+            if (!written) {
+                wake.run();
+            }
         }
     }
 
@@ -190,8 +195,13 @@ public final class Outbox {
             }
             // Cleared before the source is read, so that elements added later queue it again.
             source.queued.set(false);
-            if (source.take(this)) {
-                ready(source);
+            boolean more = true;
+            try {
+                more = source.take(this);
+            } finally { // after an Error the source keeps its turn, so that the writer thread fails as well
+                if (more) {
+                    ready(source);
+                }
             }
         }
         byte[] end = last;
