@@ -106,7 +106,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     def post_end(self, handler: Callable[[Any], object], error: BaseException | None) -> None:
         """Queue a handler of a terminal signal with its error, None for ``on_complete``.
 
-        The error is reported as dropped if the stream terminates first, like that of ``post(self._fail, error)``.
+        The error is reported as dropped if the stream terminates first.
         """
         self._posted.append((handler, error, _ERROR))
         self.wake()
@@ -219,7 +219,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             try:
                 self._begin()
             except BaseException as error:
-                self.post(self._fail, error)
+                self.post_end(self._fail, error)
                 if hooks.is_exit(error):
                     raise
         self.wake()
@@ -245,18 +245,18 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         super()._forget()
         while self._posted:
             try:
-                handler, argument, kind = self._posted.popleft()
+                _, argument, kind = self._posted.popleft()
             except IndexError:  # a function for discarded elements may have emptied the queue
                 break
             if kind == _ELEMENT:
                 self._discard(argument)
-            elif kind == _ERROR or handler == self._fail:
+            elif kind == _ERROR:
                 self._drop(argument)
 
     def _refused(self, error: Exception) -> None:
         """Fail the stream on this thread, because the executor refused the task."""
         self._execute = None
         if self._live:
-            self.post(self._fail, error)
+            self.post_end(self._fail, error)
         else:
             self.wake_here()

@@ -338,6 +338,6 @@ class DirectInput(Input[T], Generic[T]):
 
     def _end(self, error: BaseException | None) -> None:
         if error is not None:
-            self._owner.post(self._owner._fail, error)
+            self._owner.post_end(self._owner._fail, error)
         else:
             self._owner.post(self._on_end)

@@ -175,7 +175,7 @@ class _Request(Coordinator[Any]):
             try:
                 run_on(self._loop, self._context, self._update)
             except RuntimeError as error:  # the loop is closed
-                self.post(self._fail, error)
+                self.post_end(self._fail, error)
 
     def _release(self) -> None:
         if self._loop is not None:
@@ -254,7 +254,7 @@ class _Request(Coordinator[Any]):
         if self._received > self._sent_demand:
             self._stop()
             message = f"{self._operator.call}: the peer sent more than the {self._sent_demand} requested elements"
-            self.post(self._fail, DemandExceeded(message))
+            self.post_end(self._fail, DemandExceeded(message))
             return
         self.post(self._deliver_payload, value)
         if is_complete:
@@ -265,7 +265,7 @@ class _Request(Coordinator[Any]):
     def on_error(self, exception: BaseException) -> None:
         if not self._ended:
             self._ended = True
-            self.post(self._fail, exception)
+            self.post_end(self._fail, exception)
         else:
             hooks.on_error_dropped(exception, f"{self._operator.call}: the stream has terminated")
 

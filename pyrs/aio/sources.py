@@ -66,7 +66,7 @@ class _Iteration(Coordinator[Any]):
             try:
                 run_on(loop, None, self._demanded.set)
             except RuntimeError as error:  # the loop is closed
-                self.post(self._fail, error)
+                self.post_end(self._fail, error)
 
     def _release(self) -> None:
         loop = self._loop
@@ -104,12 +104,12 @@ class _Iteration(Coordinator[Any]):
             if self._live:  # cancelled before it started; otherwise _iterate reports it
                 self._cancelled_by_others(None)
         elif (error := task.exception()) is not None and not hooks.is_exit(error):  # _iterate reports an exit
-            self.post(self._fail, error)  # an error of the task factory
+            self.post_end(self._fail, error)  # an error of the task factory
 
     def _cancelled_by_others(self, error: BaseException | None) -> None:
         cancelled = RuntimeError(f"the task of {self._operator.call} was cancelled")
         cancelled.__cause__ = error  # a CancelledError itself would look like a cancel of the consumer's task
-        self.post(self._fail, cancelled)
+        self.post_end(self._fail, cancelled)
 
     async def _iterate(self) -> None:
         try:
@@ -130,7 +130,7 @@ class _Iteration(Coordinator[Any]):
                 self._cancelled_by_others(error)
             else:
                 self._operator.blame(error)
-                self.post(self._fail, error)
+                self.post_end(self._fail, error)
             if hooks.is_exit(error):
                 raise
 

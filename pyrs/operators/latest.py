@@ -56,7 +56,7 @@ class _UntilRun(WithOtherRun):
     def _other_signalled(self, error: BaseException | None) -> None:
         """Handle an element or the end of the other stream, from any thread."""
         if error is not None:
-            self.post(self._fail, error)
+            self.post_end(self._fail, error)
         elif self._skips:
             self.passes = True
         else:
@@ -280,6 +280,6 @@ class _LatestInput(Input[Any]):
     def _end(self, error: BaseException | None) -> None:
         owner = self._owner
         if error is not None:
-            owner.post(owner._fail, error)
+            owner.post_end(owner._fail, error)
         elif self.latest is MISSING:
             owner.post(owner._end_with)  # no element can be emitted

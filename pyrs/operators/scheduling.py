@@ -373,7 +373,7 @@ class _UpstreamCalls(DrainLoop):
             with self._owner._lock:
                 first, self._refused = not self._refused, True
             if first:
-                self._owner.post(self._owner._fail, error)
+                self._owner.post_end(self._owner._fail, error)
 
     def _work(self) -> None:
         self._again = False

@@ -206,7 +206,7 @@ class _FutureRun(Coordinator[Any]):
             if not self._future.done():  # otherwise the first drain finds the result
                 self._future.add_done_callback(self._done)
         except Exception as error:  # raised by a third-party future; on its loop no caller would receive the error
-            self.post(self._fail, error)
+            self.post_end(self._fail, error)
 
     def _on_loop(self, function: Callable[[], object]) -> None:
         """Call the function; for an asyncio future, on its loop only."""

@@ -149,4 +149,4 @@ class Timer:
 
 def waking_timer(owner: Coordinator[Any], scheduler: Scheduler | None) -> Timer:
     """Return a timer that wakes a coordinator, or fails it if the scheduler is closed."""
-    return Timer(scheduler, owner.wake, lambda error: owner.post(owner._fail, error))
+    return Timer(scheduler, owner.wake, lambda error: owner.post_end(owner._fail, error))

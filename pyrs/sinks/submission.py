@@ -272,7 +272,7 @@ class _Core(Operator[Any]):
         if before is None:
             subscription.start_on_scheduler()
         else:
-            before.post(before._fail, SubscribedTwice("this Subscriber is subscribed to this publisher already"))
+            before.post_end(before._fail, SubscribedTwice("this Subscriber is subscribed to this publisher already"))
 
     def remove(self, subscription: _BufferedSubscription) -> None:
         """Remove a subscription, and release the callers that wait for its buffer."""
@@ -438,7 +438,7 @@ class _BufferedSubscription(Coordinator[Any]):
             execute(self.start)
         except Exception as error:  # the scheduler is closed: fail the Subscriber on this thread
             self._execute = None
-            self.post(self._fail, error)
+            self.post_end(self._fail, error)
             self.start()
 
     def put(self, element: Any) -> bool:

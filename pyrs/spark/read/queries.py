@@ -284,14 +284,14 @@ class _QueryRun(Coordinator[Batch]):
             while not query.awaitTermination(_STOP_CHECK_SECONDS):
                 checked_session(self._arguments.spark)
         except JvmUnavailable as unavailable:
-            self.post(self._fail, unavailable)
+            self.post_end(self._fail, unavailable)
         except Exception as error:
             if self._stopped:
                 self.post(self._end_with)
             else:
                 explained = unless_stopped(self._arguments.spark, error)
                 explained.__cause__ = explained.__cause__ or self._reason
-                self.post(self._fail, explained)
+                self.post_end(self._fail, explained)
         else:
             self.post(self._end_with)
 
@@ -364,7 +364,7 @@ class _QueryRun(Coordinator[Batch]):
         """Fail the stream, because the batch can no longer be acknowledged."""
         # The garbage collector calls this, on any thread, so this takes no lock that the same thread may hold.
         if self._live:
-            self.post(self._fail, BatchDiscarded(batch_id))
+            self.post_end(self._fail, BatchDiscarded(batch_id))
 
     def _is_active(self) -> bool:
         """Return whether the query is active.
