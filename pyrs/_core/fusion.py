@@ -298,6 +298,24 @@ def non_null(iterator: Iterator[T], limit: int) -> tuple[list[T], bool]:
     return batch, False
 
 
+def skip(
+    iterator: Iterator[Any], limit: int, is_cancelled: Callable[[], bool], discard: Callable[[Any], object]
+) -> int:
+    """Discard elements until upstream is cancelled; return their number.
+
+    A consumer that has stopped calls this while another thread is about to cancel upstream: a source regards fewer
+    elements than requested as the end of its iterator, unless it is cancelled. Discards at most ``limit`` elements.
+    """
+    skipped = 0
+    while skipped < limit and not is_cancelled():
+        element = next(iterator, None)
+        if element is None:
+            break
+        discard(element)
+        skipped += 1
+    return skipped
+
+
 def null_element() -> NullSignal:
     """Return the error for a None that would become an element (§2.13)."""
     return NullSignal("None is not an element: the source or a function of this stream returned None")

@@ -168,6 +168,15 @@ def report(error: BaseException, where: str) -> None:
     on_error_dropped(error, where)
 
 
+def report_late(error: BaseException) -> None:
+    """Report an error that follows a cancel or the terminal signal.
+
+    Does nothing for the errors of ``is_exit``.
+    """
+    if not is_exit(error):
+        on_error_dropped(error, "the stream was cancelled or has terminated")
+
+
 def on_error_dropped(error: BaseException, where: str = "") -> None:
     """Report an error that no Subscriber can receive.
 

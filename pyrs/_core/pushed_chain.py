@@ -12,7 +12,7 @@ from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.fusion import IteratorConsumer, checked_result, null_element
-from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped, ignored, reported
+from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped, ignored
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
@@ -315,7 +315,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         for run in self._runs:
             run.unlink(self.discards)
         self.__dict__.pop("on_next", None)
-        self._complete_runs, self._fail_runs, self._request_runs = ignored, reported, ignored
+        self._complete_runs, self._fail_runs, self._request_runs = ignored, hooks.report_late, ignored
 
     def _disarm(self, stop: int) -> None:
         """Replace the functions of the stages before this place.

@@ -186,7 +186,7 @@ class StageRun(ABC):
         self.emit = self.discard = partial(hooks.discard, discards)
         self.discard_all = partial(hooks.discard_all, discards)
         self.complete = self.finish = self.request_upstream = ignored
-        self.fail = reported
+        self.fail = hooks.report_late
         self.__dict__.pop("on_next", None)  # a method of this run, chosen by ``begin_discarding``
 
 
@@ -260,12 +260,6 @@ def ignored(*_: object) -> None:
     """Replace a signal or a request that must have no further effect."""
 
 
-def reported(error: BaseException) -> None:
-    """Report an error that follows a cancel or the terminal signal."""
-    if not hooks.is_exit(error):
-        hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
-
-
 def dropped(*_: Any) -> Any:
     """Replace a function that refers to state, so that the state is released."""
     return DROP
@@ -314,7 +308,7 @@ class TailRun(DrainLoop, StageRun):
         for element in elements:
             self.drop(element)
         if error is not None:
-            reported(error)
+            hooks.report_late(error)
 
     def request(self, n: int) -> None:
         with self._lock:
@@ -342,7 +336,7 @@ class TailRun(DrainLoop, StageRun):
         while tail:  # not under the lock: it runs user code, and elements may have finalizers
             self.drop(tail.popleft())
         if error is not None:
-            reported(error)
+            hooks.report_late(error)
 
     def _wake(self) -> None:
         self._again = True

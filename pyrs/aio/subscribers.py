@@ -71,8 +71,8 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
         """Discard the element of a signal, or report its error as dropped."""
         if name == "on_next":
             hooks.discard((), argument)
-        elif name == "on_error" and not hooks.is_exit(argument):
-            hooks.on_error_dropped(argument, "the stream was cancelled or has terminated")
+        elif name == "on_error":
+            hooks.report_late(argument)
 
     @abstractmethod
     def _begin(self) -> None:

@@ -12,7 +12,7 @@ from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.drain import DrainLoop
-from pyrs._core.fusion import IteratorConsumer, null_element
+from pyrs._core.fusion import IteratorConsumer, null_element, skip
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator, PublisherWrapper
@@ -325,12 +325,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
         count = self._run.pass_all(iterator, limit)
         if self._run._interrupted:
             self.cancel()  # fewer elements than the limit would mean the end, unless upstream is cancelled
-            while count < limit and not self._upstream_cancelled:  # another thread is inside the upstream's ``cancel``
-                element = next(iterator, None)
-                if element is None:
-                    break
-                self.discard(element)
-                count += 1
+            count += skip(iterator, limit - count, lambda: self._upstream_cancelled, self.discard)
         return count
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Event, RLock
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from pyrs._core import hooks
 from pyrs._core.blocked_threads import while_blocked
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element
+from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element, skip
 from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import last_operator, pulled
@@ -140,18 +141,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
         return taken + self._skip(iterator, limit - taken)
 
     def _skip(self, iterator: Iterator[T], limit: int) -> int:
-        """Discard elements while another thread is about to cancel; return their number.
-
-        A source regards fewer elements than ``limit`` as the end of its iterator, unless it is cancelled.
-        """
-        skipped = 0
-        while self._over and not self._stops and skipped < limit:
-            element = next(iterator, None)
-            if element is None:
-                break
-            hooks.discard((), element)
-            skipped += 1
-        return skipped
+        """After the end, discard elements until upstream is cancelled."""
+        return skip(iterator, limit, lambda: self._stops, partial(hooks.discard, ())) if self._over else 0
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -203,8 +194,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
     def _drop(self, error: BaseException | None) -> None:
         """Report an error that the caller of the terminal operation does not receive."""
-        if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
+        if error is not None:
+            hooks.report_late(error)
 
 
 class _Collect(_ForEach[T]):

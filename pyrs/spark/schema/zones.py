@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
 import pyarrow
@@ -62,6 +63,7 @@ def with_zone(column: pyarrow.Array, zone: str) -> pyarrow.Array:
     return compute.subtract(column, _duration(offset, column.type)).cast(pyarrow.timestamp(column.type.unit, "UTC"))
 
 
+@lru_cache(maxsize=16)  # called for each time in a nested column
 def offset_of(zone: str) -> timedelta | None:
     """Return the offset of a zone such as ``UTC+8``; None for a zone with a name.
 
