@@ -148,7 +148,7 @@ class _Observing(PrefetchingInput[T]):
             self._observer.on_next(element)
         except BaseException as error:
             self.cancel()
-            self._report(error, "on_next")
+            hooks.report(error, "raised by on_next of an observer")
         else:
             self.taken()
 
@@ -163,9 +163,4 @@ class _Observing(PrefetchingInput[T]):
             else:
                 self._observer.on_error(error)  # type: ignore[arg-type]  # also one that is not an Exception
         except BaseException as raised:
-            self._report(raised, "on_completed" if error is None else "on_error")
-
-    def _report(self, error: BaseException, name: str) -> None:
-        if hooks.is_exit(error):
-            raise error
-        hooks.on_error_dropped(error, f"raised by {name} of an observer")
+            hooks.report(raised, f"raised by {'on_completed' if error is None else 'on_error'} of an observer")

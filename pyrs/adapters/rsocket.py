@@ -410,9 +410,7 @@ class _Sending(QueueingSubscriber):
                 self._subscriber.on_complete()
         except BaseException as error:
             self.cancel()
-            if hooks.is_exit(error):
-                raise
-            hooks.on_error_dropped(error, f"raised by {name} of {type(self._subscriber).__name__}")
+            hooks.report(error, f"raised by {name} of {type(self._subscriber).__name__}")
 
     def _deliver_element(self, element: Any) -> None:
         self._outstanding -= 1

@@ -356,9 +356,7 @@ class _CreateRun(Coordinator[Any]):
             try:
                 bound(listener, self._context)()
             except BaseException as error:
-                if hooks.is_exit(error):
-                    raise
-                hooks.on_error_dropped(error, f"{self._operator.call}: raised by an on_cancel callback")
+                hooks.report(error, f"{self._operator.call}: raised by an on_cancel callback")
 
 
 class _DemandLoop(DrainLoop):

@@ -130,9 +130,7 @@ class _UsingRun(SubscriptionArbiter[T]):
         try:
             self._exit(error)
         except BaseException as raised:
-            if hooks.is_exit(raised):
-                raise
-            hooks.on_error_dropped(raised, f"raised by the exit of the resource of {self._operator.call}")
+            hooks.report(raised, f"raised by the exit of the resource of {self._operator.call}")
 
     def _exit(self, error: BaseException | None) -> None:
         try:

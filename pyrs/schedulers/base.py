@@ -118,9 +118,7 @@ def run_reporting(task: Task, where: str) -> None:
     try:
         task()
     except BaseException as error:
-        if hooks.is_exit(error):
-            raise
-        hooks.on_error_dropped(error, where)
+        hooks.report(error, where)
 
 
 def closed(scheduler: Scheduler) -> SchedulerClosed:

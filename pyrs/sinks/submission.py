@@ -494,6 +494,4 @@ class _BufferedSubscription(Coordinator[Any]):
         try:
             handler(receiver, error)
         except BaseException as raised:
-            if hooks.is_exit(raised):
-                raise
-            hooks.on_error_dropped(raised, "raised by the handler of a SubmissionPublisher")
+            hooks.report(raised, "raised by the handler of a SubmissionPublisher")
