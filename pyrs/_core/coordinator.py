@@ -243,11 +243,9 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def _forget(self) -> None:
         super()._forget()
-        while self._posted:
-            try:
-                _, argument, kind = self._posted.popleft()
-            except IndexError:  # a function for discarded elements may have emptied the queue
-                break
+        if not self._posted:  # the common case needs no generator
+            return
+        for _, argument, kind in hooks.emptied(self._posted):  # a function for discarded elements may empty it, too
             if kind == _ELEMENT:
                 self._discard(argument)
             elif kind == _ERROR:

@@ -7,10 +7,12 @@ is also passed to the functions of ``do_on_discard`` downstream of the operator 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from pyrs._core.validation import checked_callable
+
+T = TypeVar("T")
 
 ErrorHook = Callable[[BaseException, str], None]
 """Called with the error and a description of where it was dropped."""
@@ -156,6 +158,19 @@ def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any])
         except (IndexError, KeyError):
             return
         discard(discards, element)
+
+
+def emptied(queue: deque[T]) -> Iterator[T]:
+    """Remove and yield the items of a queue.
+
+    Another thread may append or remove items at the same time.
+    """
+    while queue:
+        try:
+            item = queue.popleft()
+        except IndexError:  # another thread has just removed the last one
+            return
+        yield item
 
 
 def report(error: BaseException, where: str) -> None:

@@ -60,11 +60,7 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
 
         The loop, upstream and a cancel may empty the queue at the same time.
         """
-        while True:
-            try:
-                name, argument = self._signals.popleft()
-            except IndexError:
-                return
+        for name, argument in hooks.emptied(self._signals):
             self._discard_signal(name, argument)
 
     def _discard_signal(self, name: str, argument: Any) -> None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import DirectInput, Input, PrefetchingInput, TriggerInput
@@ -173,11 +174,7 @@ class _CombineLatestRun(Coordinator[Any]):
 
     def discard_queue(self) -> None:
         """Discard the queued elements; callable on any thread."""
-        while self.queue:
-            try:
-                _, element = self.queue.popleft()
-            except IndexError:
-                return
+        for _, element in hooks.emptied(self.queue):
             if element is not _ENDED:
                 self._discard(element)
 

@@ -366,11 +366,7 @@ class _DelayedInput(Input[Any]):
 
     def discard_elements(self) -> None:
         """Discard the elements that were not emitted; callable on any thread."""
-        while self.elements:
-            try:
-                _, element = self.elements.popleft()
-            except IndexError:
-                return
+        for _, element in hooks.emptied(self.elements):
             self.discard(element)
 
     def _end(self, error: BaseException | None) -> None:
