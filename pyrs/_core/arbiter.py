@@ -79,10 +79,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
             self._raised(error)
 
     def _switch_to(self, source: Publisher[T]) -> bool:
-        """Switch to the next source and return True.
-
-        Return False if the stream is not live or an illegal request is unanswered.
-        """
+        """Switch to the next source; return False after the end or an illegal request."""
         upcoming: ActiveSource[T] = ActiveSource(self)
         with self._lock:
             if not self._live or self._illegal is not None:

@@ -96,10 +96,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def post_element(self, handler: Callable[[Any], object], element: Any) -> None:
-        """Queue a handler with an element.
-
-        The element is discarded if the stream terminates first.
-        """
+        """Queue a handler with an element, discarded if the stream terminates first."""
         self._posted.append((handler, element, _ELEMENT))
         self.wake()
 
@@ -143,10 +140,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self._discard(element)
 
     def _emit_from(self, queue: deque[R], limit: int = maxsize) -> int:
-        """Signal up to ``limit`` demanded elements of the queue; return their number.
-
-        Runs in the drain loop.
-        """
+        """Signal up to ``limit`` demanded elements, in the drain loop; return the number."""
         subscriber = self._subscriber
         if subscriber is None:
             return 0

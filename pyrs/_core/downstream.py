@@ -237,10 +237,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
         return subscriber
 
     def _error_received(self, error: BaseException) -> None:
-        """Record that the Subscriber receives this error.
-
-        Called under the lock, so it takes no other one.
-        """
+        """Record that the Subscriber receives this error; called under the lock."""
 
     def _forget(self) -> None:
         """Drop the reference to the Subscriber (§3.13) and release, once."""
@@ -249,10 +246,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
             self._release()
 
     def _discard(self, element: Any) -> None:
-        """Discard an element that no Subscriber receives.
-
-        Called without a lock, because it runs user code.
-        """
+        """Discard an element; called without a lock, because it runs user code."""
         hooks.discard(self.discards, element)
 
     def _discard_all(self, elements: deque[Any] | list[Any] | set[Any]) -> None:

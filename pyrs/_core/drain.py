@@ -38,16 +38,10 @@ class DrainLoop(ABC):
 
     @abstractmethod
     def _work(self) -> None:
-        """Do all available work.
-
-        The loop stays usable if an exception or interrupt propagates.
-        """
+        """Do all available work; the loop stays usable after an exception."""
 
     def _after_drain(self) -> None:  # noqa: B027 - most loops have nothing to do there
-        """React to the end of a drain.
-
-        Called by the draining thread after it has released the turn.
-        """
+        """React to the end of a drain, on its thread, after it has released the turn."""
 
     def is_running(self) -> bool:
         """Return whether a thread has the turn."""

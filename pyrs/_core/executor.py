@@ -231,10 +231,7 @@ class DaemonExecutor:
 
 
 def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
-    """Wait for a thread up to the deadline, and return whether it has ended.
-
-    A thread that has not been started yet is awaited as well.
-    """
+    """Wait until a thread, started or not, has ended; return False at the deadline."""
     end = monotonic() + deadline_seconds
     pause = threading.Event()
     while True:

@@ -169,10 +169,7 @@ class Chain(Generic[T]):
         self.ended = True
 
     def is_used_up(self) -> bool:
-        """Return True if the length hints show that no element is left.
-
-        An error that the iterators end with is raised.
-        """
+        """Return whether the length hints show the end; raise an error of the iterators."""
         if all(map(length_hint, self._hints)):
             return False
         for _ in self.iterator:
@@ -181,10 +178,7 @@ class Chain(Generic[T]):
         return True
 
     def check_end(self) -> None:
-        """Check that the source ended and no function raised StopIteration.
-
-        Called after the iterator ended.
-        """
+        """Check, after the iterator ended, that no function raised StopIteration."""
         if not self.ended:
             self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
             raise RuntimeError("a function of this stream raised StopIteration")
@@ -194,10 +188,7 @@ class Chain(Generic[T]):
         self._culprits = [self._stages.index(stage) + 1]
 
     def explain(self, error: BaseException) -> None:
-        """Add notes to an error about the operator that raised it.
-
-        Stages after that operator, such as checkpoints, add their notes too.
-        """
+        """Add the notes of the operator that raised the error, and of stages after it."""
         culprits = self._suspects(error) if self._culprits is None else self._culprits
         if len(culprits) == 1 and culprits[0]:
             self._stages[culprits[0] - 1].blame(error)
@@ -250,10 +241,7 @@ class Chain(Generic[T]):
         return wrong or [n for n, _ in named]
 
     def release(self) -> None:
-        """Release the source and close an iterator that the chain created.
-
-        An error of ``close`` is reported.
-        """
+        """Release the source, and close an iterator that the chain created."""
         close, self._close = self._close, None
         self._hints = []
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)

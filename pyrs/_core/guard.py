@@ -389,10 +389,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         hooks.on_error_dropped(error, "strict")
 
     def _violation(self, party: str, rule: str, what: str, raised: BaseException | None = None) -> SpecViolation:
-        """Return the error for a violation.
-
-        If ``raised`` is given, the call ``what`` raised this exception.
-        """
+        """Return the error for a violation; ``raised`` is what the call ``what`` raised."""
         name = {"Publisher": self._source, "Subscriber": self._name, "Subscription": self._subscription}[party]
         what = what if raised is None else f"{what} raised {raised!r}"
         violation = SpecViolation(f"{name}: {what}", rule=rule, party=party)

@@ -161,10 +161,7 @@ def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any])
 
 
 def emptied(queue: deque[T]) -> Iterator[T]:
-    """Remove and yield the items of a queue.
-
-    Another thread may append or remove items at the same time.
-    """
+    """Remove and yield the items of a queue that other threads may change."""
     while queue:
         try:
             item = queue.popleft()
@@ -174,20 +171,14 @@ def emptied(queue: deque[T]) -> Iterator[T]:
 
 
 def report(error: BaseException, where: str) -> None:
-    """Report an exception of user code that must not change the stream.
-
-    The errors of ``is_exit`` are raised again.
-    """
+    """Report an exception of user code, or raise it again if it is an exit."""
     if is_exit(error):
         raise error
     on_error_dropped(error, where)
 
 
 def report_late(error: BaseException) -> None:
-    """Report an error that follows a cancel or the terminal signal.
-
-    Does nothing for the errors of ``is_exit``.
-    """
+    """Report an error after a cancel or the terminal signal, unless it is an exit."""
     if not is_exit(error):
         on_error_dropped(error, "the stream was cancelled or has terminated")
 

@@ -61,10 +61,7 @@ class Input(Subscriber[T]):
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe to the source.
-
-        An exception of ``subscribe`` counts as an error of the source (§1.9).
-        """
+        """Subscribe to the source; an exception counts as its error (§1.9)."""
         attach_safely(source, self)
 
     def request(self, n: int) -> None:
@@ -77,10 +74,7 @@ class Input(Subscriber[T]):
         subscription.request(min(n, UNBOUNDED))  # 3.17: the maximum for a third-party Subscription
 
     def cancel(self) -> None:
-        """Cancel, unless the upstream terminated (§2.6).
-
-        An error that the owner has not taken is reported as dropped.
-        """
+        """Cancel, unless upstream terminated (§2.6); report an error that was not taken."""
         subscription: Subscription | None = None
         try:
             with self._guard:
@@ -137,10 +131,7 @@ class Input(Subscriber[T]):
             self._drop(error)
 
     def _drop(self, error: BaseException) -> None:
-        """Report an error as dropped.
-
-        The owner, if there is one, reports the error once for all of its inputs.
-        """
+        """Report an error as dropped; the owner reports it once for all of its inputs."""
         if self._owner is not None:
             self._owner._drop(error)
         else:
@@ -153,10 +144,7 @@ class Input(Subscriber[T]):
         return error
 
     def _receive(self, element: T) -> None:
-        """Process an element.
-
-        A subclass may override ``on_next`` instead, to save this frame for each element.
-        """
+        """Process an element; to save this frame, a subclass may override ``on_next``."""
         raise NotImplementedError
 
     def _end(self, error: BaseException | None) -> None:
@@ -222,10 +210,7 @@ class PrefetchingInput(Input[T]):
 
 
 class CallbackInput(PrefetchingInput[T]):
-    """Calls ``on_element`` and ``on_end`` on the thread of the upstream.
-
-    The argument of ``on_end`` is the error, or None after completion.
-    """
+    """Calls the functions on upstream's thread; ``on_end`` with the error, or None."""
 
     def __init__(
         self,
@@ -284,10 +269,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         self._notify()
 
     def _discard_late(self) -> None:
-        """Discard elements that arrived after the cancel emptied the queue.
-
-        Called on the upstream thread.
-        """
+        """Discard elements that upstream appended after the cancel emptied the queue."""
         hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:

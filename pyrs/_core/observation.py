@@ -44,10 +44,7 @@ _instrumentation: Instrumentation | None = None
 
 
 def set_instrumentation(instrumentation: Instrumentation | None) -> Instrumentation | None:
-    """Set the observer of later subscriptions and return the previous one.
-
-    None removes the observer.
-    """
+    """Set the observer of later subscriptions, or None; return the previous one."""
     global _instrumentation
     before, _instrumentation = _instrumentation, instrumentation
     return before

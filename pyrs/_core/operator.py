@@ -79,10 +79,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
     _operator: Operator[Any]
 
     def is_idle(self) -> bool:
-        """Return whether the ``saved`` variables contain the whole state.
-
-        Called only if ``saved`` is not None.
-        """
+        """Return whether the ``saved`` variables contain the whole state."""
         return True
 
     def restored(self) -> None:
@@ -93,10 +90,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
         return self._operator.call
 
     def _raised(self, error: BaseException) -> None:
-        """Fail because user code raised in this operator.
-
-        Called serially with the signals.
-        """
+        """Fail because user code of this operator raised, serially with the signals."""
         self._operator.blame(error)
         self._fail(error)
         if hooks.is_exit(error):

@@ -162,10 +162,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> _Failure | None:
-        """Return the failure if the element is None or a coroutine, else None.
-
-        Only the first mapped element is checked for a coroutine.
-        """
+        """Return the failure if the element is None, or the first mapped one a coroutine."""
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:
@@ -206,10 +203,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             self._runs[place].begin()
 
     def on_next(self, element: Any, /) -> None:
-        """Discard a late element (§2.8).
-
-        While the stream is live, the function of the first segment replaces this method.
-        """
+        """Discard a late element (§2.8); in a live stream, ``_link`` replaces this method."""
         if element is None:
             raise NullSignal("on_next(None)")  # 2.13
         self._discard(element)
@@ -318,10 +312,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._complete_runs, self._fail_runs, self._request_runs = ignored, hooks.report_late, ignored
 
     def _disarm(self, stop: int) -> None:
-        """Replace the functions of the stages before this place.
-
-        A function may refer to state that must be released (§3.13).
-        """
+        """Release the functions of the stages before this place, and their state (§3.13)."""
         for steps in self._steps:
             for index, (place, *_) in enumerate(steps):
                 if place < stop:

@@ -31,10 +31,7 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
         DownstreamSubscription.__init__(self, subscriber, context)
 
     def _introduce_with_turn(self) -> None:
-        """Signal ``on_subscribe`` while this thread has the loop's turn.
-
-        Because of the turn, no signal overtakes ``on_subscribe`` (§1.9).
-        """
+        """Signal ``on_subscribe`` with the turn, so that no signal overtakes it (§1.9)."""
         self._turn.clear()
         try:
             try:

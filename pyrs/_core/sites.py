@@ -111,10 +111,7 @@ def code_of_iterator(iterator: object) -> CodeType | None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note to the error, unless it already has this note.
-
-    Python 3.10 stores notes but does not print them.
-    """
+    """Add a note to the error once; Python 3.10 stores notes but does not print them."""
     try:
         notes = getattr(error, "__notes__", ())
         if note not in notes and len(notes) < _MAX_NOTES:

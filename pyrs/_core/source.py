@@ -59,10 +59,7 @@ class SourceSubscription(SerialSubscription[T]):
 
 
 class InertSubscription(SourceSubscription[T]):
-    """The Subscription of a stream without elements.
-
-    The stream fails with the error at once; without an error, it never terminates.
-    """
+    """A Subscription that fails at once or, without an error, never ends."""
 
     def __init__(self, subscriber: Subscriber[T], error: BaseException | None = None) -> None:
         super().__init__(subscriber)

@@ -70,10 +70,7 @@ class Stage(ABC):
         return self.pull(iterator, whole, whole.hold_back(self.emits_if_empty))
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
-        """Yield the elements of the output.
-
-        The stage may emit some after its source has ended.
-        """
+        """Yield the elements of the output, also those after the end of the source."""
         raise NotImplementedError
 
     def run(self) -> StageRun:
@@ -137,19 +134,13 @@ class StageRun(ABC):
         """React to an element that the function of ``plain`` dropped."""
 
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Prepare before ``on_subscribe`` is forwarded.
-
-        An exception is signalled after ``on_subscribe``.
-        """
+        """Prepare before ``on_subscribe``; an exception is signalled after it."""
 
     def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Begin, once, after ``on_subscribe`` was forwarded."""
 
     def on_next(self, element: Any) -> None:
-        """Process an element.
-
-        Called only if ``plain`` returns None. An exception fails the stream downstream.
-        """
+        """Process an element if ``plain`` returns None; an exception fails the stream."""
         raise NotImplementedError
 
     def on_complete(self) -> None:

@@ -45,10 +45,7 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
 
 
 def checked_error(error: BaseException) -> BaseException:
-    """Return the argument if it is an exception.
-
-    Raise a NullSignal for None and a TypeError for another object.
-    """
+    """Return an exception; raise a NullSignal for None, else a TypeError."""
     if error is None:
         raise NullSignal("error must not be None")
     if not isinstance(error, BaseException):

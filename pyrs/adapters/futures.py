@@ -134,10 +134,7 @@ class FutureSubscriber(Subscriber[T]):
         return f"{self._call}: the future {'was cancelled' if self.future.cancelled() else 'had failed before'}"
 
     def _discard_found(self) -> bool:
-        """Discard the element and return True, or return False if there is none.
-
-        The element will not be the result.
-        """
+        """Discard the element, which will not be the result; return False without one."""
         try:
             element = self._found.pop()
         except IndexError:
@@ -146,10 +143,7 @@ class FutureSubscriber(Subscriber[T]):
         return True
 
     def _done(self, future: Future[T]) -> None:
-        """Cancel the stream and discard an element that is not the result.
-
-        A stream that has terminated is not cancelled.
-        """
+        """Cancel the stream, if it is live; discard an element that is not the result."""
         subscription, self._subscription = self._subscription, None
         if future.cancelled():
             future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait would not return

@@ -20,10 +20,7 @@ _TURN = 128
 
 
 class Once(AsyncIterable[T]):
-    """An iterable of one element: the result of an awaitable.
-
-    A function may return the awaitable.
-    """
+    """An iterable of the result of an awaitable, which a function may return."""
 
     def __init__(self, source: Awaitable[T] | Callable[[], Awaitable[T]]) -> None:
         self._source = source

@@ -56,10 +56,7 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
         hooks.cancel_safely(subscription)
 
     def _discard_signals(self) -> None:
-        """Discard the queued elements, and report a queued error as dropped.
-
-        The loop, upstream and a cancel may empty the queue at the same time.
-        """
+        """Discard the queued elements, and report a queued error as dropped."""
         for name, argument in hooks.emptied(self._signals):
             self._discard_signal(name, argument)
 

@@ -111,10 +111,7 @@ class _UndemandedRun(StageRun):
 
 
 class BackpressureDrop(PushedStage):
-    """``on_backpressure_drop()``: drops elements without demand.
-
-    An exception of the action fails the stream.
-    """
+    """``on_backpressure_drop()``: drops elements without demand."""
 
     call = "on_backpressure_drop()"
     run_type = _UndemandedRun
@@ -137,10 +134,7 @@ def _refuse(_: object) -> None:
 
 
 class _Buffer(Input[Any]):
-    """Buffers elements without demand.
-
-    Upstream's signals are serial (§1.3), so the buffer has one producer.
-    """
+    """Buffers elements without demand, from upstream's serial signals (§1.3)."""
 
     def __init__(self, owner: _BackpressureBufferRun, operator: BackpressureBuffer) -> None:
         super().__init__(owner, UNBOUNDED)

@@ -34,10 +34,7 @@ def extent(name: str, count: int | None, skip: int | None, seconds: float | None
 
 
 def needed(pieces: int, count: int, skip: int) -> int:
-    """Return the number of elements that ``pieces`` lists need.
-
-    Each list has ``count`` elements, and the lists start ``skip`` elements apart.
-    """
+    """Return the number of elements of ``pieces`` lists that start ``skip`` apart."""
     return min((pieces - 1) * skip + count, UNBOUNDED) if pieces > 0 else 0
 
 
@@ -180,10 +177,7 @@ def during(predicate: Callable[[Any], object]) -> tuple[str, Callable[[], Cut]]:
 
 
 def until_changed(key: Callable[[Any], Any] | None) -> tuple[str, Callable[[], Cut]]:
-    """Return the call and the ``Cut`` factory of lists and windows of equal keys.
-
-    ``buffer_until_changed`` and ``window_until_changed`` use them.
-    """
+    """Return the call and the ``Cut`` factory of lists and windows of equal keys."""
     distinct = DistinctUntilChanged(key, None)
 
     def cut() -> Cut:
@@ -231,10 +225,7 @@ class _Lists:
 
 
 class _NoElements(list[Any]):
-    """A list that stays empty.
-
-    It replaces a list of dropped elements in an iterator chain, where no function receives them.
-    """
+    """A list that stays empty, because an iterator chain discards no elements."""
 
     def append(self, element: Any) -> None:
         pass

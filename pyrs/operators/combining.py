@@ -32,10 +32,7 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
 
 
 def as_publishers(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources as Publishers.
-
-    An iterable becomes a Publisher of its elements. A str or bytes is rejected.
-    """
+    """Return the sources as Publishers; an iterable becomes one, a str is rejected."""
     return tuple(_as_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
@@ -120,10 +117,7 @@ class _SwitchIfEmptyRun(_ConcatRun):
 
 
 class Then(Operator[Any]):
-    """``then(other)``: the other stream, after the completion of the source.
-
-    The method ``then`` passes a source without elements.
-    """
+    """``then(other)``: the other stream, after a source without elements."""
 
     run_type = _ConcatRun
 
@@ -282,10 +276,7 @@ class _MergeComparingRun(_ZipRun):
 
 
 class CombiningOperator(Operator[Any]):
-    """The base class of operators that combine their sources with a function.
-
-    The arguments of the function are elements of the sources.
-    """
+    """The base class of operators that apply a function to elements of their sources."""
 
     name: str
     parameter = "combine"
@@ -406,10 +397,7 @@ class _RaceRun(Coordinator[Any]):
             each.request(n)
 
     def on_source_element(self, racer: _Racer, element: Any) -> None:
-        """Emit an element of the winner.
-
-        Without a winner, the source of the element wins. Called in the drain loop.
-        """
+        """Emit an element of the winner; without a winner, its source wins."""
         if self._wins(racer):
             self._emit(element)
         else:

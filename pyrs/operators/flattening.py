@@ -89,10 +89,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._subscribe_next()
 
     def _subscribe_next(self) -> None:
-        """Subscribe to the next inner stream, unless one is active.
-
-        Does nothing if another thread is subscribing to it.
-        """
+        """Subscribe to the next inner stream, unless one is active or another thread does."""
         with self._choosing:
             if not self._idle or not (self._waiting or self._ended):
                 return
@@ -140,10 +137,7 @@ class ConcatMap(FlatteningOperator):
 
 
 class FilterWhen(ConcatMap):
-    """``filter_when(predicate)``: the elements that an inner stream accepts.
-
-    An inner stream accepts its element if the first element of the inner stream is true.
-    """
+    """``filter_when(predicate)``: elements whose inner stream begins with a true one."""
 
     name, parameter = "filter_when", "predicate"
     emits_elements = True
@@ -210,10 +204,7 @@ class _Holding(PushedStage):
 
 
 class _SwitchMapRun(Coordinator[Any]):
-    """Switches and emits in one drain loop.
-
-    Therefore no element of an old stream follows one of a new stream.
-    """
+    """Switches and emits in one drain loop: no old element follows a new one."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)

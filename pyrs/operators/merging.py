@@ -358,10 +358,7 @@ class FlatMap(FlatteningOperator):
 
 
 class FlatMapSequential(FlatMap):
-    """``flat_map_sequential(function)``: concurrent inner streams, emitted in order.
-
-    Up to ``concurrency`` inner streams are subscribed to before their turn.
-    """
+    """``flat_map_sequential(function)``: concurrent inner streams, emitted in order."""
 
     name = "flat_map_sequential"
     run_type = _SequentialRun

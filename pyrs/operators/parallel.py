@@ -173,10 +173,7 @@ _MAX_RAILS = 65_536
 
 
 class Rails(Operator[Any]):
-    """``parallel(rails)``: emits the rails.
-
-    An element goes to the next rail with demand.
-    """
+    """``parallel(rails)``: emits the rails."""
 
     run_type = _RailDispatcher
 

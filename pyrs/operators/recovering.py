@@ -50,10 +50,7 @@ class Selection:
 
 
 def call_with_error(function: Callable[[Any], R], error: BaseException) -> R:
-    """Call the user's function with the error.
-
-    The error becomes the context of an exception that the function raises.
-    """
+    """Call the function with the error, the context of an exception that it raises."""
     try:
         return function(error)
     except BaseException as raised:
@@ -83,10 +80,7 @@ class _ResumeRun(SubscriptionArbiter[Any]):
 
 
 class OnErrorResume(Operator[Any]):
-    """``on_error_resume(fallback, kind)``: replaces a selected error with a Publisher.
-
-    ``choose`` returns the Publisher.
-    """
+    """``on_error_resume(fallback, kind)``: continues with the Publisher of ``choose``."""
 
     run_type = _ResumeRun
 

@@ -111,10 +111,7 @@ class Crossing(Coordinator[Any]):
         return not elements and self._live and self._demand() > 0
 
     def takes(self, element: Any) -> bool:
-        """Emit the element if it is demanded and this thread can run the drain loop.
-
-        Returns whether it was emitted.
-        """
+        """Emit the element and return True if it is demanded and this thread may drain."""
         if self._refilled_by and self._refilled_by == get_ident():
             return self._take(element)
         if self._turns:
@@ -251,10 +248,7 @@ def _is_pulled(source: Publisher[Any] | None) -> bool:
 
 
 class _SubscribeOnRun(Coordinator[Any]):
-    """Emits each signal on the thread that delivers it.
-
-    The signals are serialized with an error of the scheduler.
-    """
+    """Emits each signal on its thread, serialized with an error of the scheduler."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)

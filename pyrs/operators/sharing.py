@@ -42,10 +42,7 @@ def _call_text(source: object, call: str) -> str:
 
 
 class Shared(Assembled):
-    """The base class of Publish and Replay.
-
-    It has at most one connection to the source at a time.
-    """
+    """The base class of Publish and Replay, with at most one connection at a time."""
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
         super().__init__(source, call)
@@ -311,10 +308,7 @@ class RefCount(Operator[Any]):
             connection.connect()
 
     def leave(self, period: _Period) -> None:
-        """Remove a Subscriber, and disconnect after the last one.
-
-        It disconnects at once or after the grace period.
-        """
+        """Remove a Subscriber; after the last one disconnect, at once or after the period."""
         with self._lock:
             period.count -= 1
             if period.count or period is not self._period or not period.connects:

@@ -90,10 +90,7 @@ class Part(Operator[Any]):
             self.run(subscriber).start()
 
     def dispatch(self, element: Any) -> bool:
-        """Append an element and return True, unless the part is detached.
-
-        Called under the lock.
-        """
+        """Append an element, under the lock; return False if the part is detached."""
         self.dispatched += 1
         if self.detached:
             return False
@@ -159,10 +156,7 @@ class Dispatcher(Input[Any]):
         self._dispatching = False  # upstream is in on_next, and will call _settle
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, then subscribe to the source.
-
-        Called once, by ``subscribe``.
-        """
+        """Signal ``on_subscribe``, then subscribe to the source; called once."""
         self.outer_run.start()
 
     # The methods of a subclass. All except the first and the last are called under the lock.
@@ -208,19 +202,13 @@ class Dispatcher(Input[Any]):
         return more
 
     def _open(self, part: Part) -> None:
-        """Queue a new part for the downstream Subscriber.
-
-        Called under the lock; wake ``outer_run`` afterwards.
-        """
+        """Queue a new part, under the lock; wake ``outer_run`` afterwards."""
         self._open_count += 1
         stream = self._wrap(PartHandle(part))  # before outer_run.ready is read: a finalizer that cancels replaces it
         self.outer_run.ready.append(stream)
 
     def _close_part(self, part: Part) -> None:
-        """Dispatch no more elements to the part.
-
-        Called under the lock; wake the part afterwards.
-        """
+        """Dispatch no more elements to the part, under the lock; wake it afterwards."""
         self._open_count -= not (part.closed or part.detached)
         part.closed = True
 
@@ -327,10 +315,7 @@ class Dispatcher(Input[Any]):
         self._settle()
 
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
-        """Handle the cancel of a part.
-
-        ``discards`` are the functions downstream of the part; by default, those of the operator.
-        """
+        """Handle the cancel of a part; ``discards`` are the functions downstream of it."""
         hooks.discard_all(discards or self.discards, self._detach(part, self._on_detached))
         self._settle()
         self._report()
@@ -364,10 +349,7 @@ class Dispatcher(Input[Any]):
         self._report()
 
     def _detach(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
-        """Stop dispatching elements to the part and return its remaining ones.
-
-        The remaining elements are those that were not emitted.
-        """
+        """Stop dispatching elements to the part; return those that were not emitted."""
         with self.lock:
             was_detached, part.detached = part.detached, True
             self._open_count -= not (was_detached or part.closed)
@@ -377,10 +359,7 @@ class Dispatcher(Input[Any]):
         return elements  # released without the lock: they may have finalizers
 
     def downstream_cancelled(self) -> None:
-        """Handle the cancel of the downstream Subscriber.
-
-        Emitted parts continue, and the others are cancelled.
-        """
+        """Handle the cancel of downstream: emitted parts continue, others are cancelled."""
         with self.lock:
             self.gone = True
             undelivered, self.outer_run.ready = self.outer_run.ready, deque()

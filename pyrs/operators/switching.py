@@ -106,10 +106,7 @@ class _FirstInput(Input[Any]):
 
 
 class _Whole(Operator[Any]):
-    """The stream of all elements of the source, for the function.
-
-    It accepts one Subscriber.
-    """
+    """The stream of all elements, for the function; it accepts one Subscriber."""
 
     def __init__(self, source: _FirstInput, call: str) -> None:
         super().__init__(None, f"the stream of {call}")
@@ -164,10 +161,7 @@ class _WholeRun(Coordinator[Any]):
 
 
 class SwitchOnFirst(Operator[Any]):
-    """``switch_on_first(function)``: the Publisher that the function returns.
-
-    The arguments of the function are the first signal and the stream of all elements.
-    """
+    """``switch_on_first(function)``: the Publisher that the function returns."""
 
     run_type = _SwitchOnFirstRun
 

@@ -48,10 +48,7 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
 
 
 def single(source: Publisher[T], timeout: float | None, optional: bool) -> Any:
-    """Wait for the only element, for ``Maybe.block`` and ``Single.block``.
-
-    ``optional`` distinguishes a ``Maybe`` from a ``Single``.
-    """
+    """Wait for the only element of a Single, or the ``optional`` one of a Maybe."""
     found: list[Any] = []
 
     def take(element: Any) -> None:
@@ -312,10 +309,7 @@ class _Queue(PrefetchingInput[T], IteratorConsumer[T]):
             self.discard_arrived()
 
     def discard_arrived(self) -> None:
-        """Discard the elements that were not consumed.
-
-        Called after a cancel, on any thread.
-        """
+        """Discard the elements that were not consumed, after a cancel, on any thread."""
         while hooks.is_discarding(()):
             try:
                 elements, ended = self.arrived.get_nowait()

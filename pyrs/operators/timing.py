@@ -396,10 +396,7 @@ class DelaySubscription(_Timed):
 
 
 class _TimeoutRun(Coordinator[Any]):
-    """Emits elements and handles the timer in one drain loop.
-
-    Therefore either an element or the timeout takes effect.
-    """
+    """Emits and times in one drain loop: either an element or the timeout has effect."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)

@@ -172,10 +172,7 @@ class _ToggledDispatcher(Dispatcher):
         self._announce()
 
     def _close_for(self, window: Part, error: BaseException | None = None) -> None:
-        """Close a window, or fail with the error.
-
-        A window that is closed already is ignored. May be called on any thread.
-        """
+        """Close a window, unless it is closed, or fail with the error; on any thread."""
         if error is not None:
             self._fail_with(error)
             return

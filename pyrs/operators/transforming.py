@@ -214,10 +214,7 @@ class _HandleRun(DroppingRun):
 
 
 class Handle(Stage):
-    """``handle(function)``: at most one element per source element.
-
-    The function may also complete the stream.
-    """
+    """``handle(function)``: at most one element per source element, or completion."""
 
     run_type = _HandleRun
     saved = ()

@@ -90,10 +90,7 @@ class _SingleWindowDispatcher(Dispatcher):
         return () if self._window is None else (self._window,)
 
     def _close_window(self) -> Part | None:
-        """Close the open window and return it.
-
-        Called under the lock. The caller wakes the window afterwards.
-        """
+        """Close the open window, under the lock, and return it; wake it afterwards."""
         window, self._window = self._window, None
         if window is not None:
             self._close_part(window)
@@ -207,10 +204,7 @@ class WindowTime(BufferTime):
 
 
 class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
-    """Dispatches each element to the open window.
-
-    The elements determine where windows begin and end.
-    """
+    """Dispatches elements to the open window; they determine where it begins and ends."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: WindowBy) -> None:
         super().__init__(subscriber, operator)

@@ -198,10 +198,7 @@ class TimerThread:
                 woken.acquire(timeout=wait)
 
     def _refuse(self, entry: Delayed, error: BaseException) -> None:
-        """Notify the owner of a task that is due; never raise.
-
-        An exception would end the timer thread.
-        """
+        """Notify the owner of a task that is due; never raise, which would end the thread."""
         try:
             entry.refuse(error, self._execute_refusal)
         except BaseException as raised:  # an exit, raised by the owner or by the hook for dropped errors

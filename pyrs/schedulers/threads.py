@@ -41,10 +41,7 @@ class ThreadScheduler(Scheduler):
         self.execute(task)
 
     def after_fork(self) -> None:
-        """Reset the scheduler in a forked child.
-
-        The child has no threads of its parent and must not run the parent's tasks.
-        """
+        """Reset the scheduler in a forked child: drop the parent's threads and tasks."""
 
 
 class Inline(ThreadScheduler):

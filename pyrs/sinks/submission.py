@@ -401,10 +401,7 @@ def _check_waiting(tickets: list[_Ticket]) -> None:
 
 
 class _Ticket:
-    """An element that waits for capacity in a subscription's buffer.
-
-    Tickets are served in submission order. The core's lock guards it.
-    """
+    """An element that waits for capacity, in submission order, under the core's lock."""
 
     def __init__(self, subscription: _BufferedSubscription, element: Any) -> None:
         self.subscription = subscription

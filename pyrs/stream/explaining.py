@@ -106,10 +106,7 @@ class Explanation:
         return str(self)
 
     def summary(self) -> list[str]:
-        """Return the lines about bounded demand, buffers and changes of the thread.
-
-        Each line lists the operators that bound demand, buffer elements or change the thread.
-        """
+        """Return the lines about bounded demand, buffers and changes of the thread."""
         bounds = [f"{_name(step)} ({step.demand})" for step in self.steps if step.bounded]
         buffers = [f"{_name(step)} ({step.holds})" for step in self.steps if step.buffers]
         threads = [f"{_name(step)} ({step.thread})" for step in self.steps if step.thread]
@@ -120,10 +117,7 @@ class Explanation:
         ]
 
     def prefix(self, place: int) -> str:
-        """Return the box-drawing characters before a step.
-
-        They connect a combining operator with its inputs.
-        """
+        """Return the box-drawing characters that connect a step with its inputs."""
         step = self.steps[place]
         before = self.steps[place - 1].branch if place else ()
         if not step.branch:
@@ -187,10 +181,7 @@ def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[ExplainedStep]:
 
 
 def _others(publisher: Any) -> list[Any]:
-    """Return the additional Publishers that an operator subscribes to.
-
-    These are neither its source nor inner streams.
-    """
+    """Return the Publishers of an operator, except its source and inner streams."""
     found = []
     sources = getattr(publisher, "sources", ())
     if isinstance(sources, IterablePublisher):  # merge of a fixed number of streams

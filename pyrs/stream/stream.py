@@ -197,10 +197,7 @@ class Stream(
 
 
 def _rename_methods() -> None:
-    """Name the inherited methods after Stream.
-
-    Error messages show the name, as in ``Stream.map() missing 1 required argument``.
-    """
+    """Name the inherited methods after Stream, for messages such as ``Stream.map()``."""
     for family in Stream.__mro__[1:]:
         for name, method in vars(family).items() if family.__module__.startswith("pyrs.stream.") else ():
             if isinstance(method, FunctionType) and not name.startswith("_"):
