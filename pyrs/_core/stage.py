@@ -15,9 +15,11 @@ from typing import Any, ClassVar, Final
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
+from pyrs._core.display import name_of
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.sites import Site, blame
+from pyrs._core.validation import checked_callable
 from pyrs.errors import NoElement, NonPositiveRequest
 
 DROP: Final = object()
@@ -179,6 +181,19 @@ class StageRun(ABC):
         self.complete = self.finish = self.request_upstream = ignored
         self.fail = hooks.report_late
         self.__dict__.pop("on_next", None)  # a method of this run, chosen by ``begin_discarding``
+
+
+class FunctionStage(Stage):
+    """A stage whose only argument is a function, such as ``map(function)``."""
+
+    name: str
+    parameter = "function"
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = checked_callable(function, self.parameter)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({name_of(self.function)})"
 
 
 class PushedStage(Stage):

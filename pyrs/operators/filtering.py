@@ -13,29 +13,24 @@ from typing import Any
 from pyrs._core.demand import add_demand
 from pyrs._core.display import name_of
 from pyrs._core.fusion import Chain, LengthHint
-from pyrs._core.stage import DROP, SELECT, ElementStage, GatherRun, SelectingRun, Stage, StageRun
+from pyrs._core.stage import DROP, SELECT, ElementStage, FunctionStage, GatherRun, SelectingRun, Stage, StageRun
 from pyrs._core.validation import MISSING, checked_callable, checked_natural
 
 
-class Filter(Stage):
+class Filter(FunctionStage):
     """``filter(predicate)``: the elements for which the predicate returns true."""
 
+    name, parameter = "filter", "predicate"
     saved = ()
 
-    def __init__(self, predicate: Callable[[Any], object]) -> None:
-        self.predicate = checked_callable(predicate, "predicate")
-
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return filter(self.predicate, iterator)
+        return filter(self.function, iterator)
 
     def run(self) -> StageRun:
-        return SelectingRun(SELECT, self.predicate)
+        return SelectingRun(SELECT, self.function)
 
     def functions(self) -> tuple[object, ...]:
-        return (self.predicate,)
-
-    def __repr__(self) -> str:
-        return f"filter({name_of(self.predicate)})"
+        return (self.function,)
 
 
 class _Counted(Stage):
@@ -280,16 +275,14 @@ class SkipLast(_Counted):
             yield last.popleft()
 
 
-class SkipWhile(ElementStage):
+class SkipWhile(FunctionStage, ElementStage):
     """``skip_while(predicate)``: the elements from the first for which it is false."""
 
+    name, parameter = "skip_while", "predicate"
     saved = ("skipping",)
 
-    def __init__(self, predicate: Callable[[Any], object]) -> None:
-        self.predicate = checked_callable(predicate, "predicate")
-
     def begin(self) -> Callable[[Any], Any]:
-        predicate = self.predicate
+        predicate = self.function
         skipping = True
 
         def passed(element: Any) -> Any:
@@ -302,13 +295,10 @@ class SkipWhile(ElementStage):
         return passed
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return dropwhile(self.predicate, iterator)
+        return dropwhile(self.function, iterator)
 
     def functions(self) -> tuple[object, ...]:
-        return (self.predicate,)
-
-    def __repr__(self) -> str:
-        return f"skip_while({name_of(self.predicate)})"
+        return (self.function,)
 
 
 class Distinct(ElementStage):

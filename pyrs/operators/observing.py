@@ -16,7 +16,7 @@ from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer
 from pyrs._core.operator import Operator
 from pyrs._core.sites import Site, add_note, blame
-from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
+from pyrs._core.stage import ElementStage, FunctionStage, PushedStage, Stage, StageRun
 from pyrs._core.validation import checked_callable, checked_natural, checked_string
 from pyrs.api import Publisher, Subscriber
 
@@ -24,25 +24,20 @@ if TYPE_CHECKING:
     from logging import Logger
 
 
-class DoOnNext(ElementStage):
+class DoOnNext(FunctionStage, ElementStage):
     """``do_on_next(action)``: calls the action with each element."""
 
+    name, parameter = "do_on_next", "action"
     saved = ()
 
-    def __init__(self, action: Callable[[Any], object]) -> None:
-        self.action = checked_callable(action, "action")
-
     def begin(self) -> Callable[[Any], Any]:
-        action = self.action
+        action = self.function
 
         def observe(element: Any) -> Any:
             action(element)
             return element
 
         return observe
-
-    def __repr__(self) -> str:
-        return f"do_on_next({name_of(self.action)})"
 
 
 class ObservingRun(StageRun):

@@ -17,6 +17,7 @@ from pyrs._core.stage import (
     MAP,
     DroppingRun,
     ElementStage,
+    FunctionStage,
     PlainRun,
     PushedStage,
     Stage,
@@ -29,14 +30,12 @@ from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
 
 
-class Map(Stage):
+class Map(FunctionStage):
     """``map(function)``: the results of the function."""
 
+    name = "map"
     is_mapping = True
     saved = ()
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = checked_callable(function, "function")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return map(self.function, iterator)
@@ -46,9 +45,6 @@ class Map(Stage):
 
     def functions(self) -> tuple[object, ...]:
         return (self.function,)
-
-    def __repr__(self) -> str:
-        return f"map({name_of(self.function)})"
 
 
 class Scan(Stage):
@@ -213,14 +209,12 @@ class _HandleRun(DroppingRun):
             self.skip()
 
 
-class Handle(Stage):
+class Handle(FunctionStage):
     """``handle(function)``: at most one element per source element, or completion."""
 
+    name = "handle"
     run_type = _HandleRun
     saved = ()
-
-    def __init__(self, function: Callable[[Any, HandleSink], object]) -> None:
-        self.function = checked_callable(function, "function")
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         function, sink = self.function, HandleSink()
@@ -238,9 +232,6 @@ class Handle(Stage):
             if sink._ended:
                 whole.ended = True
                 return
-
-    def __repr__(self) -> str:
-        return f"handle({name_of(self.function)})"
 
 
 class WithIndex(ElementStage):

@@ -14,7 +14,7 @@ from pyrs._core.display import name_of
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.sites import assembly_site
-from pyrs._core.stage import ElementStage
+from pyrs._core.stage import ElementStage, FunctionStage
 from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.stream.stream import Single, Stream
@@ -168,21 +168,17 @@ def from_callable(function: Callable[[], T]) -> Single[T]:
         >>> from_callable(lambda: 6 * 7).block()
         42
     """
-    stage = _CallableSource(checked_callable(function, "function"))
+    stage = _CallableSource(function)
     stage.site = assembly_site()
     return Single(IterablePublisher(((),), (stage,), ""))
 
 
-class _CallableSource(ElementStage):
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self.function = function
+class _CallableSource(FunctionStage, ElementStage):
+    name = "from_callable"
 
     def begin(self) -> Callable[[Any], Any]:
         function = self.function
         return lambda _: function()
-
-    def __repr__(self) -> str:
-        return f"from_callable({name_of(self.function)})"
 
 
 def generate(initial: Callable[[], S], step: Callable[[S], tuple[T, S] | None]) -> Stream[T]:
