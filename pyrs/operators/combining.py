@@ -68,7 +68,7 @@ def as_tuple(*elements: Any) -> tuple[Any, ...]:
 
 
 class _ConcatRun(SubscriptionArbiter[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith | SwitchIfEmpty | Then) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith | Then) -> None:
         super().__init__(subscriber, operator)
         self._sources = iter(operator.sources)
 
@@ -119,31 +119,27 @@ class _SwitchIfEmptyRun(_ConcatRun):
 class Then(Operator[Any]):
     """``then(other)``: the other stream, after a source without elements."""
 
+    name = "then"
     run_type = _ConcatRun
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, call_text("then", [other]))
+        super().__init__(source, call_text(self.name, [other]))
         self.sources = (source, checked_publisher(other, "other"))
 
 
-class SwitchIfEmpty(Operator[Any]):
+class SwitchIfEmpty(Then):
     """``switch_if_empty(other)``: the source, or ``other`` if the source is empty."""
 
+    name = "switch_if_empty"
     run_type = _SwitchIfEmptyRun
-
-    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, call_text("switch_if_empty", [other]))
-        self.sources = (source, checked_publisher(other, "other"))
 
 
 class _ZipInput(QueuedInput[Any]):
     def _end(self, error: BaseException | None) -> None:
-        self.error, self.ended = error, True
+        super()._end(error)
         if not self.elements:  # read last: if the drain loop takes the last element later, it checks ``ended`` itself
             self._owner._exhausted = True
-        if self._cancelled:  # as in Input
-            self._drop_error()
-        self._notify()
+            self._notify()
 
 
 class _ZipRun(Coordinator[Any]):
