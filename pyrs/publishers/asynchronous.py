@@ -165,29 +165,14 @@ def _checked_loop(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEve
     return loop
 
 
-class _DoneCallback:
-    """Wakes one subscription; references nothing after the subscription was released.
-
-    A future of ``concurrent.futures`` keeps its callbacks until it completes.
-    """
-
-    __slots__ = ("wake",)
-
-    def __init__(self, wake: Callable[[], object]) -> None:
-        self.wake: Callable[[], object] | None = wake
-
-    def __call__(self, _: object) -> None:
-        wake = self.wake  # read once: another thread may release the subscription
-        if wake is not None:
-            wake()
-
-
 class _FutureRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: _FuturePublisher[Any]) -> None:
         super().__init__(in_context(subscriber), operator)
         self._future = operator.future
         self._cancels = operator.cancel
-        self._done = _DoneCallback(self.wake)
+        # Emptied by _release, because a future of ``concurrent.futures`` keeps its callbacks until it completes.
+        self._wakes = wakes = [self.wake]
+        self._done: Callable[[object], object] = lambda _: [wake() for wake in [*wakes]]
         get_loop = getattr(operator.future, "get_loop", None)
         self._loop = get_loop() if callable(get_loop) else None
 
@@ -244,7 +229,7 @@ class _FutureRun(Coordinator[Any]):
             self._complete()
 
     def _release(self) -> None:
-        self._done.wake = None
+        self._wakes.clear()
         remove = getattr(self._future, "remove_done_callback", None)
         if self._loop is not None and self._loop.is_closed():
             return  # the closed loop calls no callbacks
