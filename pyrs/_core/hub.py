@@ -175,6 +175,9 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
     def _drain(self) -> None:
         """Signal as many elements and terminal signals as possible."""
 
+    def _drained(self) -> None:
+        """React to elements that Subscribers received, with the turn."""
+
     def _demanded(self) -> None:
         """React to additional demand, on any thread."""
         self._wake()
@@ -468,9 +471,6 @@ class AlignedHub(Hub[T]):
             self._drained()
         if self._ended and not self._over:
             self._finish()
-
-    def _drained(self) -> None:
-        """React to elements that left the buffer, with the turn."""
 
     def _discard(self) -> None:
         count = len(self._buffer)

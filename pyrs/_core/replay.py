@@ -212,6 +212,3 @@ class ReplayHub(Hub[T]):
                     self._lost.append(node.element)
                     self._again = True
                 node = node.following
-
-    def _drained(self) -> None:
-        """React to elements that Subscribers received, with the turn."""
