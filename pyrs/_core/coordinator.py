@@ -85,11 +85,6 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
                 raise  # a RecursionError does not mean that the executor refused the task
             self._refused(error)
 
-    def wake_here(self) -> None:
-        """Wake the drain loop on this thread, for work that must not wait for an executor."""
-        self._again = True
-        self.run_here()
-
     def post(self, handler: Callable[[Any], object], argument: Any = None) -> None:
         """Queue a handler for the drain loop; callable on any thread."""
         self._posted.append((handler, argument, _OTHER))

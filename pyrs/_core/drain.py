@@ -73,6 +73,11 @@ class DrainLoop(ABC):
                 self._turn.append(True)  # a refused task must not keep the turn
             raise
 
+    def wake_here(self) -> None:
+        """Drain on this thread, in loops that set ``_again``."""
+        self._again = True
+        self.run_here()
+
     def run_here(self) -> None:
         """Drain on this thread, unless another one drains."""
         turn, ran = self._turn, False

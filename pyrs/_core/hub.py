@@ -95,7 +95,7 @@ class HubSubscription(DownstreamSubscription[T]):
         hub = self._hub
         if n <= 0:
             hub._has_illegal_request = True
-            hub._wake()
+            hub.wake_here()
             return
         if self._requested >= UNBOUNDED:
             with hub._lock:
@@ -180,13 +180,13 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _demanded(self) -> None:
         """React to additional demand, on any thread."""
-        self._wake()
+        self.wake_here()
 
     def _left(self) -> None:
         """React to the cancel of a Subscriber, on any thread."""
         with self._lock:
             self._abandoned |= self._final and not self._subscriptions
-        self._wake()
+        self.wake_here()
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         HubSubscription(self, in_context(checked_subscriber(subscriber))).start()
@@ -235,14 +235,9 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         if not admitted:
             subscription.finish(self._error)
         elif self._has_illegal_request or self._ended:
-            self._wake()
+            self.wake_here()
         else:
             self._demanded()
-
-    def _wake(self) -> None:
-        """Make the drain loop run again."""
-        self._again = True
-        self.run_here()
 
     def _work(self) -> None:
         self._again = False
@@ -321,7 +316,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
                 return refusal
             self._ended = True
             self._error = self._unreceived = error
-        self._wake()
+        self.wake_here()
         return OK
 
     def _report_error(self, where: str) -> None:
@@ -439,7 +434,7 @@ class AlignedHub(Hub[T]):
 
     def _demanded(self) -> None:
         if self._buffer:  # a thread that is about to buffer an element checks again afterwards
-            self._wake()
+            self.wake_here()
 
     def _drain(self) -> None:
         buffer = self._buffer

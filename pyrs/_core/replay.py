@@ -65,7 +65,7 @@ class ReplayHub(Hub[T]):
         result = self.attempt(self._emit, element)
         if result is None:
             result = self._append(element)
-            self._wake()
+            self.wake_here()
         return result
 
     def _emit(self, element: T) -> EmitResult:
@@ -129,7 +129,7 @@ class ReplayHub(Hub[T]):
                 subscription.joined = self._head.number
                 self._include(subscription)
         del before
-        self._wake()
+        self.wake_here()
 
     def _feed(self, subscription: HubSubscription[T]) -> None:
         """Signal the demanded elements, with the turn."""

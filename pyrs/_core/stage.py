@@ -309,7 +309,7 @@ class TailRun(DrainLoop, StageRun):
                 self._error = error
                 self._source_ended = True
         if not over:
-            self._wake()
+            self.wake_here()
             return
         for element in elements:
             self.drop(element)
@@ -324,7 +324,7 @@ class TailRun(DrainLoop, StageRun):
                 self._illegal = n
             ended = self._source_ended
         if ended:
-            self._wake()
+            self.wake_here()
         elif n > 0:
             self.request_more(n)
         else:
@@ -343,10 +343,6 @@ class TailRun(DrainLoop, StageRun):
             self.drop(tail.popleft())
         if error is not None:
             hooks.report_late(error)
-
-    def _wake(self) -> None:
-        self._again = True
-        self.run_here()
 
     def _work(self) -> None:
         self._again = False

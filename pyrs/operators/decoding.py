@@ -174,7 +174,7 @@ class _SplitLinesRun(TailRun):
             with self._lock:
                 if not self._unbounded:
                     self._unbounded, self._due = True, UNBOUNDED
-        self._wake()
+        self.wake_here()
 
     def on_next(self, element: Any) -> None:
         self._outstanding = False
@@ -185,7 +185,7 @@ class _SplitLinesRun(TailRun):
                 self._tail.extend(lines)
         if over:  # release has run on another thread
             self.discard_all([*self._splitter.rest(), *reversed(lines)])
-        self._wake()
+        self.wake_here()
 
     def on_complete(self) -> None:
         failure, self._splitter.failure = self._splitter.failure, None

@@ -137,7 +137,7 @@ class Connection:
                 hub._final = True
             else:
                 hub._abandoned = True  # no Subscriber receives the buffered elements, nor the error after them
-        hub._wake()
+        hub.wake_here()
 
     def __repr__(self) -> str:
         state = "not connected" if not self._connected else "ended" if self.hub._ended else "connected"

@@ -42,7 +42,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         with self._lock:
             if self._claimant is not None and not self._claimant._live:
                 self._abandoned = True
-        self._wake()
+        self.wake_here()
 
     def _finish(self) -> None:
         super()._finish()
@@ -108,7 +108,7 @@ class AlignedSink(AlignedHub[T], Sink[T]):
         with self._lock:
             if self._auto_cancel and not self._subscriptions:
                 self._abandoned = True
-        self._wake()
+        self.wake_here()
 
     def _buffered(self) -> int:
         return len(self._buffer)
