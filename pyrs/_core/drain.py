@@ -74,7 +74,7 @@ class DrainLoop(ABC):
             raise
 
     def wake_here(self) -> None:
-        """Drain on this thread, in loops that set ``_again``."""
+        """Record new work and drain on this thread, in loops that use ``_again``."""
         self._again = True
         self.run_here()
 

@@ -336,14 +336,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._left()
 
     def _settle_late(self, element: T, receivers: int) -> None:
-        """Discard an element that reached only Subscribers that had cancelled.
-
-        Called with the turn.
-
-        Args:
-            element: the element that was just signalled.
-            receivers: the number of Subscribers that it was signalled to.
-        """
+        """Discard, with the turn, an element whose receivers had all cancelled."""
         late, self._late = self._late, 0
         self._unsettled = False
         if late and late == receivers:
@@ -416,6 +409,9 @@ class AlignedHub(Hub[T]):
         for each in subscriptions:
             each._emitted += 1
         return True
+
+    def _buffered(self) -> int:
+        return len(self._buffer)
 
     def _enqueue(self, element: T) -> EmitResult:
         """Buffer the element, if there is capacity."""

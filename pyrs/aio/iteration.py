@@ -189,11 +189,7 @@ class _Inbox(PrefetchingInput[T]):
         if self.closed:  # cancelled since the check above
             hooks.discard_all((), self.arrived)
         elif self._waker.waiting:
-            self._wake()
-
-    def _end(self, error: BaseException | None) -> None:
-        super()._end(error)
-        self._wake()
+            self._notify()
 
     def is_ready(self) -> bool:
         """Return whether there is an element or a terminal signal."""
@@ -205,7 +201,7 @@ class _Inbox(PrefetchingInput[T]):
         self.cancel()
         hooks.discard_all((), self.arrived)
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         if not self._waker.wake():
             self.close()  # the loop is closed, so no element will be consumed
 

@@ -181,7 +181,7 @@ class _Feed(Input[Any]):
         self.request(capacity)
 
     def _capacity(self) -> int:
-        return self._prefetch.size - (self._requested_upstream - self._received) - self._hub.backlog()
+        return self._prefetch.size - (self._requested_upstream - self._received) - self._hub._buffered()
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
@@ -210,10 +210,6 @@ class _PublishHub(AlignedHub[Any]):
         for action in actions:
             action()
 
-    def backlog(self) -> int:
-        """Return the number of buffered elements."""
-        return len(self._buffer)
-
     def _drained(self) -> None:
         self.feed.refill()
 
@@ -223,7 +219,7 @@ class _ReplayHub(ReplayHub[Any]):
         super().__init__(limit, seconds, now, capacity=None)
         self.feed = _Feed(self, prefetch)
 
-    def backlog(self) -> int:
+    def _buffered(self) -> int:
         """Return the number of elements that the slowest Subscriber has not received."""
         newest = self._tail.number
         positions = [each.position for each in self._subscriptions]

@@ -217,8 +217,7 @@ class _LatestRun(Coordinator[Any]):
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
-        self._replace_due(MISSING)
-        self._due_element = self._input.take(inf)
+        self._replace_due(self._input.take(inf))
         self._replace_due(MISSING)
 
     def _replace_due(self, element: Any) -> None:

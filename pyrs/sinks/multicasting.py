@@ -91,9 +91,6 @@ class UnicastSink(AlignedHub[T], Sink[T]):
     def _call(self) -> str:
         return f"unicast({self._capacity}" + (f", {self._strategy.value!r})" if self._strategy else ")")
 
-    def _buffered(self) -> int:
-        return len(self._buffer)
-
 
 class AlignedSink(AlignedHub[T], Sink[T]):
     """``multicast(capacity)``: emits to all Subscribers at the pace of the slowest."""
@@ -109,9 +106,6 @@ class AlignedSink(AlignedHub[T], Sink[T]):
             if self._auto_cancel and not self._subscriptions:
                 self._abandoned = True
         self.wake_here()
-
-    def _buffered(self) -> int:
-        return len(self._buffer)
 
     def _call(self) -> str:
         return f"multicast({self._capacity})"

@@ -304,10 +304,7 @@ class _Core(Operator[Any]):
     def publish(self, element: Any, seconds: float | None, on_drop: OnDrop | None) -> int:
         """Append the element to every buffer, or queue it for those that are full.
 
-        Args:
-            element: the element.
-            seconds: the maximum time to wait; None for no limit.
-            on_drop: called for a subscription that had no capacity in time.
+        Waits for ``seconds``, or without a limit, and calls ``on_drop`` for each Subscriber without capacity in time.
         """
         if element is None:
             raise NullSignal("None is not an element")

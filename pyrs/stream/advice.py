@@ -57,14 +57,9 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, with advice if there is some.
+    """Return the message of an AttributeError, which names the method to use instead.
 
-    The advice is the method to use instead.
-
-    Args:
-        owner: the class without the attribute.
-        name: the name of the attribute.
-        other_names: maps method names of other libraries, in snake case, to advice.
+    ``other_names`` maps method names of other libraries, in snake case, to advice.
 
     Examples:
         >>> import pyrs

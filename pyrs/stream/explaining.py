@@ -135,8 +135,7 @@ class Explanation:
         """
         return draw_svg(self.steps)
 
-    def _repr_html_(self) -> str:
-        return self.svg()
+    _repr_html_ = svg
 
 
 def explain(publisher: Any) -> Explanation:

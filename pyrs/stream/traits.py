@@ -181,12 +181,7 @@ def short_site(site: Site | None) -> str:
 
 
 def trait_of(subject: object, name: str) -> Trait:
-    """Return the behaviour of an operator or a source.
-
-    Args:
-        subject: the object of the operator: a ``Stage``, an ``Operator`` or a Publisher.
-        name: the name of the operator.
-    """
+    """Return the behaviour of an operator or a source, given its object and its name."""
     kind = type(subject).__name__
     if kind == "Replay" and getattr(subject, "limit", None) is None:
         kind = "Replay without a limit"

@@ -380,7 +380,7 @@ def test_finalizer_that_refills_during_a_capacity_check_does_not_request_twice()
     shared.connect()
     source.next(1, 2, 3, 4)
     feed: Any = shared.source._current.hub.feed
-    count, remaining = feed._hub.backlog, 1
+    count, remaining = feed._hub._buffered, 1
 
     def backlog() -> int:
         nonlocal remaining
@@ -390,7 +390,7 @@ def test_finalizer_that_refills_during_a_capacity_check_does_not_request_twice()
             feed.refill()
         return backlog_size
 
-    feed._hub.backlog = backlog
+    feed._hub._buffered = backlog
     subscriber.request(4)
     subscriber.assert_elements(1, 2, 3, 4)
     source.assert_min_requested(8).assert_max_requested(8)
