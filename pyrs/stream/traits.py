@@ -135,7 +135,7 @@ _TRAITS: Final = {
     "AsyncIterablePublisher": Trait("exact: awaited", "nothing", "an asyncio loop"),
     "_FuturePublisher": Trait("the result waits for demand", "nothing", "the thread that resolves the future"),
     **dict.fromkeys(("_Defer", "_Using", "UsingWhen"), Trait("as the created Publisher")),
-    **dict.fromkeys(("_ErrorPublisher", "_NeverPublisher"), Trait("not needed")),
+    "_InertPublisher": Trait("not needed"),
     "IterablePublisher": Trait("exact: pulled"),
     "JavaPublisher": Trait("a window over the bridge", "the window", "the thread of the bridge"),
 }

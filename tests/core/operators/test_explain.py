@@ -92,6 +92,11 @@ def test_shared_stream_is_one_step() -> None:
     assert [step.call for step in pyrs.range(3).cache(5).explain().steps] == ["range(0, 3)", "cache(5)"]
 
 
+@pytest.mark.parametrize("source", [pyrs.never(), pyrs.error(ValueError("no"))])
+def test_source_without_elements_needs_no_demand(source: pyrs.Stream[object]) -> None:
+    assert [step.demand for step in source.explain().steps] == ["not needed"]
+
+
 def test_third_party_publisher_is_a_source() -> None:
     class Own(pyrs.Publisher[int]):
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
