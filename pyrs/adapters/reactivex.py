@@ -143,6 +143,7 @@ class _Observing(PrefetchingInput[T]):
         if element is None:
             raise NullSignal("on_next(None)")
         if self._closed:
+            self.discard(element)
             return
         try:
             self._observer.on_next(element)

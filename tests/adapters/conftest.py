@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tests.blocking import no_blocked_loop
-from tests.core.conftest import Dropped, dropped
+from tests.core.conftest import Dropped, discarded, dropped
 
-__all__ = ["Dropped", "dropped", "no_blocked_loop"]
+__all__ = ["Dropped", "discarded", "dropped", "no_blocked_loop"]

@@ -20,7 +20,7 @@ import pyrs
 from pyrs._core.inputs import Input
 from pyrs.adapters.reactivex import from_observable, to_observable
 from pyrs.errors import BufferOverflow
-from pyrs.testing import TestPublisher, TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber, Violation
 from tests.core.conftest import Dropped, Hidden
 from tests.waiting import DEADLINE
 
@@ -160,6 +160,12 @@ class TestToObservable:
         subscription.dispose()
         source.assert_cancelled(1)
         assert seen == [1]
+
+    def test_element_after_a_dispose_is_discarded(self, discarded: list[Any]) -> None:
+        source: TestPublisher[int] = TestPublisher(Violation.DEFER_CANCELLATION)
+        to_observable(source).subscribe().dispose()
+        source.next(1)
+        assert discarded == [1]
 
     def test_error_that_a_dispose_overtakes_is_reported(
         self, monkeypatch: pytest.MonkeyPatch, dropped: Dropped
