@@ -115,30 +115,22 @@ __all__ = [
 
 # These names are imported on first access: each module takes a fraction of a millisecond, and most programs use few.
 _LAZY_NAMES = {
-    "Backoff": "pyrs.operators.retrying",
-    "Metrics": "pyrs.operators.metrics",
-    "Notification": "pyrs.operators.notification",
-    "from_async_iterable": "pyrs.publishers.asynchronous",
-    "from_awaitable": "pyrs.publishers.asynchronous",
-    "from_future": "pyrs.publishers.asynchronous",
-    "using_when": "pyrs.publishers.asynchronous",
-    "combine_latest": "pyrs.publishers.combining",
-    "concat": "pyrs.publishers.combining",
-    "merge": "pyrs.publishers.combining",
-    "zip": "pyrs.publishers.combining",
-    "Emitter": "pyrs.publishers.creating",
-    "create": "pyrs.publishers.creating",
-    "defer": "pyrs.publishers.deferred",
-    "from_callable": "pyrs.publishers.deferred",
-    "generate": "pyrs.publishers.deferred",
-    "using": "pyrs.publishers.deferred",
-    "interval": "pyrs.publishers.timed",
-    "timer": "pyrs.publishers.timed",
-    "AsyncSubscriber": "pyrs.stream.awaiting",
-    "ParallelStream": "pyrs.stream.parallel",
-    "ConnectableStream": "pyrs.stream.stream",
-    "GroupedStream": "pyrs.stream.stream",
-    "strict": "pyrs.strictness",
+    name: f"pyrs.{module}"
+    for module, names in {
+        "operators.metrics": ("Metrics",),
+        "operators.notification": ("Notification",),
+        "operators.retrying": ("Backoff",),
+        "publishers.asynchronous": ("from_async_iterable", "from_awaitable", "from_future", "using_when"),
+        "publishers.combining": ("combine_latest", "concat", "merge", "zip"),
+        "publishers.creating": ("Emitter", "create"),
+        "publishers.deferred": ("defer", "from_callable", "generate", "using"),
+        "publishers.timed": ("interval", "timer"),
+        "stream.awaiting": ("AsyncSubscriber",),
+        "stream.parallel": ("ParallelStream",),
+        "stream.stream": ("ConnectableStream", "GroupedStream"),
+        "strictness": ("strict",),
+    }.items()
+    for name in names
 }
 _LAZY_MODULES = ("adapters", "schedulers", "sinks")
 _OTHER_NAMES = {
