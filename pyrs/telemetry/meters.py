@@ -23,25 +23,15 @@ Values = Iterator[metrics.Observation]
 
 
 class Counted(Protocol):
-    """The part of ``Observation`` that meters use.
-
-    An import of ``Observation`` would be circular.
-
-    Attributes:
-        bounded: the number of elements requested before the demand became unbounded.
-    """
+    """The part of ``Observation`` that meters use; its import would be circular."""
 
     name: str
     started: float
     bounded: int
 
-    def elements(self) -> int:
-        """Return the number of delivered elements, which never decreases."""
-        ...
+    def elements(self) -> int: ...
 
-    def demand(self) -> int:
-        """Return the outstanding demand in elements; 0 if it is unbounded."""
-        ...
+    def demand(self) -> int: ...
 
 
 class Totals:
@@ -61,6 +51,15 @@ class Totals:
         self.live: WeakSet[Counted] = WeakSet()
 
 
+_COUNTS: dict[str, Callable[[Totals, list[Counted]], int]] = {
+    "pyrs.subscribed": lambda totals, live: totals.subscribed,
+    "pyrs.requested": lambda totals, live: totals.requested + sum(each.bounded for each in live),
+    "pyrs.elements": lambda totals, live: totals.elements + sum(each.elements() for each in live),
+    "pyrs.active": lambda totals, live: len(live),
+    "pyrs.demand": lambda totals, live: sum(each.demand() for each in live),
+}
+
+
 class Meters:
     """The instruments of this process, in the terms of Reactor's Micrometer module.
 
@@ -75,14 +74,14 @@ class Meters:
         self._dropped: dict[str, int] = {}
         meter = metrics.get_meter("pyrs")
         counter, up_down = meter.create_observable_counter, meter.create_observable_up_down_counter
-        for create, name, unit, words, count in (
-            (counter, "pyrs.subscribed", "{subscription}", "Subscriptions", _subscribed),
-            (counter, "pyrs.requested", "{element}", "Requested elements, without unbounded demand", _requested),
-            (counter, "pyrs.elements", "{element}", "Elements that Subscribers received", _elements),
-            (up_down, "pyrs.active", "{subscription}", "Live subscriptions", _active),
-            (up_down, "pyrs.demand", "{element}", "Outstanding demand, without unbounded demand", _demand),
+        for create, name, unit, words in (
+            (counter, "pyrs.subscribed", "{subscription}", "Subscriptions"),
+            (counter, "pyrs.requested", "{element}", "Requested elements, without unbounded demand"),
+            (counter, "pyrs.elements", "{element}", "Elements that Subscribers received"),
+            (up_down, "pyrs.active", "{subscription}", "Live subscriptions"),
+            (up_down, "pyrs.demand", "{element}", "Outstanding demand, without unbounded demand"),
         ):
-            create(name, [partial(self._observe, count)], unit, words)
+            create(name, [partial(self._observe, _COUNTS[name])], unit, words)
         counter("pyrs.dropped", [self._drops], "{element}", "Elements that no Subscriber received")
         up_down("pyrs.in_flight", [_in_flight], "{element}", "Elements between Python and the JVM")
         self._delay = meter.create_histogram(
@@ -146,26 +145,6 @@ class Meters:
             dropped = list(self._dropped.items())
         for operator, count in dropped:
             yield metrics.Observation(count, {"pyrs.operator": operator})
-
-
-def _subscribed(totals: Totals, live: list[Counted]) -> int:
-    return totals.subscribed
-
-
-def _active(totals: Totals, live: list[Counted]) -> int:
-    return len(live)
-
-
-def _requested(totals: Totals, live: list[Counted]) -> int:
-    return totals.requested + sum(each.bounded for each in live)
-
-
-def _elements(totals: Totals, live: list[Counted]) -> int:
-    return totals.elements + sum(each.elements() for each in live)
-
-
-def _demand(totals: Totals, live: list[Counted]) -> int:
-    return sum(each.demand() for each in live)
 
 
 def _in_flight(options: CallbackOptions) -> Values:
