@@ -123,8 +123,8 @@ class BeyondPublisherTests(PublisherHooks[T]):
         deadline = time.monotonic() + self.env.timeout
         for subscriber in subscribers:
             subscriber.subscription.expect_completion(
-                remaining(deadline),
                 f"{self.name_of(publisher)} did not call on_subscribe on one of {_SUBSCRIBERS} Subscribers (rule 1.9)",
+                remaining(deadline),
             )
         self.env.verify_no_async_errors()
         for subscriber in subscribers:
@@ -136,11 +136,10 @@ class BeyondPublisherTests(PublisherHooks[T]):
         outer: Watching[T] = Acting(self.env, lambda _: self.call_subscribe(publisher, inner), at=1)
         self.subscribe(publisher, outer).request(1)
         outer.expect(1)
-        if outer.all_received.closes_while(lambda: outer.signals):
+        if outer.receives_all():
             inner.subscription.expect_completion(
-                self.env.timeout,
                 f"{self.name_of(publisher)} did not call on_subscribe on a Subscriber that subscribed inside on_next "
-                "of another one (rule 1.9)",
+                "of another one (rule 1.9)"
             )
         self.env.verify_no_async_errors_no_delay()
 
@@ -158,7 +157,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
     def _failed_after_an_element(self) -> Watching[T]:
         subscriber = self.subscribe(self.new_publisher(10), Watching[T](self.env, 1))
         subscriber.request(1)
-        subscriber.all_received.closes_while(lambda: subscriber.signals)
+        subscriber.receives_all()
         subscriber.request(0)
         return self._await_value_error(subscriber, "request(0) after an element")
 
@@ -173,7 +172,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
 
         subscriber = Acting[T](self.env, request, at=1)
         self.subscribe(self.new_publisher(10), subscriber).request(LONG_MAX)
-        subscriber.ended.closes_while(lambda: subscriber.signals)
+        subscriber.ends()
         if threads != [get_ident()] and subscriber.elements == 10 and subscriber.last == "on_complete()":
             return []  # a thread of the Publisher may fulfil one request before it reads the next one
         return [self._await_value_error(subscriber, "request(0) inside on_next with unbounded demand")]
@@ -186,10 +185,8 @@ class BeyondPublisherTests(PublisherHooks[T]):
         return self._await_value_error(subscriber, f"request({n}) inside {signal}")
 
     def _await_value_error(self, subscriber: Watching[T], call: str) -> Watching[T]:
-        if not subscriber.ended.closes_while(lambda: subscriber.signals):
-            within = milliseconds(self.env.timeout)
-            self.env.flop(f"the Publisher did not signal on_error after {call} {within} (rule 3.9)")
-        elif not isinstance(subscriber.error, ILLEGAL_ARGUMENT):
+        ended = subscriber.ends(f"the Publisher did not signal on_error after {call} (rule 3.9)")
+        if ended and not isinstance(subscriber.error, ILLEGAL_ARGUMENT):
             self.env.flop(f"expected on_error(ValueError) after {call} but received {subscriber.last} (rule 3.9)")
         return subscriber
 
@@ -231,15 +228,14 @@ class BeyondPublisherTests(PublisherHooks[T]):
         until = time.monotonic() + _SECONDS_OF_A_LARGE_DEMAND * self.env.scale
         for _ in range(0, demand, by):
             subscriber.request(by)
-        if not subscriber.all_received.closes_while(lambda: subscriber.elements, until):
-            arrived = subscriber.elements
-            self.env.flop(f"{demand} elements were requested, but {arrived} arrived (rule 1.2)")
+        if not subscriber.receives_all(until):
+            self.env.flop(f"{demand} elements were requested, but {subscriber.elements} arrived (rule 1.2)")
         self.env.verify_no_async_errors()
         if subscriber.elements > demand:
             self.env.flop_and_fail(f"{subscriber.elements} elements arrived, but {demand} were requested (rule 1.1)")
         if completes and subscriber.elements == demand:
             subscriber.request(2)
-            subscriber.ended.closes_while(lambda: subscriber.signals)
+            subscriber.ends()
             if subscriber.elements != demand + 1 or not subscriber.ended.is_closed:
                 self.env.flop(
                     f"create_publisher({demand + 1}) must publish {demand + 1} elements and on_complete, but "
@@ -258,7 +254,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
             ended.append(self._completed(self.new_publisher(1)))
         served = self.subscribe(self.new_publisher(10), Watching[T](self.env, 1))
         served.request(1)
-        served.all_received.closes_while(lambda: served.signals)
+        served.receives_all()
         many = min(2 * _MAX_AFTER_CANCEL, self.call_number_hook(self.max_elements_from_publisher))
         cancelled = self.subscribe(self.new_publisher(many), Acting[T](self.env, ManualSubscriber.cancel, at=1))
         cancelled.request(many)
@@ -279,9 +275,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
         """on_complete must not overlap on_next of the last element (§1.3)."""
         subscriber = self.subscribe(publisher, _Lingering[T](self.env, last=3))
         subscriber.request(LONG_MAX)
-        if not subscriber.ended.closes_while(lambda: subscriber.signals):
-            within = milliseconds(self.env.timeout)
-            self.env.flop(f"the Publisher did not signal on_complete after its 3 elements {within} (rule 1.5)")
+        subscriber.ends("the Publisher did not signal on_complete after its 3 elements (rule 1.5)")
         self.env.verify_no_async_errors()
 
     @publisher_test(3)
@@ -344,7 +338,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
         self._assert_demanded(second, 0)
         # Both request before the cancel, because a Publisher may emit only after all its Subscribers have requested.
         second.request(1)
-        served = [each.all_received.closes_while(lambda: each.signals) for each in (first, second)]  # noqa: B023
+        served = [each.receives_all() for each in (first, second)]
         self._assert_demanded(first, 1)
         self._assert_demanded(second, 1)
         if second.error is not None or not all(served):
@@ -356,7 +350,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
             leaving.cancel()
         staying.expect(2)
         staying.request(1)
-        if not staying.all_received.closes_while(lambda: staying.signals):
+        if not staying.receives_all():
             signalled = f", but {staying.last}" if staying.ended.is_closed else ""
             left = "called request(0)" if by_request else "cancelled"
             self.env.flop(

@@ -54,7 +54,7 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
         driven = self.drive()
         driven.trigger(_MANY_ELEMENTS)
         seconds = _SECONDS_OF_MANY_ELEMENTS * self.env.scale
-        sent = driven.deliver(self.new_element, _MANY_ELEMENTS, all_of_them=False, seconds=seconds)
+        sent = driven.deliver(_MANY_ELEMENTS, all_of_them=False, seconds=seconds)
         driven.subscription.settle()
         self.env.verify_no_async_errors_no_delay()
         if sent:
@@ -72,7 +72,7 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
             still.subscription.settle()
             calls = still.subscription.calls
             moved.trigger(1)
-            moved.deliver(self.new_element, 1, all_of_them=False)
+            moved.deliver(1, all_of_them=False)
             moved.subscription.settle()
             if still.subscription.calls != calls:
                 last = still.subscription.last
@@ -81,19 +81,19 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
     def _refuses_none_after_an_element(self, signal: str) -> None:
         driven = self.drive()
         driven.trigger(1)
-        driven.deliver(self.new_element, 1, all_of_them=False)
+        driven.deliver(1, all_of_them=False)
         if not driven.subscription.cancelled.is_closed:  # a Subscriber may ignore all signals after its cancel
             self.must_refuse_none(driven.subscriber, signal, " after an element")
 
     def _cancels_a_second_after_an_element(self) -> None:
         driven = self.drive()
         driven.trigger(2)
-        driven.deliver(self.new_element, 1, all_of_them=False)
+        driven.deliver(1, all_of_them=False)
         driven.subscription.settle()  # a Subscriber may cancel some time after its last element
         if driven.subscription.cancelled.is_closed:
             return
         self.must_cancel_another(driven.subscriber, "a second", state="after an element, ")
-        driven.deliver(self.new_element, 1, first=1, all_of_them=False)
+        driven.deliver(1, first=1, all_of_them=False)
         driven.subscription.settle()
         self.env.verify_no_async_errors_no_delay()
 
@@ -103,23 +103,27 @@ class BeyondSubscriberTests(SubscriberHooks[T]):
             driven = self.drive()
             if demand:
                 driven.trigger(demand)
-            sent = driven.deliver(self.new_element, elements, all_of_them=False)
+            sent = driven.deliver(elements, all_of_them=False)
             # The calls caused by the elements are complete, so a later call is caused by the terminal signal.
             driven.subscription.settle()
             before.append((driven, len(sent), driven.subscription.calls))
+
+        def assert_not_called(driven: Driven[T], elements: int, calls: int) -> None:
+            if driven.subscription.calls != calls:
+                self.env.flop(
+                    f"the Subscriber called {driven.subscription.last} after {signal} (rules 2.3, 2.4), which followed "
+                    f"{elements} elements"
+                )
+
         for driven, elements, calls in before:
             send(driven.subscriber)
             if elements > 1:
                 # Only calls inside the signal count, because a Subscriber may cancel some time after its last element.
-                self._assert_not_called(driven, calls, f"{signal} (rules 2.3, 2.4), which followed {elements} elements")
+                assert_not_called(driven, elements, calls)
         self.env.verify_no_async_errors()
         for driven, elements, calls in before:
             if elements <= 1:
-                self._assert_not_called(driven, calls, f"{signal} (rules 2.3, 2.4), which followed {elements} elements")
-
-    def _assert_not_called(self, driven: Driven[T], calls: int, signal: str) -> None:
-        if driven.subscription.calls != calls:
-            self.env.flop(f"the Subscriber called {driven.subscription.last} after {signal}")
+                assert_not_called(driven, elements, calls)
 
 
 class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T]):
@@ -127,7 +131,7 @@ class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T]):
 
     def drive(self) -> Driven[T]:
         subscriber = self.new_subscriber()
-        return Driven(self.env, subscriber, lambda elements: self.call_trigger_request(subscriber))
+        return Driven(self, subscriber, lambda elements: self.call_trigger_request(subscriber))
 
 
 class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
@@ -138,7 +142,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
         probe: WhiteboxProbe[T] = _OneEndProbe(self.env, promise)
         subscriber = self.new_subscriber(probe)
         promise.complete(subscriber)
-        return Driven(self.env, subscriber, lambda elements: probe.puppet.trigger_request(elements), probe)
+        return Driven(self, subscriber, lambda elements: probe.puppet.trigger_request(elements), probe)
 
     def beyond_spec205_mustNotRequestFromASecondSubscription(self) -> None:
         """A Subscriber must not request from a second or third Subscription (§2.5)."""
@@ -160,12 +164,12 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
                 driven = self.drive()
                 if elements >= 0:
                     driven.trigger(elements + _LATE_ELEMENTS)
-                sent = driven.deliver(self.new_element, elements) if elements > 0 else []
+                sent = driven.deliver(elements) if elements > 0 else []
                 assert driven.probe is not None
                 driven.probe.puppet.signal_cancel()
                 driven.subscription.cancelled.expect_close(f"{state}, the Subscriber did not cancel (rule 2.6)")
                 self.env.verify_no_async_errors_no_delay()
-                driven.deliver_late(self.new_element, len(sent), end)
+                driven.deliver_late(len(sent), end)
         self.env.verify_no_async_errors()
 
     def beyond_spec211_mustProcessSignalsInTheirOrder(self) -> None:
@@ -186,7 +190,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T]):
         """Return a Subscriber that has processed several elements, and its probe."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
-        sent = driven.deliver(self.new_element, _ELEMENTS)
+        sent = driven.deliver(_ELEMENTS)
         assert driven.probe is not None
         for element in sent:
             driven.probe.expect_next(element)
@@ -219,35 +223,25 @@ class Driven(Generic[T]):
 
     def __init__(
         self,
-        env: TestEnvironment,
+        test: SubscriberHooks[T],
         subscriber: Subscriber[T],
         trigger: Callable[[int], None],
         probe: WhiteboxProbe[T] | None = None,
     ) -> None:
-        self._env = env
-        self.subscriber = RecordedSubscriber(env.trace, subscriber)
+        self._env = test.env
+        self._create = test.new_element
+        self.subscriber = RecordedSubscriber(test.env.trace, subscriber)
         self.trigger = trigger
         self.probe = probe
-        self.subscription = RecordingSubscription(env)
+        self.subscription = RecordingSubscription(test.env)
         self.subscriber.on_subscribe(self.subscription)
         if probe is not None:
             probe.expect_puppet()
 
-    def deliver(
-        self,
-        create: Callable[[int], T],
-        count: int,
-        *,
-        first: int = 0,
-        all_of_them: bool = True,
-        seconds: float = math.inf,
-    ) -> list[T]:
-        """Send up to ``count`` elements on demand, and return them.
-
-        Each element is sent on a separate thread.
+    def deliver(self, count: int, *, first: int = 0, all_of_them: bool = True, seconds: float = math.inf) -> list[T]:
+        """Send up to ``count`` elements on demand, each on a separate thread, and return them.
 
         Args:
-            create: returns an element, given its number.
             count: the largest number of elements.
             first: the number of elements that the Subscriber has received before.
             all_of_them: whether it is an error if fewer are requested.
@@ -265,19 +259,18 @@ class Driven(Generic[T]):
                         f"{self.subscription.demand} {milliseconds(self._env.timeout)}"
                     )
                 break
-            element = create(at)
-            sent.append(element)
-            self._send_on_a_thread("on_next", element)
+            sent.append(self._create(at))
+            self._send_on_a_thread("on_next", sent[-1])
         return sent
 
-    def deliver_late(self, create: Callable[[int], T], at: int, end: str) -> None:
+    def deliver_late(self, at: int, end: str) -> None:
         """Send requested elements and a terminal signal after the Subscriber's cancel.
 
         The first of these elements has the number ``at``.
         """
         for late in range(min(_LATE_ELEMENTS, int(self.subscription.demand) - at)):
             which = f" for requested element {late + 1} after its cancel"
-            self._send_on_a_thread("on_next", create(at + late), which=which, rule="2.8")
+            self._send_on_a_thread("on_next", self._create(at + late), which=which, rule="2.8")
         arguments = [tck_error()] if end == "on_error" else []
         which = " after its cancel, which the Publisher may not have noticed yet,"
         self._send_on_a_thread(end, *arguments, which=which)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from threading import Event, Thread, current_thread
 from types import FrameType
 from typing import Any
@@ -12,7 +13,7 @@ from pyrs.api import Publisher
 from pyrs.tck.environment import LONG_MAX, Flop, Skipped, T, TestEnvironment, callers, is_machinery, named, quoted
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import PublisherHooks, publisher_test
-from pyrs.tck.waiting import linger, started
+from pyrs.tck.waiting import attempt, linger, started
 
 _MAX_LINES = 500
 _ATTEMPTS = 3
@@ -74,7 +75,7 @@ class InterleavingTests(PublisherHooks[T]):
                 patience = 5 * _BLOCKED
             if not reached:
                 subscriber.request(1)
-            if not subscriber.all_received.closes_while(lambda: subscriber.elements):  # noqa: B023
+            if not subscriber.receives_all():
                 arrived = subscriber.elements
                 self.env.flop(
                     f"{requested} threads requested {requested} elements, but {arrived} arrived (rules 1.2, 1.3)"
@@ -144,7 +145,7 @@ class _Interleaved(Watching[T]):
 
     def interleave(self, line: int) -> bool:
         """Request on two threads; return whether the first request reached the line."""
-        threads = [started("third", self._request)] if self._third_stays else []
+        threads = [started("third", attempt, self.env, self.request, 1)] if self._third_stays else []
         if self._third_stays:
             self._inside.wait(self.env.timeout)
         threads.insert(0, started("first", self._request_first, line))
@@ -172,7 +173,7 @@ class _Interleaved(Watching[T]):
         enter = _AtLine(line, self._start_second_call).enter
         sys.settrace(enter)
         try:
-            self._request(self._total if self._cancels else 1)  # catches every exception of the code under test
+            attempt(self.env, self.request, self._total if self._cancels else 1)
         except Exception:
             self.tracing_failed = True
         finally:
@@ -184,20 +185,8 @@ class _Interleaved(Watching[T]):
         linger(self._second_waits, _BLOCKED)
 
     def _call_second(self) -> None:
-        if self._cancels:
-            self._call(self.cancel)
-        else:
-            self._request()
+        attempt(self.env, self.cancel if self._cancels else partial(self.request, 1))
         self._second_waits.set()
-
-    def _request(self, n: int = 1) -> None:
-        self._call(lambda: self.request(n))
-
-    def _call(self, function: Callable[[], object]) -> None:
-        try:
-            function()
-        except BaseException as error:  # also SystemExit, which ends a thread silently
-            self.env.flop("a concurrent call raised it", error)
 
 
 class _RequestsAtLine(Watching[T]):
@@ -223,7 +212,7 @@ class _RequestsAtLine(Watching[T]):
         Returns whether the thread reached the line, and whether two elements arrived then.
         """
         self.request(1)
-        self.all_received.closes_while(lambda: self.elements)
+        self.receives_all()
         if self._has_tracer:
             raise Skipped("the thread is traced already")  # by a debugger, or to measure the coverage
         if self._traced:
@@ -232,7 +221,7 @@ class _RequestsAtLine(Watching[T]):
         if not self._reached.is_set():
             return False, True
         self.expect(2)
-        return True, self.all_received.closes_while(lambda: self.elements)
+        return True, self.receives_all()
 
     def on_next(self, element: T, /) -> None:
         if self.elements == 0 and current_thread() is not self._requester:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -221,6 +222,17 @@ class Watching(ManualSubscriber[T]):
         if self.elements >= total:
             self.all_received.close()
 
+    def receives_all(self, until: float = math.inf) -> bool:
+        """Wait for all expected elements, as ``Latch.closes_while`` does."""
+        return self.all_received.closes_while(lambda: self.elements, until)
+
+    def ends(self, message: str = "") -> bool:
+        """Return whether the stream ends while elements arrive; else record ``message``."""
+        ended = self.ended.closes_while(lambda: self.elements)
+        if message and not ended:
+            self.env.flop(overdue(message, self.env.timeout))
+        return ended
+
     def on_error(self, error: BaseException, /) -> None:
         with self._signal(f"on_error({quoted(error)})"):
             self._assert_not_ended("on_error")
@@ -308,10 +320,6 @@ class ManualPublisher(Publisher[T]):
         if requested <= 0:
             self.env.flop_and_fail(f"request({requested}): the argument must be positive (rule 3.9)")
         return requested
-
-    def await_request(self) -> int:
-        """Wait for a request and return its number of elements; 0 if there is none."""
-        return self.requests.next_or(0)
 
     def expect_cancelling(self) -> None:
         self.cancelled.expect_close("the Subscriber did not cancel its Subscription")

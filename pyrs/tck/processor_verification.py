@@ -143,13 +143,13 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         demand = 0
         while len(sent) < count:
             if demand == len(sent):
-                demand += setup.await_request()
+                demand += setup.requests.next_or(0)
             if demand == len(sent):
                 return  # the Processor requests at the pace of the slow Subscriber, so it loses nothing
             sent.append(setup.signal_next())
         setup.sub.on_complete()
         slow.request(count)
-        completed = slow.ended.closes_while(lambda: slow.signals)
+        completed = slow.ends()
         if slow.error is None and not (completed and len(slow.collected) == count):
             received = ", ".join(map(named, slow.collected)) or "none"
             self.env.flop(
@@ -205,7 +205,7 @@ class _KeepsError(ManualSubscriber[T]):
 
     def expect_this_error(self, expected: BaseException) -> None:
         """Wait for an error that is or equals the expected one."""
-        self._error.expect_completion(self.env.timeout, "the Processor did not forward the error (rule 4.2)")
+        self._error.expect_completion("the Processor did not forward the error (rule 4.2)")
         if self._error.is_completed and self._error.value != expected:
             self.env.flop(
                 f"expected on_error({expected!r}) downstream but received on_error({quoted(self._error.value)})"

@@ -80,9 +80,7 @@ class PublisherHooks(Verification, Generic[T]):
     def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:
         """Subscribe, wait for on_subscribe and return the Subscriber."""
         self.call_subscribe(publisher, subscriber)
-        subscriber.subscription.expect_completion(
-            self.env.timeout, f"{self.name_of(publisher)} did not call on_subscribe"
-        )
+        subscriber.subscription.expect_completion(f"{self.name_of(publisher)} did not call on_subscribe")
         self.env.verify_no_async_errors_no_delay()
         return subscriber
 
@@ -107,11 +105,11 @@ class PublisherHooks(Verification, Generic[T]):
         """
         subscriber = self.subscribe(publisher, Watching[T](self.env, 1))
         subscriber.request(1)  # the first element may take longer than the others, for example to connect
-        subscriber.all_received.closes_while(lambda: subscriber.elements)
+        subscriber.receives_all()
         subscriber.expect(_SAMPLE)
         began = time.monotonic()
         subscriber.request(_SAMPLE - 1)
-        subscriber.all_received.closes_while(lambda: subscriber.elements)
+        subscriber.receives_all()
         pace = max(time.monotonic() - began, 1e-6) / (_SAMPLE - 1)  # a coarse clock may show no difference
         subscriber.cancel()
         return max(_SAMPLE, min(demand, int(seconds * self.env.scale / pace)))

@@ -15,7 +15,7 @@ from pyrs.tck.environment import T, TestEnvironment, milliseconds, quoted, remai
 from pyrs.tck.interleaving import InterleavingTests
 from pyrs.tck.manual import Watching
 from pyrs.tck.publisher_hooks import publisher_test
-from pyrs.tck.waiting import started
+from pyrs.tck.waiting import attempt, started
 
 _ROUNDS = 50
 _THREADS = 4
@@ -43,7 +43,7 @@ class RaceTests(InterleavingTests[T]):
                 subscriber.request(1)
 
         race(self.env, *[request_all] * _THREADS)
-        if not subscriber.all_received.closes_while(lambda: subscriber.elements):
+        if not subscriber.receives_all():
             self.env.flop(
                 f"{_THREADS} threads requested {total} elements, but {subscriber.elements} arrived (rule 1.2)"
             )
@@ -96,10 +96,7 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
     def run(action: Callable[[], object]) -> None:
         with suppress(BrokenBarrierError):  # on a loaded machine the actions do not start together
             start.wait(env.timeout)
-        try:
-            action()
-        except BaseException as error:  # also SystemExit, which ends a thread silently
-            env.flop("a concurrent call raised it", error)
+        attempt(env, action)
 
     interval = sys.getswitchinterval()
     deadline = time.monotonic() + 10 * env.timeout

@@ -13,7 +13,6 @@ from pyrs.tck._java import Family, JavaReferee
 from pyrs.tck.expected import Kind
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
 
-CHOICES = ("python", "java", "both")
 JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a factory of one)"
 
 _MULTICAST = "optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequesting"
@@ -51,7 +50,7 @@ def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -
     """Return the chosen TCKs, the Python port first; start the JVM if necessary.
 
     Args:
-        referee: one of ``CHOICES``.
+        referee: "python", "java" or "both".
         jvm: see ``JVMS``.
         family: "reactive-streams" or "flow".
 

@@ -65,30 +65,29 @@ class SubscriptionTests(PublisherHooks[T]):
     @publisher_test(10)
     def required_spec309_requestZeroMustSignalIllegalArgumentException(self, publisher: Publisher[T]) -> None:
         """``request(0)`` must signal on_error with a ValueError (§3.9)."""
-        subscriber = self.new_manual_subscriber(publisher)
-        subscriber.request(0)
-        subscriber.expect_error(ILLEGAL_ARGUMENT)
+        self._error_of(publisher, 0)
 
     @publisher_test(10)
     def required_spec309_requestNegativeNumberMustSignalIllegalArgumentException(self, publisher: Publisher[T]) -> None:
         """``request(-n)`` must signal on_error with a ValueError (§3.9)."""
-        subscriber = self.new_manual_subscriber(publisher)
-        subscriber.request(-random.randint(1, INT_MAX))
-        subscriber.expect_error(ILLEGAL_ARGUMENT)
+        self._error_of(publisher, -random.randint(1, INT_MAX))
 
     @publisher_test(10, optional=True)
     def optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage(
         self, publisher: Publisher[T]
     ) -> None:
         """The error of a negative request should name the rule or the cause (§3.9)."""
-        subscriber = self.new_manual_subscriber(publisher)
-        subscriber.request(-random.randint(1, INT_MAX))
-        message = named(subscriber.expect_error(ILLEGAL_ARGUMENT))
+        message = named(self._error_of(publisher, -random.randint(1, INT_MAX)))
         parts = ["3.9", "non-positive subscription request", "negative subscription request"]
         if not any(part in message for part in parts):
             raise AssertionError(
                 f"received the expected ValueError, but its message {message!r} contains none of {parts}"
             )
+
+    def _error_of(self, publisher: Publisher[T], n: int) -> BaseException:
+        subscriber = self.new_manual_subscriber(publisher)
+        subscriber.request(n)
+        return subscriber.expect_error(ILLEGAL_ARGUMENT)
 
     @publisher_test(20)
     def required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self, publisher: Publisher[T]) -> None:

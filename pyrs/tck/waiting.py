@@ -100,8 +100,9 @@ class Promise(Generic[T]):
         if late:
             self._env.flop(f"received a second value, {named(value)}, after {named(self._value)}")
 
-    def expect_completion(self, timeout: float, message: str) -> None:
+    def expect_completion(self, message: str, timeout: float | None = None) -> None:
         """Wait for the value; record an error if it does not arrive."""
+        timeout = self._env.timeout if timeout is None else timeout
         if not self._event.wait(timeout):
             self._env.flop(overdue(message, timeout))
 
@@ -203,6 +204,14 @@ def started(name: str, target: Callable[..., object], *arguments: object) -> Thr
     thread = Thread(target=target, args=arguments, name=f"pyrs-tck-{name}", daemon=True)
     thread.start()
     return thread
+
+
+def attempt(env: TestEnvironment, call: Callable[..., object], *arguments: object) -> None:
+    """Make one of several concurrent calls, and record its exception."""
+    try:
+        call(*arguments)
+    except BaseException as error:  # also SystemExit, which ends a thread silently
+        env.flop("a concurrent call raised it", error)
 
 
 def linger(event: Event, seconds: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyrs.tck._java.connection import Exchange
@@ -50,28 +50,23 @@ class Hooks:
         if hook == "frames":
             return callers()
         if hook in _NUMBERS:
-            return as_long(self._subject.call_number_hook(self._method(hook)))
+            return as_long(self._subject.call_number_hook(getattr(self._subject, hook)))
         if hook == "create_failed_publisher":
-            make = self._method(hook)
+            make = self._subject.create_failed_publisher
             return scope.outgoing(self._subject.call_hook(f"{hook}()", make, ("subscribe",), none_is_fine=True))
         if hook == "create_publisher":
             self._subject.env.progress()  # a test with several iterations creates a Publisher in each
         if hook in _CHECKED:
-            return scope.outgoing(self._method(_CHECKED[hook])(*arguments))
+            return scope.outgoing(getattr(self._subject, _CHECKED[hook])(*arguments))
         text = f"{hook}({', '.join(str(each) for each in arguments if isinstance(each, int))})"
-        return scope.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments), ()))
+        return scope.outgoing(self._subject.call_hook(text, lambda: getattr(self._subject, hook)(*arguments), ()))
 
     def call_method(self, subject: Any, method: str, arguments: list[Any]) -> None:
         """Call a method of a hook's result; a late call is reported by name."""
-        function: Callable[..., Any] = getattr(subject, method)
+        call = partial(getattr(subject, method), *arguments)
         if method in _PUPPET_METHODS:
-            text = f"puppet.{method}({', '.join(map(str, arguments))})"
-            self._subject.env.timed(text, lambda: function(*arguments))
+            self._subject.env.timed(f"puppet.{method}({', '.join(map(str, arguments))})", call)
         elif method == "subscribe":
-            self._subject.env.timed("subscribe()", lambda: function(*arguments))
+            self._subject.env.timed("subscribe()", call)
         else:
-            function(*arguments)
-
-    def _method(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._subject, name)
-        return method
+            call()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyrs.jvm.gateways.control import Gateway
 
 _ENTRY = "io.pyrs.tck.Referee"
+_TABLES = {"publisher": PUBLISHER, "whitebox": WHITEBOX, "blackbox": BLACKBOX, "processor": PROCESSOR}
 _JAR = Path(__file__).resolve().parents[2] / "jvm" / "jars" / "pyrs-tck.jar"
 
 
@@ -167,12 +168,7 @@ class _Warming(PublisherVerification[int]):
 
 
 def _class_for(subject: Verification) -> str:
-    for name, table in (
-        ("publisher", PUBLISHER),
-        ("whitebox", WHITEBOX),
-        ("blackbox", BLACKBOX),
-        ("processor", PROCESSOR),
-    ):
+    for name, table in _TABLES.items():
         if subject.expected is table:
             return name
     raise TypeError(f"the official TCK has no counterpart of {type(subject).__name__}")

@@ -131,8 +131,7 @@ class Scope:
         """End the test: cancel its streams and close its connections."""
         if not self._ended.is_set():
             # A separate thread has its own connection; the one of this thread may be waiting for a result.
-            closing = started("closing", self._close_java)
-            closing.join(_TIMEOUT)
+            started("closing", self._close_java).join(_TIMEOUT)
         self._ended.set()
         self._cancelled.set()
         with suppress(OSError):
@@ -142,8 +141,7 @@ class Scope:
             connections = list(self._connections)
         for connection in connections:
             connection.close()
-        cancelling = started("cancelling", self._cancel_streams)
-        cancelling.join(0.2)
+        started("cancelling", self._cancel_streams).join(0.2)
         with self._lock:
             self._objects.clear()
             self._numbers.clear()
