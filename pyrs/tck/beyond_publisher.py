@@ -40,10 +40,7 @@ _LONG_SILENCE = 10  # no_signals_timeouts
 
 
 class BeyondPublisherTests(PublisherHooks[T]):
-    """Most of the additional tests of section 1.
-
-    ``RaceTests`` and ``InterleavingTests`` have the others.
-    """
+    """The additional tests of section 1, without races and interleavings."""
 
     @publisher_test(1, completes=True)
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self, publisher: Publisher[T]) -> None:

@@ -239,13 +239,10 @@ class Driven(Generic[T]):
             probe.expect_puppet()
 
     def deliver(self, count: int, *, first: int = 0, all_of_them: bool = True, seconds: float = math.inf) -> list[T]:
-        """Send up to ``count`` elements on demand, each on a separate thread, and return them.
+        """Send up to ``count`` requested elements, each on a thread, and return them.
 
-        Args:
-            count: the largest number of elements.
-            first: the number of elements that the Subscriber has received before.
-            all_of_them: whether it is an error if fewer are requested.
-            seconds: the time after which no further element is sent.
+        ``first`` elements were sent before. No further one is sent after ``seconds``. It is an error if ``all_of_them``
+        are not requested.
         """
         sent: list[T] = []
         until = time.monotonic() + seconds
@@ -264,10 +261,7 @@ class Driven(Generic[T]):
         return sent
 
     def deliver_late(self, at: int, end: str) -> None:
-        """Send requested elements and a terminal signal after the Subscriber's cancel.
-
-        The first of these elements has the number ``at``.
-        """
+        """Send requested elements and a terminal signal after the Subscriber's cancel."""
         for late in range(min(_LATE_ELEMENTS, int(self.subscription.demand) - at)):
             which = f" for requested element {late + 1} after its cancel"
             self._send_on_a_thread("on_next", self._create(at + late), which=which, rule="2.8")
@@ -328,10 +322,7 @@ class RecordingSubscription(Subscription):
             return self._changed.wait_for(lambda: self.demand >= total, timeout)
 
     def settle(self) -> None:
-        """Wait until there has been no call for ``no_signals_timeout``.
-
-        The wait is longer on a loaded machine, as in ``linger``.
-        """
+        """Wait until there is no call for ``no_signals_timeout``, as in ``linger``."""
         deadline = time.monotonic() + 10 * self._env.timeout
         quiet = 0
         while quiet < _QUIET_STEPS and remaining(deadline):

@@ -19,10 +19,7 @@ _SECONDS_OF_A_LONG_RUN = 3.0
 
 
 class BeyondSubscriptionTests(BeyondPublisherTests[T]):
-    """Most of the additional tests of section 3.
-
-    ``RaceTests`` and ``InterleavingTests`` have the others.
-    """
+    """The additional tests of section 3, without races and interleavings."""
 
     @publisher_test(_LONG_RUN)
     def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self, publisher: Publisher[T]) -> None:

@@ -166,10 +166,7 @@ def as_json(reports: Sequence[Report]) -> str:
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:
-    """Return the verdicts as JUnit XML.
-
-    The problems become one more test case, with an error.
-    """
+    """Return the verdicts as JUnit XML, and the problems as one more test case."""
     root = ElementTree.Element("testsuites")
     for report in reports:
         failed = report.count(Status.FAILED) + report.count(Status.FAILED, beyond=True)

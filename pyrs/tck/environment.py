@@ -39,11 +39,7 @@ _MAX_ERRORS = 1_000  # a Publisher that ignores cancel may cause errors endlessl
 
 
 class Flop(AssertionError):
-    """The violation of a rule, recorded where the TCK was called.
-
-    Attributes:
-        stack: the frames of the code that called the TCK, as text.
-    """
+    """The violation of a rule, with the stack of the code that called the TCK."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -51,10 +47,7 @@ class Flop(AssertionError):
 
 
 class HookFailed(AssertionError):
-    """A hook of the verification raised or returned something invalid.
-
-    Nothing was verified.
-    """
+    """A hook raised or returned something invalid, so nothing was verified."""
 
 
 class Skipped(Exception):
@@ -299,10 +292,7 @@ _RETURNS_NORMALLY = {"request": "3.16", "cancel": "3.15", "subscribe": "1.9"} | 
 
 
 def blamed(error: BaseException) -> str:
-    """Describe an exception, with the method that the TCK called.
-
-    The method is omitted if it is not known.
-    """
+    """Describe an exception, with the method that the TCK called if it is known."""
     method = ""
     inside = False
     for frame, _ in traceback.walk_tb(error.__traceback__):

@@ -14,11 +14,7 @@ from pyrs.tck.waiting import started
 class HelperPublisher(Publisher[T]):
     """Publishes ``create(0)``, ``create(1)``, ... with one thread for each Subscriber.
 
-    A thread ends with its stream or with the test.
-
-    Args:
-        create: returns an element, given its number; called on several threads concurrently.
-        elements: the number of elements; None for an endless stream.
+    A thread ends with its stream or with the test. ``elements`` is None for an endless stream.
     """
 
     def __init__(self, env: TestEnvironment, create: Callable[[int], T], elements: int | None) -> None:
@@ -27,11 +23,6 @@ class HelperPublisher(Publisher[T]):
         self._elements = elements
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Start the thread that signals the Subscriber.
-
-        Raises:
-            NullSignal: the subscriber is None (§1.9).
-        """
         if subscriber is None:
             raise NullSignal("subscribe(None)", rule="1.9", party="Subscriber")
         subscription = _HelperSubscription()
@@ -70,10 +61,7 @@ class HelperPublisher(Publisher[T]):
 
 
 class _HelperSubscription(Subscription):
-    """Passes the requests to the thread that emits.
-
-    Only that thread refers to the Subscriber (§3.13).
-    """
+    """Passes the requests to the thread, which alone knows the Subscriber (§3.13)."""
 
     def __init__(self) -> None:
         self.requests: SimpleQueue[int] = SimpleQueue()

@@ -102,10 +102,7 @@ class InterleavingTests(PublisherHooks[T]):
     def _interleaved(
         self, line: int, elements: int, total: int, *, third_stays: float = 0.0, cancels: bool = False
     ) -> tuple[_Interleaved[T], bool]:
-        """Test one interleaving of a call of ``request`` with another call.
-
-        Returns the Subscriber, and whether its first request reached the line.
-        """
+        """Interleave once; return the Subscriber, and whether it reached the line."""
         for _ in range(_ATTEMPTS):
             own = _Interleaved[T](self.env, total, third_stays=third_stays, cancels=cancels)
             subscriber = self.subscribe(self.new_publisher(elements), own)
@@ -190,11 +187,7 @@ class _Interleaved(Watching[T]):
 
 
 class _RequestsAtLine(Watching[T]):
-    """Requests an element; requests another at a later line of the Publisher's thread.
-
-    Attributes:
-        place: the line, as text.
-    """
+    """Requests one element, and another at a later line of the Publisher's thread."""
 
     def __init__(self, env: TestEnvironment, line: int) -> None:
         super().__init__(env, total=1)
@@ -204,13 +197,10 @@ class _RequestsAtLine(Watching[T]):
         self._has_tracer = False
         self._reached = Event()
         self._requested = Event()
-        self.place = ""
+        self.place = ""  # the line, as text
 
     def request_two(self) -> tuple[bool, bool]:
-        """Request twice.
-
-        Returns whether the thread reached the line, and whether two elements arrived then.
-        """
+        """Request twice; return whether the line was reached, and both elements arrived."""
         self.request(1)
         self.receives_all()
         if self._has_tracer:

@@ -18,10 +18,7 @@ _NO_COMPLETION = "did not receive the expected on_complete"
 
 
 class UnexpectedSubscriber(Subscriber[T]):
-    """Records each signal as an error.
-
-    Subclasses override the methods of expected signals.
-    """
+    """Records each signal as an error; subclasses override the expected ones."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
@@ -55,10 +52,7 @@ class UnexpectedSubscriber(Subscriber[T]):
             self.env.flop("cannot cancel before on_subscribe")
 
     def act(self, text: str, action: Callable[[Any], object]) -> None:
-        """Call ``action`` with this Subscriber, and record its exception.
-
-        A Publisher might suppress the exception.
-        """
+        """Call ``action``; record its exception, which a Publisher might suppress."""
         try:
             action(self)
         except Exception as error:
@@ -96,10 +90,7 @@ class Failing(UnexpectedSubscriber[T]):
 
 
 class ManualSubscriber(UnexpectedSubscriber[T]):
-    """Requests when the test calls ``request``.
-
-    The received elements are buffered for the test.
-    """
+    """Requests when the test calls ``request``, and buffers the received elements."""
 
     def __init__(self, env: TestEnvironment) -> None:
         super().__init__(env)
@@ -190,15 +181,11 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
 
 
 class Watching(ManualSubscriber[T]):
-    """Counts the signals and checks that they are serial and in order.
-
-    Args:
-        total: the number of elements after which ``all_received`` is closed.
-    """
+    """Counts the signals, and checks that they are serial and in order."""
 
     def __init__(self, env: TestEnvironment, total: int = 0) -> None:
         super().__init__(env)
-        self._total = total
+        self._total = total  # the number of elements after which ``all_received`` is closed
         self._guard = SerialGuard(env, "1.3")
         self.signals = 0
         self.elements = 0
@@ -256,14 +243,9 @@ class Watching(ManualSubscriber[T]):
 
 
 class Acting(Watching[T]):
-    """Runs an action inside one of its signals.
+    """Runs an action inside on_next of element ``at``, inside on_subscribe for 0.
 
-    Args:
-        action: the action; its argument is the Subscriber.
-        at: the number of the element inside whose on_next it runs; 0 for on_subscribe, a negative number for never.
-
-    Attributes:
-        acted: closed after the action.
+    A negative number means never. ``acted`` is closed after the action.
     """
 
     def __init__(self, env: TestEnvironment, action: Callable[[Any], object], at: int = 0) -> None:

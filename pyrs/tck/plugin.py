@@ -223,10 +223,7 @@ def _message_of(excinfo: pytest.ExceptionInfo[BaseException], style: object = No
 
 
 def _is_of_the_tck(item: pytest.Item | pytest.Collector) -> bool:
-    """Return whether the item is a test of the TCK.
-
-    A verification may have other tests.
-    """
+    """Return whether an item of a verification is a test of the TCK."""
     collector = item.parent
     return isinstance(collector, VerificationClass) and getattr(item, "originalname", "") in collector.obj.test_names()
 

@@ -144,11 +144,7 @@ class PublisherHooks(Verification, Generic[T]):
             gc.collect()
 
     def needs(self, elements: int, *, completion: bool) -> None:
-        """Skip the test if the Publisher has fewer elements or cannot complete.
-
-        Raises:
-            Skipped: the Publisher cannot do so.
-        """
+        """Skip the test if the Publisher has fewer elements or cannot complete."""
         most = min(self.call_number_hook(self.max_elements_from_publisher), LONG_MAX)
         if elements > most:
             raise Skipped(f"the test needs {elements} elements, but the Publisher has at most {most}")

@@ -95,15 +95,11 @@ class ElementSource(ManualPublisher[T]):
 
 
 class PassiveSubscription(Subscription):
-    """Emits nothing, and records that it is cancelled.
-
-    Args:
-        refuses_requests: whether a request is an error, as for a second Subscription (§2.5).
-    """
+    """Emits nothing, and records that it is cancelled."""
 
     def __init__(self, env: TestEnvironment, *, refuses_requests: bool = False) -> None:
         self._env = env
-        self._refuses_requests = refuses_requests
+        self._refuses_requests = refuses_requests  # as of a second Subscription (§2.5)
         self.cancelled = Latch(env)
 
     def request(self, n: int, /) -> None:

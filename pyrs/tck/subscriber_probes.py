@@ -76,10 +76,7 @@ class Probe(Generic[T]):
             )
 
     def expect_none(self) -> None:
-        """Record an error if an element or ``on_complete`` arrives.
-
-        The wait lasts ``no_signals_timeout``.
-        """
+        """Wait for ``no_signals_timeout``; record an error if anything arrives."""
         self._elements.expect_none()
 
 

@@ -255,12 +255,9 @@ class WhiteboxTests(SubscriberHooks[T]):
 
 
 class WhiteboxStage(ElementSource[T]):
-    """A Subscriber under test with its probe and its puppet.
+    """A Subscriber under test with its probe and its puppet."""
 
-    The puppet exists from its registration on.
-    """
-
-    puppet: SubscriberPuppet
+    puppet: SubscriberPuppet  # exists from its registration on
 
     def __init__(self, test: WhiteboxTests[T]) -> None:
         super().__init__(test)

@@ -188,12 +188,7 @@ class _Depth(local):
 class Recursing(ManualSubscriber[T]):
     """Requests inside on_next, and counts the nested calls.
 
-    Args:
-        env: records the violations.
-        bound: the allowed depth of nested calls.
-        most: the number of elements after which it stops.
-        seconds: the time after which it stops.
-        in_on_subscribe: whether the first request is inside on_subscribe.
+    It stops after ``most`` elements or ``seconds``, and if more than ``bound`` calls are nested.
     """
 
     def __init__(

@@ -151,10 +151,7 @@ def judge_all(
     only: Callable[[str], bool] | None,
     on_verdict: Callable[[Verdict], object] | None,
 ) -> Report:
-    """Run the selected tests and return their report.
-
-    The other arguments are those of ``verify`` and ``Report``.
-    """
+    """Run the selected tests and return their report."""
     verdicts = []
     for name in names:
         if only is None or only(name):

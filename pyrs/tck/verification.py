@@ -155,13 +155,7 @@ class Verification:
         return answer
 
     def call_hook(self, text: str, hook: Callable[[], R], methods: tuple[str, ...], *, none_is_fine: bool = False) -> R:
-        """Call a hook within its deadline, and check the methods of its result.
-
-        Args:
-            text: the call of the hook, for messages.
-            hook: the hook.
-            methods: the methods that the result must have.
-            none_is_fine: whether the hook may return None.
+        """Call a hook within its deadline, and check that its result has the methods.
 
         Raises:
             AssertionError: the hook raised it.

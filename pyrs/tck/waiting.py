@@ -108,24 +108,16 @@ class Promise(Generic[T]):
 
 
 class Receptacle(Generic[T]):
-    """A queue of the received elements and the end of the stream.
-
-    Args:
-        capacity: the largest number of elements; None for no limit.
-    """
+    """A queue of the received elements and the end of the stream."""
 
     def __init__(self, env: TestEnvironment, capacity: int | None = 2 * TEST_BUFFER_SIZE) -> None:
         self._env = env
         self.capacity = capacity
-        self._queue: queue.Queue[Any] = queue.Queue(capacity or 0)
+        self._queue: queue.Queue[Any] = queue.Queue(capacity or 0)  # None: no limit
         self._completed = Latch(env)
 
     def add(self, value: T) -> None:
-        """Add an element.
-
-        Raises:
-            ProbeOverflow: the queue is full.
-        """
+        """Add an element; raise ``ProbeOverflow`` if the queue is full."""
         self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed (rule 1.7)")
         self._put(value)
 

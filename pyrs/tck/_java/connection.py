@@ -20,19 +20,12 @@ class ConnectionLost(AssertionError):
 
 
 class Reference(NamedTuple):
-    """An object in transit, of Python ("p"; "x" for an exception) or Java ("j").
+    """An object in transit, of Python ("p"; "x" for an exception) or Java ("j")."""
 
-    Attributes:
-        side: the side that owns the object.
-        number: the object's number in the owner's table.
-        kind: the kind of object that the receiver creates for it.
-        text: the message of an exception.
-    """
-
-    side: str
-    number: int
-    kind: str = ""
-    text: str = ""
+    side: str  # the owner
+    number: int  # in the owner's table
+    kind: str = ""  # of the object that the receiver creates for it
+    text: str = ""  # the message of an exception
 
 
 class Exchange(Protocol):
@@ -52,10 +45,7 @@ class Exchange(Protocol):
 
 
 class TckConnection:
-    """Sends calls to one thread of the JVM, or executes the calls of such a thread.
-
-    The calls travel over the connected socket.
-    """
+    """Sends calls to one thread of the JVM, or executes the calls of such a thread."""
 
     def __init__(self, scope: Exchange, connected: socket.socket) -> None:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -83,11 +73,7 @@ class TckConnection:
         self._socket.close()
 
     def call(self, method: str, target: int, *arguments: Any) -> Any:
-        """Call a Java method; return its result or raise its exception.
-
-        Raises:
-            ConnectionLost: the JVM does not respond, or the test has ended.
-        """
+        """Call a Java method; return its result or raise its exception."""
         try:
             self._socket.sendall(_call(method, target, arguments))
             while (kind := self._exactly(1)) == b"C":

@@ -43,10 +43,7 @@ class Hooks:
         return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
 
     def call(self, scope: Exchange, hook: str, arguments: list[Any]) -> Any:
-        """Call a hook and return its result.
-
-        A number is returned by value, and any other result as a reference.
-        """
+        """Call a hook; return a number by value, and another result as a reference."""
         if hook == "frames":
             return callers()
         if hook in _NUMBERS:

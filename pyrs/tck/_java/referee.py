@@ -35,13 +35,9 @@ class Family(Enum):
 
 
 class JavaFailure(AssertionError):
-    """The failure of a test of the official TCK.
+    """The failure of a test of the official TCK."""
 
-    Attributes:
-        stack: the Java stack, followed by the Python frames that called Java.
-    """
-
-    stack = ""
+    stack = ""  # of Java, followed by the Python frames that called Java
 
 
 class JavaReferee:
@@ -108,10 +104,7 @@ class JavaReferee:
         return Hooks(subject)
 
     def _parent_loader(self, java: Java) -> object:
-        """Return the parent class loader for the official TCK.
-
-        It does not have the class path, which may have other versions of the TCK.
-        """
+        """Return a parent loader without the class path, which may have other TCKs."""
         return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:

@@ -8,11 +8,7 @@ from pyrs.errors import JvmUnavailable
 
 
 def local_session() -> Any:
-    """Return the active Spark session, or start a local one.
-
-    Raises:
-        JvmUnavailable: PySpark is not installed.
-    """
+    """Return the active Spark session, or start a local one."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
