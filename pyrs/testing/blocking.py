@@ -190,10 +190,7 @@ class _Watchdog:
 
 
 def _cpu_share() -> float | None:
-    """Return the share of a processor that each ready thread gets now.
-
-    The share is at most 1, and None if it is unknown.
-    """
+    """Return the share of a processor per ready thread, at most 1; None if unknown."""
     try:
         with open("/proc/loadavg", encoding="ascii", errors="replace") as file:
             ready = int(file.read().split()[3].partition("/")[0]) - 1  # without the thread that reads it
@@ -217,10 +214,7 @@ def _waiting_mark(run: _Run, frame: Any) -> object:
 
 
 def _format_stack(frame: Any) -> str:
-    """Return the part of the stack that begins with the callback.
-
-    The frames of asyncio's loop and of the test are omitted.
-    """
+    """Return the stack from the callback on, without asyncio's loop and the test."""
     entries = traceback.extract_stack(frame)
     callbacks = (n for n, entry in enumerate(entries) if entry.name == "run" and entry.filename == __file__)
     begin = max(callbacks, default=-1)

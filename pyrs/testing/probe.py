@@ -67,8 +67,7 @@ class PublisherProbe(Publisher[T], Generic[T]):
 
     def assert_subscribed(self, times: int | None = None) -> PublisherProbe[T]:
         """Assert that ``subscribe`` was called, exactly ``times`` times if given."""
-        count = self.subscribe_count
-        return self._assert(count > 0 if times is None else count == times, "subscribed", times, count)
+        return self._assert("subscribed", self.subscribe_count, times)
 
     def assert_not_subscribed(self) -> PublisherProbe[T]:
         """Assert that ``subscribe`` was not called."""
@@ -76,26 +75,25 @@ class PublisherProbe(Publisher[T], Generic[T]):
 
     def assert_requested(self) -> PublisherProbe[T]:
         """Assert that elements were requested."""
-        return self._assert(bool(self.requests), "requested", None, len(self.requests))
+        return self._assert("requested", len(self.requests))
 
     def assert_not_requested(self) -> PublisherProbe[T]:
         """Assert that no element was requested."""
-        return self._assert(not self.requests, "requested", 0, len(self.requests))
+        return self._assert("requested", len(self.requests), 0)
 
     def assert_cancelled(self) -> PublisherProbe[T]:
         """Assert that a Subscription was cancelled."""
-        return self._assert(self.cancel_count > 0, "cancelled", None, self.cancel_count)
+        return self._assert("cancelled", self.cancel_count)
 
     def assert_not_cancelled(self) -> PublisherProbe[T]:
         """Assert that no Subscription was cancelled."""
-        return self._assert(not self.cancel_count, "cancelled", 0, self.cancel_count)
+        return self._assert("cancelled", self.cancel_count, 0)
 
-    def _assert(self, holds: bool, what: str, times: int | None, count: int) -> PublisherProbe[T]:
+    def _assert(self, what: str, count: int, times: int | None = None) -> PublisherProbe[T]:
+        holds = count > 0 if times is None else count == times
         if not holds:
-            raise AssertionError(
-                f"{self!r}: expected to be {what} {'at least once' if times is None else f'{times} times'}, "
-                f"was {what} {count} times"
-            )
+            expected = "at least once" if times is None else f"{times} times"
+            raise AssertionError(f"{self!r}: expected to be {what} {expected}, was {what} {count} times")
         return self
 
 

@@ -155,8 +155,7 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     def assert_subscribers(self, count: int | None = None) -> TestPublisher[T]:
         """Assert that there are ``count`` current Subscribers; None means at least one."""
-        live = len(self._live())
-        return self._assert(live == count if count is not None else live > 0, f"{_count(count)} Subscribers")
+        return self._assert_count(len(self._live()), count, "Subscribers")
 
     def assert_no_subscribers(self) -> TestPublisher[T]:
         """Assert that there is no current Subscriber."""
@@ -172,8 +171,7 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     def assert_cancelled(self, count: int | None = None) -> TestPublisher[T]:
         """Assert that ``count`` Subscriptions were cancelled; None means at least one."""
-        seen = self.cancel_count
-        return self._assert(seen == count if count is not None else seen > 0, f"{_count(count)} cancelled")
+        return self._assert_count(self.cancel_count, count, "cancelled")
 
     def assert_not_cancelled(self) -> TestPublisher[T]:
         """Assert that no Subscription was cancelled."""
@@ -279,6 +277,11 @@ class TestPublisher(Publisher[T], Generic[T]):
             self._ended = self._ended or terminal
         return subscriptions
 
+    def _assert_count(self, seen: int, count: int | None, what: str) -> TestPublisher[T]:
+        if count is None:
+            return self._assert(seen > 0, f"some {what}")
+        return self._assert(seen == count, f"{count} {what}")
+
     def _assert(self, holds: bool, expected: str) -> TestPublisher[T]:
         if not holds:
             raise AssertionError(f"expected {expected}: {self._summary()}")
@@ -297,7 +300,3 @@ class TestPublisher(Publisher[T], Generic[T]):
         subscriptions = "; ".join(str(subscription) for subscription in list(self._subscriptions))
         counts = f"{self.subscribe_count} subscribed, {self.cancel_count} cancelled"
         return f"{counts}; {subscriptions}" if subscriptions else counts
-
-
-def _count(count: int | None) -> str:
-    return "some" if count is None else str(count)

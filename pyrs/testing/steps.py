@@ -66,22 +66,13 @@ class Mismatch(Exception):
 
 
 class ScriptStep(NamedTuple):
-    """One step of the script.
+    """One step of the script."""
 
-    Attributes:
-        text: the call as source code, for messages.
-        site: the line of the call.
-        run: returns the generator.
-        arguments: the arguments of ``run`` that follow its first one, the verification.
-        ends: whether the stream has terminated after the step, so that no other step may follow.
-        cancels: whether the step cancels the Subscription.
-    """
-
-    text: str
-    site: Site | None
+    text: str  # the call as source code, for messages
+    site: Site | None  # the line of the call
     run: Callable[..., Script]
-    arguments: tuple[Any, ...] = ()
-    ends: bool = False
+    arguments: tuple[Any, ...] = ()  # of ``run``, after the verification
+    ends: bool = False  # the stream has terminated after the step, so that no other step may follow
     cancels: bool = False
 
 

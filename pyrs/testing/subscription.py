@@ -54,10 +54,7 @@ class Owner(Protocol):
 
 
 class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
-    """Emits signals to one Subscriber, and violates the given rules.
-
-    The rules are the ``violations`` of its TestPublisher.
-    """
+    """Emits signals to one Subscriber, with the violations of its TestPublisher."""
 
     def __init__(self, subscriber: Subscriber[T], publisher: Owner) -> None:
         super().__init__()

@@ -273,10 +273,7 @@ class StepVerifier(Generic[T]):
         """
         timeout = checked_timeout(timeout, "timeout")
         started, self._started = self._started, None
-        if started is None:
-            started = _Started(self, timeout)
-            return started.finish(None)
-        return started.finish(timeout)
+        return _Started(self, timeout).finish(None) if started is None else started.finish(timeout)
 
     def verify_later(self) -> StepVerifier[T]:
         """Subscribe now, and return a verifier whose ``verify`` waits for the end.

@@ -33,13 +33,6 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
     time. The script is not running while a step calls the Publisher, so signals emitted inside that call are processed
     at once. Only the verifying thread waits, and calls the actions that are marked ``on_verifying_thread``.
 
-    Args:
-        steps: the script.
-        request: the initial demand; 0 for none.
-        seconds: the deadline of the whole verification.
-        pass_time: advances virtual time; None waits in real time.
-        context: the variables and values that each signal must see.
-
     Rules: 2.1, 2.3, 2.5, 2.6, 2.8, 2.13.
     """
 
@@ -52,12 +45,12 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
         context: Sequence[tuple[ContextVar[Any], Any]] = (),
     ) -> None:
         self.recorded: Any = None
-        self._context = context
+        self._context = context  # the variables and values that each signal must see
         self._steps = steps
         self._first_request = request
         self._seconds = seconds
         self._deadline = monotonic() + seconds
-        self._pass_time = pass_time
+        self._pass_time = pass_time  # advances virtual time; None waits in real time
         self._verifying_thread = get_ident()
         self._changed = Condition()
         self._log = SignalLog()
@@ -140,13 +133,9 @@ class VerifyingSubscriber(Subscriber[T], Generic[T]):
             raise
 
     def finish(self, seconds: float | None = None) -> None:
-        """Run the script to its end, on this thread.
+        """Run the script to its end, on this thread; raise AssertionError if it failed.
 
-        Args:
-            seconds: the deadline for the rest of the verification, which this thread then runs; None for no change.
-
-        Raises:
-            AssertionError: another signal arrived, none arrived in time, or the Publisher violated a rule.
+        ``seconds`` is the deadline for the rest of a verification that another thread may have started.
         """
         if seconds is not None:
             self._verifying_thread = get_ident()
