@@ -22,6 +22,7 @@ except ImportError as _missing:
 
 from pyrs._core.hooks import observe_drops
 from pyrs._core.observation import set_instrumentation
+from pyrs._core.validation import checked_string
 from pyrs.stream.stream import Stream
 from pyrs.telemetry.meters import Meters
 from pyrs.telemetry.propagation import propagate
@@ -101,7 +102,5 @@ def span(name: str, **attributes: str | int | float | bool) -> Callable[[Stream[
         >>> pyrs.just(1, 2).transform(telemetry.span("numbers", source="example")).collect()
         [1, 2]
     """
-    given: object = name
-    if not isinstance(given, str):
-        raise TypeError(f"name must be a string, not {type(given).__name__}")
+    checked_string(name, "name")
     return lambda stream: Stream(Span(stream.source, name, attributes))

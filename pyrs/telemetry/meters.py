@@ -35,20 +35,14 @@ class Counted(Protocol):
 
 
 class Totals:
-    """The counts of all subscriptions with the same name, ended and live.
-
-    Attributes:
-        requested: the bounded demand of the subscriptions that ended.
-        elements: the elements of the subscriptions that ended.
-        live: the live subscriptions, weakly referenced, so that an abandoned one can be collected.
-    """
+    """The counts of all subscriptions with the same name, ended and live."""
 
     def __init__(self, name: str) -> None:
         self.attributes = {"pyrs.stream": name}
         self.subscribed = 0
-        self.requested = 0
-        self.elements = 0
-        self.live: WeakSet[Counted] = WeakSet()
+        self.requested = 0  # the bounded demand of the subscriptions that ended
+        self.elements = 0  # those of the subscriptions that ended
+        self.live: WeakSet[Counted] = WeakSet()  # weak references, so that an abandoned one can be collected
 
 
 _COUNTS: dict[str, Callable[[Totals, list[Counted]], int]] = {

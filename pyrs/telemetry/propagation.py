@@ -12,10 +12,7 @@ _enabled = False
 
 
 def propagate() -> None:
-    """Send the current trace across the bridges and to Spark executors.
-
-    The trace is sent with subscriptions and with functions that run on executors. The function is idempotent.
-    """
+    """Send the current trace across the bridges and to Spark executors; idempotent."""
     global _enabled
     if _enabled:
         return
@@ -28,10 +25,7 @@ def propagate() -> None:
 
 
 def inject() -> dict[str, str]:
-    """Return the entries of the current trace.
-
-    The dict is empty before ``propagate`` and without a current span.
-    """
+    """Return the entries of the current trace; none before ``propagate``."""
     entries: dict[str, str] = {}
     if _enabled:
         _propagator.inject(entries)

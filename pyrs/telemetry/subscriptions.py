@@ -304,10 +304,7 @@ class Span(Operator[T]):
 
 
 class Observer:
-    """Observes every subscription to a last operator.
-
-    It is the instrumentation of ``pyrs._core.observation``.
-    """
+    """The instrumentation of ``pyrs._core.observation``; observes last operators."""
 
     def __init__(self, meters: Meters) -> None:
         self._meters = meters
@@ -325,10 +322,7 @@ class Observer:
         return iterator if observe is None else _iterate(iterator, observe)
 
     def _observation_of(self, source: Publisher[Any]) -> Callable[[], Observation] | None:
-        """Return a function that begins an Observation of the stream.
-
-        Return None for a stream that is not observed.
-        """
+        """Return a function that begins an Observation; None if there is to be none."""
         try:
             # A stream with ``span`` has a span already, unless that is the span of a shared subscription.
             # A ``SubmissionPublisher`` compares its Subscribers by identity.
