@@ -42,10 +42,7 @@ class DemoError(Exception):
 
 
 def ratings_file() -> Path:
-    """Return the path of the MovieLens ratings in the pyspark package.
-
-    Each line is ``user::movie::stars``.
-    """
+    """Return pyspark's file of MovieLens ratings, with lines ``user::movie::stars``."""
     path = Path(pyspark.__file__).parent / RATINGS
     if not path.is_file():
         raise DemoError(f"PySpark {pyspark.__version__} was installed without {RATINGS}; the wheel from PyPI has it")
@@ -82,10 +79,7 @@ def naive_jvm(spark: SparkSession) -> Iterator[Any]:
 
 @contextmanager
 def _started(settings: dict[str, str], create: Callable[[SparkConf, Any], T]) -> Iterator[T]:
-    """Start a JVM as PySpark does, and yield what ``create`` returns.
-
-    The JVM is stopped at the end.
-    """
+    """Start a JVM as PySpark does, and yield what ``create`` returns."""
     # Otherwise Spark resolves the machine's host name, which fails on some machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*_QUIET.items(), *settings.items()])

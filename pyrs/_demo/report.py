@@ -44,10 +44,7 @@ class Check(NamedTuple):
 
 
 def expected_of(table: Any) -> ExpectedCounts:
-    """Let Spark count the ratings and sum their stars.
-
-    The column ``value`` has the lines of the file.
-    """
+    """Let Spark count the ratings and sum their stars."""
     stars = "double(split(value, '::')[2])"
     kept = f"{stars} >= {KEEP_FROM}"
     row = table.selectExpr("count(*)", f"sum({stars})", f"count_if({kept})", f"sum(if({kept}, {stars}, 0))").first()
@@ -143,10 +140,7 @@ class NaiveSubscriber:
 
 
 def race(subscribe: Callable[[PatientSubscriber], Any]) -> tuple[Tally, float]:
-    """Subscribe to a stream of rating lines, and measure it.
-
-    Returns the tally of the elements, and their number per second.
-    """
+    """Subscribe to rating lines; return their tally and their number per second."""
     subscriber = PatientSubscriber(DEMAND, lambda line: int(line[-1]))
     begun = time.perf_counter()
     subscribe(subscriber)

@@ -25,17 +25,13 @@ _WIDTH = 12
 
 
 class Screen:
-    """Print lines, and flush each one.
-
-    Attributes:
-        error: the error of a write that failed; None if all succeeded.
-    """
+    """Print lines, and flush each one."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
         self._terminal = self._out.isatty()
         self._unfinished = False
-        self.error: OSError | None = None
+        self.error: OSError | None = None  # of a write that failed
 
     def finish_line(self) -> None:
         """Write a line break after a progress line that is overwritten in place."""

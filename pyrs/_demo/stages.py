@@ -118,14 +118,7 @@ class RatingProcessor(Processor[str, Rating], Subscription):
 
 
 class PatientSubscriber(Subscriber[Any]):
-    """Request a batch, process it, pause, and request the next.
-
-    Args:
-        batch: the number of elements to request at a time.
-        stars_of: returns the stars of an element.
-        rest_seconds: the pause after each batch.
-        emitted: the tally of the previous stage, to measure the number of elements in flight between the two.
-    """
+    """Request a batch, process it, pause for ``rest_seconds``, and request the next."""
 
     def __init__(
         self, batch: int, stars_of: Callable[[Any], float], rest_seconds: float = 0.0, emitted: Tally | None = None
@@ -138,7 +131,7 @@ class PatientSubscriber(Subscriber[Any]):
         self._batch = batch
         self._stars_of = stars_of
         self._rest_seconds = rest_seconds
-        self._emitted = emitted
+        self._emitted = emitted  # the tally of the previous stage, to count the elements in flight
         self._left = 0
         self._subscription: Subscription | None = None
 

@@ -122,9 +122,7 @@ def _is_alive(pid: int) -> bool:
         return True
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # another user's process has this id
+    except (ProcessLookupError, OverflowError, PermissionError):  # PermissionError: another user's process has the id
         return False
     return True
 
@@ -168,10 +166,7 @@ def _clean(text: object) -> str:
 
 
 def with_rates(bridges: list[BridgeStatus], rates: Rates) -> list[BridgeStatus]:
-    """Replace the average rate of each stream by its present rate.
-
-    The average is that since the start of the stream. The present rate is that since the previous table.
-    """
+    """Replace each stream's average rate by its rate since the previous table."""
     counts = [
         ((bridge.pid, bridge.name, stream.id), stream.elements, stream.seconds)
         for bridge in bridges

@@ -12,6 +12,7 @@ import re
 import secrets
 import socket
 import sys
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -50,10 +51,8 @@ def run(port: int, *, interval: float = 1.0, file: TextIO | None = None) -> int:
         return 1
     with server:
         print(f"{server.address} (press Ctrl-C to stop)", file=file or sys.stdout, flush=True)
-        try:
+        with suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.1)
-        except KeyboardInterrupt:
-            return 0
     return 0
 
 
