@@ -9,7 +9,7 @@ sometimes waits for a driver or a JVM. More at a time take as long, since the pr
 limits such as the 10 s in which a Python worker of Spark must start. Every suite runs, even after a failure.
 
 Most JVMs of the tests live for seconds, and spend half of their CPU time in the optimizing compiler. They run without
-it, except with --all and in the suites that measure deadlines or races in Java.
+it, except with --all and in Java's own tests.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ STREAMING = tuple(
     for name in ("acknowledgement", "for_each_frame", "from_stream", "journal", "keyed", "read_stream", "stream_from")
     for path in sorted((ROOT / "tests" / "spark").glob(f"test_{name}*.py"))
 )
+OVER_JVM = "tests/conformance/test_over_jvm.py"
 # A free worker takes the first suite that it may start. The long suites of Spark are first.
 SUITES = (
     pytest("spark", "tests/spark", *(f"--ignore={path}" for path in STREAMING)),
@@ -104,7 +105,15 @@ SUITES = (
         REPORTS / "systems",
         short_lived_jvms=True,
     ),
-    pytest("py4j", "tests/spark_driver", "tests/shutdown", "tests/interop", "tests/values_e2e", "tests/campaigns"),
+    pytest(
+        "py4j",
+        "tests/spark_driver",
+        "tests/shutdown",
+        "tests/interop",
+        "tests/values_e2e",
+        "tests/campaigns",
+        OVER_JVM,
+    ),
     pytest(
         "jpype",
         *WITHOUT_FAULTHANDLER,
@@ -118,10 +127,10 @@ SUITES = (
         ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
         ROOT / "jvm" / "build" / "test-results" / "test",
     ),
-    pytest("tck-java", *WITHOUT_FAULTHANDLER, "tests/tck_java", waits=True),
-    pytest("conformance", "tests/conformance", waits=True),
+    pytest("tck-java", *WITHOUT_FAULTHANDLER, "tests/tck_java", waits=True, short_lived_jvms=True),
+    pytest("conformance", "tests/conformance", f"--ignore={OVER_JVM}", waits=True),
     pytest("tck", "tests/tck", waits=True),
-    pytest("conformance-jpype", *WITHOUT_FAULTHANDLER, "tests/conformance/test_over_jvm.py", waits=True),
+    pytest("conformance-jpype", *WITHOUT_FAULTHANDLER, OVER_JVM, waits=True, short_lived_jvms=True),
 )
 # These suites run only with --all or by name.
 NIGHTLY = (

@@ -61,6 +61,7 @@ def collecting(connected: tuple[Bridge, Java]) -> Iterator[None]:
     thread.join(DEADLINE)
 
 
+@pytest.mark.one_gateway
 @pytest.mark.parametrize(
     "entry", [entry for entry in JVM_IMPLEMENTATIONS if entry.subset], ids=lambda entry: entry.name
 )
@@ -76,6 +77,7 @@ def test_a_jvm_implementation_has_no_problem(
     assert sum(result.tck + result.beyond) + result.untested == len(entry.verification.test_names())
 
 
+@pytest.mark.one_gateway
 @pytest.mark.parametrize("family", ["rs", "flow"])
 @pytest.mark.parametrize("entry", [entry for entry in MIRRORS if entry.subset], ids=lambda entry: entry.name)
 def test_a_mirror_has_no_problem(

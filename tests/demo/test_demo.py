@@ -91,6 +91,7 @@ def test_output_is_plain_text(shown: subprocess.CompletedProcess[str]) -> None:
     assert "\r" not in shown.stdout
 
 
+@pytest.mark.campaign
 def test_demo_fails_if_a_stage_loses_elements() -> None:
     """Spark counts ratings of three stars or more; this Processor keeps four or more.
 

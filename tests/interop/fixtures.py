@@ -20,7 +20,9 @@ from tests.interop.harness import DEADLINE, Java, JPypeJava, Py4JJava, compile_h
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "carrier" in metafunc.fixturenames:
         in_process = not metafunc.config.pluginmanager.hasplugin("faulthandler")
-        metafunc.parametrize("carrier", ["jpype" if in_process else "py4j"], scope="session")
+        on_request = not in_process and metafunc.definition.get_closest_marker("one_gateway")
+        py4j = pytest.param("py4j", marks=pytest.mark.campaign) if on_request else "py4j"
+        metafunc.parametrize("carrier", ["jpype" if in_process else py4j], scope="session")
 
 
 @pytest.fixture(scope="session")

@@ -25,11 +25,11 @@ REPORTS = ROOT / "build" / "test-reports" / "systems"
 LONGEST_SECONDS = 900
 PAUSES_SECONDS = (5.0, 30.0)
 """The pauses before further attempts to fetch jars."""
-ON_BOTH_GATEWAYS = frozenset({"h2", "jdk", "reactor"})
+ON_BOTH_GATEWAYS = frozenset({"h2"})
 """With ``--representative`` only these run on all their gateways.
 
-The gateways differ in the calls into Java and in the class loaders; elements take the same link. These three
-systems are a driver that is found by name, the types of the JDK, and a library.
+The gateways differ in the calls into Java and in the class loaders; elements take the same link. H2 is a driver that
+Java finds by name. The tests of ``tests/interop`` use the JDK and Reactor over both gateways.
 """
 
 
