@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,6 +156,7 @@ def svg(text: str) -> str:
     )
 
 
+@cache
 def diagrams() -> dict[str, list[str]]:
     """Return the text diagrams in the docstrings of operators and sources, by the name of the function."""
     found: dict[str, list[str]] = {}
@@ -180,7 +182,11 @@ def with_diagrams(markdown: str, known: dict[str, list[str]]) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Read the address of the repository from pyproject.toml, which enables the edit links."""
+    """Read the address of the repository from pyproject.toml, which enables the edit links.
+
+    ``mkdocs serve`` calls this before each build: the docstrings may have changed.
+    """
+    diagrams.cache_clear()
     found = re.search(r'^repository = "(https://.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     if found:
         config.repo_url = found[1]
