@@ -1,6 +1,7 @@
 package io.pyrs;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
@@ -55,14 +56,11 @@ public enum ObjectKind {
 
     /** Returns the kind of the first of the SINGLE_TYPES among the type and its supertypes, else {@code otherwise}. */
     private static ObjectKind singleType(Class<?> type, ObjectKind otherwise) {
-        if (type == null) {
-            return otherwise;
-        }
-        ObjectKind found = SINGLE_TYPES.getOrDefault(type.getName(), otherwise);
-        for (Class<?> each : type.getInterfaces()) {
-            found = found == otherwise ? singleType(each, otherwise) : found;
-        }
-        return found == otherwise ? singleType(type.getSuperclass(), otherwise) : found;
+        return Classes.supertypes(type).stream()
+                .map(each -> SINGLE_TYPES.get(each.getName()))
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(otherwise);
     }
 
     private static boolean isAny(Class<?> type, Class<?> first, Class<?> second) {

@@ -1,10 +1,10 @@
 package io.pyrs.bridge;
 
+import io.pyrs.Classes;
 import io.pyrs.Limits;
 import io.pyrs.ObjectKind;
 import io.pyrs.PeerReference;
 import io.pyrs.PyRef;
-import io.pyrs.invoke.Classes;
 import io.pyrs.invoke.HotPublishers;
 import io.pyrs.link.connection.Connection;
 import io.pyrs.link.session.Commands;

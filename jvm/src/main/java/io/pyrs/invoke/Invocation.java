@@ -1,5 +1,6 @@
 package io.pyrs.invoke;
 
+import io.pyrs.Classes;
 import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
@@ -9,10 +10,11 @@ import java.lang.reflect.Member;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 /**
  * Calls methods by name, through public interfaces and superclasses, so that default methods and objects of non-public
@@ -89,21 +91,19 @@ public final class Invocation {
 
     /** Returns the names of the public static methods of a class. */
     public static Set<String> staticMethods(Class<?> type) {
-        Set<String> names = new TreeSet<>();
-        for (Method method : type.getMethods()) {
-            if (Modifier.isStatic(method.getModifiers())) {
-                names.add(method.getName());
-            }
-        }
-        return names;
+        return staticNames(type.getMethods());
     }
 
     /** Returns the names of the public static fields of a class, including the constants of an enum. */
     public static Set<String> staticFields(Class<?> type) {
+        return staticNames(type.getFields());
+    }
+
+    private static Set<String> staticNames(Member[] members) {
         Set<String> names = new TreeSet<>();
-        for (Field field : type.getFields()) {
-            if (Modifier.isStatic(field.getModifiers())) {
-                names.add(field.getName());
+        for (Member each : members) {
+            if (Modifier.isStatic(each.getModifiers())) {
+                names.add(each.getName());
             }
         }
         return names;
@@ -210,24 +210,10 @@ public final class Invocation {
 
     /** Returns the public ones of a class and its superclasses, nearest first, and then of their interfaces. */
     private static List<Class<?>> publicTypes(Class<?> type) {
-        Set<Class<?>> types = new LinkedHashSet<>();
-        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
-            if (Arguments.isPublic(each)) {
-                types.add(each);
-            }
-        }
-        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
-            addInterfaces(each, types);
-        }
-        return new ArrayList<>(types);
-    }
-
-    private static void addInterfaces(Class<?> type, Set<Class<?>> types) {
-        for (Class<?> each : type.getInterfaces()) {
-            if (Arguments.isPublic(each)) {
-                types.add(each);
-            }
-            addInterfaces(each, types);
-        }
+        return Classes.supertypes(type).stream()
+                .filter(Arguments::isPublic)
+                .sorted(Comparator.comparing(Class::isInterface)) // stable: false is before true
+                .distinct()
+                .collect(Collectors.toList());
     }
 }

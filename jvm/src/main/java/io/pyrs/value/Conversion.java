@@ -1,8 +1,10 @@
 package io.pyrs.value;
 
+import io.pyrs.Classes;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
@@ -29,9 +31,11 @@ public final class Conversion {
     /** Sends null, boxes, BigInteger, String and byte[] as values, all others as references. */
     public static final Conversion PLAIN = new Conversion(Mode.PLAIN, Map.of());
 
-    private static final Conversion REFERENCES = new Conversion(Mode.REFERENCES, Map.of());
-    private static final Conversion VALUES = new Conversion(Mode.VALUES, Map.of());
-    private static final Conversion SHARED = new Conversion(Mode.SHARED, Map.of());
+    private static final Map<String, Conversion> BY_NAME = Map.of(
+            "auto", AUTO,
+            "references", new Conversion(Mode.REFERENCES, Map.of()),
+            "values", new Conversion(Mode.VALUES, Map.of()),
+            "shared", new Conversion(Mode.SHARED, Map.of()));
     private static final ValueWriter REFERENCE = (encoder, value, out, depth) -> encoder.writeReference(value, out);
 
     private final Mode mode;
@@ -59,36 +63,20 @@ public final class Conversion {
         }
         if (option instanceof Map) {
             Map<String, Mode> named = new HashMap<>();
-            ((Map<?, ?>) option).forEach((name, value) -> named.put(String.valueOf(name), mode(value)));
+            ((Map<?, ?>) option).forEach((name, value) -> named.put(String.valueOf(name), byName(value).mode));
             return new Conversion(Mode.AUTO, named);
         }
-        switch (mode(option)) {
-            case REFERENCES:
-                return REFERENCES;
-            case VALUES:
-                return VALUES;
-            case SHARED:
-                return SHARED;
-            default:
-                return AUTO;
-        }
+        return byName(option);
     }
 
-    private static Mode mode(Object option) {
-        switch (String.valueOf(option)) {
-            case "auto":
-                return Mode.AUTO;
-            case "references":
-                return Mode.REFERENCES;
-            case "values":
-                return Mode.VALUES;
-            case "shared":
-                return Mode.SHARED;
-            default:
-                throw new IllegalArgumentException(
-                        "convert must be \"auto\", \"references\", \"values\", \"shared\" or a map of class"
-                                + " names to these words, not " + option);
+    private static Conversion byName(Object option) {
+        Conversion found = BY_NAME.get(String.valueOf(option));
+        if (found == null) {
+            throw new IllegalArgumentException(
+                    "convert must be \"auto\", \"references\", \"values\", \"shared\" or a map of class"
+                            + " names to these words, not " + option);
         }
+        return found;
     }
 
     /** Returns whether record batches may share their memory with Python. */
@@ -125,23 +113,14 @@ public final class Conversion {
 
     /** Returns the mode given for the class, or for the nearest of its superclasses and their interfaces. */
     private Mode modeFor(Class<?> type) {
-        if (!named.isEmpty()) {
-            for (Class<?> each = type; each != null; each = each.getSuperclass()) {
-                Mode chosen = namedMode(each);
-                if (chosen != null) {
-                    return chosen;
-                }
-            }
+        if (named.isEmpty()) {
+            return mode;
         }
-        return mode;
-    }
-
-    private Mode namedMode(Class<?> type) {
-        Mode chosen = named.get(type.getName());
-        for (Class<?> each : type.getInterfaces()) {
-            chosen = chosen == null ? namedMode(each) : chosen;
-        }
-        return chosen;
+        return Classes.supertypes(type).stream()
+                .map(each -> named.get(each.getName()))
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(mode);
     }
 
     /** Returns the writer for "values", which still sends an object of the peer back by reference. */

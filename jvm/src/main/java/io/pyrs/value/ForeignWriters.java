@@ -1,12 +1,9 @@
 package io.pyrs.value;
 
+import io.pyrs.Classes;
 import java.io.IOException;
 import java.lang.invoke.MethodHandle;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -60,7 +57,7 @@ final class ForeignWriters {
 
     /** Returns the converter of a third-party class, or null for any other class. */
     static Converter converterOf(Class<?> type) throws ReflectiveOperationException {
-        for (Class<?> each : supertypes(type)) {
+        for (Class<?> each : Classes.supertypes(type)) {
             ConverterFactory factory = FACTORIES.get(each.getName());
             if (factory != null) {
                 return factory.create(each);
@@ -70,7 +67,7 @@ final class ForeignWriters {
     }
 
     private static MethodHandle release(Class<?> type) throws ReflectiveOperationException {
-        for (Class<?> each : supertypes(type)) {
+        for (Class<?> each : Classes.supertypes(type)) {
             if (RELEASED.contains(each.getName())) {
                 return GetterConverters.method(each, "release");
             }
@@ -111,19 +108,5 @@ final class ForeignWriters {
                 }
             }
         };
-    }
-
-    /** Returns the class, its superclasses, and then all interfaces of these, nearest first. */
-    private static Set<Class<?>> supertypes(Class<?> type) {
-        Set<Class<?>> found = new LinkedHashSet<>();
-        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
-            found.add(each);
-        }
-        List<Class<?>> waiting = new ArrayList<>(found);
-        for (int i = 0; i < waiting.size(); i++) {
-            Collections.addAll(waiting, waiting.get(i).getInterfaces());
-        }
-        found.addAll(waiting);
-        return found;
     }
 }

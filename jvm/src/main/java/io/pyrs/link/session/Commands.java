@@ -1,6 +1,6 @@
 package io.pyrs.link.session;
 
-import io.pyrs.invoke.Classes;
+import io.pyrs.Classes;
 import io.pyrs.invoke.HotPublishers;
 import io.pyrs.invoke.Invocation;
 import io.pyrs.link.protocol.ProtocolException;

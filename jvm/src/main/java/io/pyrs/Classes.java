@@ -1,9 +1,10 @@
-package io.pyrs.invoke;
+package io.pyrs;
 
 import java.lang.reflect.Array;
+import java.util.ArrayList;
 import java.util.List;
 
-/** Finds classes by name. */
+/** Finds classes by name, and the supertypes of a class. */
 public final class Classes {
     private static final List<Class<?>> PRIMITIVES = List.of(
             boolean.class,
@@ -36,34 +37,49 @@ public final class Classes {
                 return primitive;
             }
         }
-        ClassLoader context = Thread.currentThread().getContextClassLoader();
-        Class<?> found = visible(name, loader);
-        found = found == null ? visible(name, context) : found;
-        if (found == null) {
-            throw new ClassNotFoundException("class " + name + " is not on the class path of this JVM: add its jar"
-                    + " with"
-                    + " pyrs.jvm.launch(packages=[\"group:artifact:version\"])"
-                    + " or launch(classpath=[...]), and in a Spark driver"
-                    + " with spark.jars.packages or spark.jars");
+        for (ClassLoader each :
+                new ClassLoader[] {loader, Thread.currentThread().getContextClassLoader()}) {
+            try {
+                return load(name, each);
+            } catch (ClassNotFoundException unknown) {
+                // The next loader may know the class.
+            }
         }
-        return found;
+        throw new ClassNotFoundException("class " + name + " is not on the class path of this JVM: add its jar with"
+                + " pyrs.jvm.launch(packages=[\"group:artifact:version\"]) or launch(classpath=[...]), and in a Spark"
+                + " driver with spark.jars.packages or spark.jars");
     }
 
-    private static Class<?> visible(String name, ClassLoader loader) {
+    /** Loads a class, a nested one also by its source name: the loader knows the class a.B.C as a.B$C. */
+    public static Class<?> load(String name, ClassLoader loader) throws ClassNotFoundException {
         String each = name;
         // Each attempt reads the whole name, so without a limit a name with thousands of dots would take a minute.
-        for (int nested = 0; nested <= MOST_NESTED; nested++) {
+        for (int nested = 0; ; nested++) {
             try {
                 return Class.forName(each, false, loader);
             } catch (ClassNotFoundException unknown) {
-                // The loader knows the nested class a.B.C as a.B$C.
                 int dot = each.lastIndexOf('.');
-                if (dot < 0) {
-                    return null;
+                if (dot < 0 || nested == MOST_NESTED) {
+                    throw unknown;
                 }
                 each = each.substring(0, dot) + "$" + each.substring(dot + 1);
             }
         }
-        return null;
+    }
+
+    /** Returns a class and its supertypes: each class is followed by its interfaces, and then by its superclass. */
+    public static List<Class<?>> supertypes(Class<?> type) {
+        List<Class<?>> found = new ArrayList<>();
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            addWithInterfaces(each, found);
+        }
+        return found;
+    }
+
+    private static void addWithInterfaces(Class<?> type, List<Class<?>> found) {
+        found.add(type);
+        for (Class<?> each : type.getInterfaces()) {
+            addWithInterfaces(each, found);
+        }
     }
 }

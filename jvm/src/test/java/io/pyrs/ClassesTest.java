@@ -1,4 +1,4 @@
-package io.pyrs.invoke;
+package io.pyrs;
 
 import static org.testng.Assert.assertEquals;
 import static org.testng.Assert.assertThrows;
