@@ -1,15 +1,19 @@
 package io.pyrs.value;
 
+import io.pyrs.Classes;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Array;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Function;
 
 /**
  * The Java type of a Python element: the {@code element_type=} of {@code to_jvm}, applied when the element is decoded.
@@ -18,9 +22,9 @@ import java.util.UUID;
  * ("java.util.List&lt;java.nio.ByteBuffer&gt;"), the name of an enum class, or any class of which the value is an
  * instance. An element of another type causes a {@link ConversionException} that names both types.
  */
-public abstract class ElementType {
+public class ElementType {
     /** Does not convert elements: they keep the classes of the value table. */
-    public static final ElementType ANY = new ElementType("java.lang.Object") {
+    public static final ElementType ANY = new ElementType("java.lang.Object", Object.class, value -> value) {
         @Override
         public Object from(Object value) {
             return value;
@@ -28,9 +32,19 @@ public abstract class ElementType {
     };
 
     private final String name;
+    private final Class<?> component;
+    private final Function<Object, Object> conversion;
 
-    ElementType(String name) {
+    /**
+     * Creates an element type.
+     *
+     * @param component the component class of an array of this type
+     * @param conversion converts a value to this type; returns null if it does not fit
+     */
+    ElementType(String name, Class<?> component, Function<Object, Object> conversion) {
         this.name = name;
+        this.component = component;
+        this.conversion = conversion;
     }
 
     /**
@@ -59,21 +73,16 @@ public abstract class ElementType {
 
     /** Converts a value to this type; null stays null. */
     public Object from(Object value) {
-        Object result = value == null ? null : convert(value);
+        Object result = value == null ? null : conversion.apply(value);
         if (result == null && value != null) {
             throw new ConversionException("a Python " + pythonName(value) + " does not fit " + name + detail(value));
         }
         return result;
     }
 
-    /** Converts a value to this type; returns null if it does not fit. */
-    Object convert(Object value) {
-        return value;
-    }
-
     /** Returns the component class of an array of this type. */
     Class<?> component() {
-        return Object.class;
+        return component;
     }
 
     @Override
@@ -86,38 +95,22 @@ public abstract class ElementType {
             return instanceOf(name, type);
         }
         Object[] constants = type.getEnumConstants();
-        return new ElementType(name) {
-            @Override
-            Object convert(Object value) {
-                for (Object each : constants) {
-                    if (each == value || ((Enum<?>) each).name().equals(value)) {
-                        return each;
-                    }
+        return new ElementType(name, type, value -> {
+            for (Object each : constants) {
+                if (each == value || ((Enum<?>) each).name().equals(value)) {
+                    return each;
                 }
-                return null;
             }
-
-            @Override
-            Class<?> component() {
-                return type;
-            }
-        };
+            return null;
+        });
     }
 
-    private static ElementType instanceOf(String name, Class<?> type) {
-        return new ElementType(name) {
-            @Override
-            Object convert(Object value) {
-                return type.isInstance(value) ? value : null;
-            }
-
-            @Override
-            Class<?> component() {
-                return type;
-            }
-        };
+    /** Returns the type of the instances of a class, without a conversion. */
+    static ElementType instanceOf(String name, Class<?> type) {
+        return new ElementType(name, type, value -> type.isInstance(value) ? value : null);
     }
 
+    @SuppressWarnings("unchecked")
     private static ElementType collectionOf(String name, ClassLoader loader) {
         int open = name.indexOf('<');
         Class<?> type = load(name.substring(0, open), loader);
@@ -126,71 +119,48 @@ public abstract class ElementType {
                     "element_type " + name + ": only List, Set, Collection and Iterable take a type argument");
         }
         ElementType content = of(name.substring(open + 1, name.length() - 1), loader);
-        return new ElementType(name) {
-            @Override
-            @SuppressWarnings("unchecked")
-            Object convert(Object value) {
-                if (!type.isInstance(value)) {
-                    return null;
-                }
-                if (value instanceof List) {
-                    ((List<Object>) value).replaceAll(content::from);
-                    return value;
-                }
-                Set<Object> result = new java.util.LinkedHashSet<>();
-                ((Collection<Object>) value).forEach(each -> result.add(content.from(each)));
-                return result;
+        return new ElementType(name, Object.class, value -> {
+            if (!type.isInstance(value)) {
+                return null;
             }
-        };
+            if (value instanceof List) {
+                ((List<Object>) value).replaceAll(content::from);
+                return value;
+            }
+            Set<Object> result = new LinkedHashSet<>();
+            ((Collection<Object>) value).forEach(each -> result.add(content.from(each)));
+            return result;
+        });
     }
 
     private static ElementType arrayOf(String name, ClassLoader loader) {
         String componentName = name.substring(0, name.length() - 2);
         ElementType content = of(componentName, loader);
-        Class<?> primitive = ScalarElementTypes.primitive(componentName);
-        Class<?> component = primitive == null ? content.component() : primitive;
-        return new ElementType(name) {
-            @Override
-            Object convert(Object value) {
-                if (!(value instanceof Collection)) {
-                    return null;
-                }
-                Collection<?> list = (Collection<?>) value;
-                Object array = Array.newInstance(component, list.size());
-                int i = 0;
-                for (Object each : list) {
-                    if (each == null && component.isPrimitive()) {
-                        throw new ConversionException("None inside a list does not fit " + name());
-                    }
-                    Array.set(array, i++, content.from(each));
-                }
-                return array;
+        Class<?> component = ScalarElementTypes.isPrimitive(componentName)
+                ? MethodType.methodType(content.component).unwrap().returnType()
+                : content.component;
+        return new ElementType(name, Array.newInstance(component, 0).getClass(), value -> {
+            if (!(value instanceof Collection)) {
+                return null;
             }
-
-            @Override
-            Class<?> component() {
-                return Array.newInstance(component, 0).getClass();
+            Collection<?> list = (Collection<?>) value;
+            Object array = Array.newInstance(component, list.size());
+            int i = 0;
+            for (Object each : list) {
+                if (each == null && component.isPrimitive()) {
+                    throw new ConversionException("None inside a list does not fit " + name);
+                }
+                Array.set(array, i++, content.from(each));
             }
-        };
-    }
-
-    final String name() {
-        return name;
+            return array;
+        });
     }
 
     private static Class<?> load(String name, ClassLoader loader) {
-        String each = name;
-        while (true) {
-            try {
-                return Class.forName(each, false, loader == null ? ElementType.class.getClassLoader() : loader);
-            } catch (ClassNotFoundException e) {
-                // The loader knows the nested class a.B.C as a.B$C.
-                int dot = each.lastIndexOf('.');
-                if (dot < 0) {
-                    throw new IllegalArgumentException("element_type " + name + ": class not found", e);
-                }
-                each = each.substring(0, dot) + "$" + each.substring(dot + 1);
-            }
+        try {
+            return Classes.load(name, loader == null ? ElementType.class.getClassLoader() : loader);
+        } catch (ClassNotFoundException e) {
+            throw new IllegalArgumentException("element_type " + name + ": class not found", e);
         }
     }
 

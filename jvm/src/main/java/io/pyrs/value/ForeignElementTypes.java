@@ -60,24 +60,16 @@ final class ForeignElementTypes {
     private static ElementType type(String name, ClassLoader loader, Creator creator)
             throws ReflectiveOperationException {
         Class<?> type = Class.forName(name, false, loader);
-        return new ElementType(name) {
-            @Override
-            Object convert(Object value) {
-                try {
-                    return type.isInstance(value) ? value : creator.create(value);
-                } catch (ConversionException | Error error) {
-                    throw error;
-                } catch (Throwable error) {
-                    throw new ConversionException(
-                            "a Python " + pythonName(value) + " does not fit " + name + ": " + error, error);
-                }
+        return new ElementType(name, type, value -> {
+            try {
+                return type.isInstance(value) ? value : creator.create(value);
+            } catch (ConversionException | Error error) {
+                throw error;
+            } catch (Throwable error) {
+                throw new ConversionException(
+                        "a Python " + ElementType.pythonName(value) + " does not fit " + name + ": " + error, error);
             }
-
-            @Override
-            Class<?> component() {
-                return type;
-            }
-        };
+        });
     }
 
     private static ElementType ofBytes(String name, ClassLoader loader, String factory, String method)

@@ -30,101 +30,69 @@ final class ScalarElementTypes {
         String name = BOXES.getOrDefault(givenName, givenName);
         switch (name) {
             case "java.lang.Long":
-                return of(name, Long.class, value -> value instanceof Long ? value : null);
+                return ElementType.instanceOf(name, Long.class);
             case "java.lang.Integer":
-                return of(name, Integer.class, whole(Integer.MIN_VALUE, Integer.MAX_VALUE, Long::intValue));
+                return new ElementType(
+                        name, Integer.class, whole(Integer.MIN_VALUE, Integer.MAX_VALUE, Long::intValue));
             case "java.lang.Short":
-                return of(name, Short.class, whole(Short.MIN_VALUE, Short.MAX_VALUE, Long::shortValue));
+                return new ElementType(name, Short.class, whole(Short.MIN_VALUE, Short.MAX_VALUE, Long::shortValue));
             case "java.lang.Byte":
-                return of(name, Byte.class, whole(Byte.MIN_VALUE, Byte.MAX_VALUE, Long::byteValue));
+                return new ElementType(name, Byte.class, whole(Byte.MIN_VALUE, Byte.MAX_VALUE, Long::byteValue));
             case "java.lang.Double":
-                return of(name, Double.class, ScalarElementTypes::toDouble);
+                return new ElementType(name, Double.class, ScalarElementTypes::toDouble);
             case "java.lang.Float":
-                return of(name, Float.class, ScalarElementTypes::toFloat);
+                return new ElementType(name, Float.class, ScalarElementTypes::toFloat);
             case "java.lang.Boolean":
-                return of(name, Boolean.class, value -> only(Boolean.class, value));
+                return ElementType.instanceOf(name, Boolean.class);
             case "java.lang.Character":
-                return of(
+                return new ElementType(
                         name,
                         Character.class,
                         value -> value instanceof String && ((String) value).length() == 1
                                 ? ((String) value).charAt(0)
                                 : null);
             case "java.math.BigInteger":
-                return of(name, BigInteger.class, ScalarElementTypes::toBigInteger);
+                return new ElementType(name, BigInteger.class, ScalarElementTypes::toBigInteger);
             case "java.math.BigDecimal":
-                return of(name, BigDecimal.class, ScalarElementTypes::toBigDecimal);
+                return new ElementType(name, BigDecimal.class, ScalarElementTypes::toBigDecimal);
             case "java.nio.ByteBuffer":
-                return of(
+                return new ElementType(
                         name,
                         ByteBuffer.class,
                         value -> value instanceof byte[] ? ByteBuffer.wrap((byte[]) value) : null);
             case "java.time.Instant":
-                return of(name, Instant.class, ScalarElementTypes::toInstant);
+                return new ElementType(name, Instant.class, ScalarElementTypes::toInstant);
             case "java.time.OffsetDateTime":
-                return of(
+                return new ElementType(
                         name,
                         OffsetDateTime.class,
                         value -> value instanceof ZonedDateTime
                                 ? ((ZonedDateTime) value).toOffsetDateTime()
                                 : only(OffsetDateTime.class, value));
             case "java.time.ZonedDateTime":
-                return of(
+                return new ElementType(
                         name,
                         ZonedDateTime.class,
                         value -> value instanceof OffsetDateTime
                                 ? ((OffsetDateTime) value).toZonedDateTime()
                                 : only(ZonedDateTime.class, value));
             case "java.time.LocalDateTime":
-                return of(name, LocalDateTime.class, value -> only(LocalDateTime.class, value));
+                return ElementType.instanceOf(name, LocalDateTime.class);
             case "java.util.Date":
-                return of(name, Date.class, value -> {
+                return new ElementType(name, Date.class, value -> {
                     Instant instant = (Instant) toInstant(value);
                     return instant == null ? null : Date.from(instant);
                 });
             case "java.util.Optional":
-                return of(name, Optional.class, Optional::of);
+                return new ElementType(name, Optional.class, Optional::of);
             default:
                 return null;
         }
     }
 
-    /** Returns the primitive class of the name, or null. */
-    static Class<?> primitive(String name) {
-        switch (name) {
-            case "long":
-                return long.class;
-            case "int":
-                return int.class;
-            case "short":
-                return short.class;
-            case "byte":
-                return byte.class;
-            case "double":
-                return double.class;
-            case "float":
-                return float.class;
-            case "boolean":
-                return boolean.class;
-            case "char":
-                return char.class;
-            default:
-                return null;
-        }
-    }
-
-    private static ElementType of(String name, Class<?> type, Function<Object, Object> conversion) {
-        return new ElementType(name) {
-            @Override
-            Object convert(Object value) {
-                return conversion.apply(value);
-            }
-
-            @Override
-            Class<?> component() {
-                return type;
-            }
-        };
+    /** Returns whether a primitive class has this name. */
+    static boolean isPrimitive(String name) {
+        return BOXES.containsKey(name);
     }
 
     private static Object only(Class<?> type, Object value) {
