@@ -14,6 +14,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Function;
 
 /** The writers of values that contain other values: collections, maps, arrays, optionals, records and beans. */
 final class ContainerWriters {
@@ -31,23 +32,14 @@ final class ContainerWriters {
         } else if (type.isArray()) {
             return arrayOf(type);
         } else if (type == Optional.class) {
-            return (encoder, value, out, depth) ->
-                    writeOptional(value, ((Optional<?>) value).orElse(null), encoder, out, depth);
+            return optional(value -> ((Optional<?>) value).orElse(null));
         } else if (type == OptionalInt.class) {
-            return (encoder, value, out, depth) -> {
-                OptionalInt optional = (OptionalInt) value;
-                writeOptional(value, optional.isPresent() ? optional.getAsInt() : null, encoder, out, depth);
-            };
+            return optional(value -> ((OptionalInt) value).isPresent() ? ((OptionalInt) value).getAsInt() : null);
         } else if (type == OptionalLong.class) {
-            return (encoder, value, out, depth) -> {
-                OptionalLong optional = (OptionalLong) value;
-                writeOptional(value, optional.isPresent() ? optional.getAsLong() : null, encoder, out, depth);
-            };
+            return optional(value -> ((OptionalLong) value).isPresent() ? ((OptionalLong) value).getAsLong() : null);
         } else if (type == OptionalDouble.class) {
-            return (encoder, value, out, depth) -> {
-                OptionalDouble optional = (OptionalDouble) value;
-                writeOptional(value, optional.isPresent() ? optional.getAsDouble() : null, encoder, out, depth);
-            };
+            return optional(
+                    value -> ((OptionalDouble) value).isPresent() ? ((OptionalDouble) value).getAsDouble() : null);
         } else if (isArrowRoot(type)) {
             return ArrowRootWriter.writerOf(type);
         }
@@ -129,13 +121,15 @@ final class ContainerWriters {
                 || type.isArray() && type != byte[].class;
     }
 
-    private static void writeOptional(Object optional, Object content, ValueEncoder encoder, ValueBuffer out, int depth)
-            throws IOException {
-        if (content == null && depth == 0) {
-            throw new ConversionException("an empty " + optional.getClass().getName()
-                    + " cannot be an element: null is not an element (rule 2.13)");
-        }
-        encoder.write(content, out, depth);
+    private static ValueWriter optional(Function<Object, Object> contentOf) {
+        return (encoder, value, out, depth) -> {
+            Object content = contentOf.apply(value);
+            if (content == null && depth == 0) {
+                throw new ConversionException("an empty " + value.getClass().getName()
+                        + " cannot be an element: null is not an element (rule 2.13)");
+            }
+            encoder.write(content, out, depth);
+        };
     }
 
     /** Returns a writer of a record's components by name. It uses reflection, since the jar supports Java 11. */

@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
@@ -30,6 +31,16 @@ public final class ErrorCodec {
     static final int MAX_TEXT = Limits.of("error.text");
     static final int MAX_FRAMES = Limits.of("error.frames");
     static final int MAX_CAUSES = Limits.of("error.causes");
+
+    /** The families of Java's exceptions. The first class that matches decides. */
+    private static final List<Map.Entry<? extends Class<?>, String>> FAMILIES = List.of(
+            Map.entry(NullPointerException.class, "null_signal"),
+            Map.entry(IllegalArgumentException.class, "illegal_argument"),
+            Map.entry(CancellationException.class, "cancelled"),
+            Map.entry(IllegalStateException.class, "illegal_state"),
+            Map.entry(TimeoutException.class, "timeout"),
+            Map.entry(ConversionException.class, "conversion"),
+            Map.entry(NoSuchElementException.class, "no_such_element"));
 
     private final SentErrors originals;
 
@@ -148,24 +159,13 @@ public final class ErrorCodec {
         return clean.toString();
     }
 
-    private static List<Object> families(Throwable error) {
-        List<Object> families = new ArrayList<>(1);
-        if (error instanceof NullPointerException) {
-            families.add("null_signal");
-        } else if (error instanceof IllegalArgumentException) {
-            families.add("illegal_argument");
-        } else if (error instanceof CancellationException) {
-            families.add("cancelled");
-        } else if (error instanceof IllegalStateException) {
-            families.add("illegal_state");
-        } else if (error instanceof TimeoutException) {
-            families.add("timeout");
-        } else if (error instanceof ConversionException) {
-            families.add("conversion");
-        } else if (error instanceof NoSuchElementException) {
-            families.add("no_such_element");
+    private static List<String> families(Throwable error) {
+        for (Map.Entry<? extends Class<?>, String> each : FAMILIES) {
+            if (each.getKey().isInstance(error)) {
+                return List.of(each.getValue());
+            }
         }
-        return families;
+        return List.of();
     }
 
     /**

@@ -91,22 +91,19 @@ final class ScalarWriters {
         if (type == LocalDate.class) {
             return (encoder, value, out, depth) -> writeDate((LocalDate) value, out.packer);
         } else if (type == LocalTime.class) {
-            return (encoder, value, out, depth) -> extension(
-                    ExtensionTypes.TIME,
-                    bytes(8).putLong(((LocalTime) value).toNanoOfDay()).array(),
-                    out.packer);
+            return (encoder, value, out, depth) -> writeTime((LocalTime) value, out.packer);
         } else if (type == OffsetTime.class) {
             return (encoder, value, out, depth) -> {
                 OffsetTime time = (OffsetTime) value;
-                long nanos = time.toLocalTime().toNanoOfDay();
-                byte[] payload = bytes(12)
-                        .putLong(nanos)
-                        .putInt(time.getOffset().getTotalSeconds())
-                        .array();
-                extension(ExtensionTypes.TIME, payload, out.packer);
+                int offset = time.getOffset().getTotalSeconds();
+                extension(ExtensionTypes.TIME, time.toLocalTime().toNanoOfDay(), offset, out.packer);
             };
         } else if (type == LocalDateTime.class) {
-            return (encoder, value, out, depth) -> writeLocalDateTime((LocalDateTime) value, out.packer);
+            return (encoder, value, out, depth) -> {
+                LocalDateTime moment = (LocalDateTime) value;
+                long seconds = moment.toEpochSecond(ZoneOffset.UTC);
+                extension(ExtensionTypes.LOCAL_DATETIME, seconds, moment.getNano(), out.packer);
+            };
         } else if (type == OffsetDateTime.class) {
             return (encoder, value, out, depth) -> {
                 OffsetDateTime moment = (OffsetDateTime) value;
@@ -127,11 +124,7 @@ final class ScalarWriters {
         } else if (type == Duration.class) {
             return (encoder, value, out, depth) -> {
                 Duration span = (Duration) value;
-                byte[] payload = bytes(12)
-                        .putLong(span.getSeconds())
-                        .putInt(span.getNano())
-                        .array();
-                extension(ExtensionTypes.DURATION, payload, out.packer);
+                extension(ExtensionTypes.DURATION, span.getSeconds(), span.getNano(), out.packer);
             };
         }
         return null;
@@ -149,11 +142,7 @@ final class ScalarWriters {
             case "java.sql.Time":
                 return (encoder, value, out, depth) -> {
                     Date time = (Date) value;
-                    LocalTime local = LocalTime.of(time.getHours(), time.getMinutes(), time.getSeconds());
-                    extension(
-                            ExtensionTypes.TIME,
-                            bytes(8).putLong(local.toNanoOfDay()).array(),
-                            out.packer);
+                    writeTime(LocalTime.of(time.getHours(), time.getMinutes(), time.getSeconds()), out.packer);
                 };
             default:
                 return (encoder, value, out, depth) -> writeInstant(((Date) value).toInstant(), out.packer);
@@ -204,12 +193,8 @@ final class ScalarWriters {
         extension(ExtensionTypes.DATE, bytes(8).putLong(date.toEpochDay()).array(), packer);
     }
 
-    private static void writeLocalDateTime(LocalDateTime moment, MessagePacker packer) throws IOException {
-        byte[] payload = bytes(12)
-                .putLong(moment.toEpochSecond(ZoneOffset.UTC))
-                .putInt(moment.getNano())
-                .array();
-        extension(ExtensionTypes.LOCAL_DATETIME, payload, packer);
+    private static void writeTime(LocalTime time, MessagePacker packer) throws IOException {
+        extension(ExtensionTypes.TIME, bytes(8).putLong(time.toNanoOfDay()).array(), packer);
     }
 
     private static void writeInstant(Instant instant, MessagePacker packer) throws IOException {
@@ -226,6 +211,10 @@ final class ScalarWriters {
                 .put(name)
                 .array();
         extension(ExtensionTypes.DATETIME, payload, packer);
+    }
+
+    private static void extension(byte type, long first, int second, MessagePacker packer) throws IOException {
+        extension(type, bytes(12).putLong(first).putInt(second).array(), packer);
     }
 
     static void extension(byte type, byte[] payload, MessagePacker packer) throws IOException {

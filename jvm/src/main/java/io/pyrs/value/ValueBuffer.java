@@ -101,21 +101,17 @@ public final class ValueBuffer {
         flush();
         int header = count < 0 ? 0 : count < 16 ? 1 : count < 65536 ? 3 : 5;
         byte[] body = new byte[headroom + header + output.length + tailSize()];
+        ByteBuffer whole = ByteBuffer.wrap(body).position(headroom);
         if (header == 1) {
-            body[headroom] = (byte) (0x90 | count);
+            whole.put((byte) (0x90 | count));
         } else if (header == 3) {
-            body[headroom] = (byte) 0xdc;
-            body[headroom + 1] = (byte) (count >>> 8);
-            body[headroom + 2] = (byte) count;
+            whole.put((byte) 0xdc).putShort((short) count);
         } else if (header == 5) {
-            body[headroom] = (byte) 0xdd;
-            for (int i = 0; i < 4; i++) {
-                body[headroom + 1 + i] = (byte) (count >>> (24 - 8 * i));
-            }
+            whole.put((byte) 0xdd).putInt(count);
         }
-        System.arraycopy(output.array, 0, body, headroom + header, output.length);
+        whole.put(output.array, 0, output.length);
         if (tail != null) {
-            tail.get(body, headroom + header + output.length, tail.remaining());
+            whole.put(tail);
         }
         reset();
         return body;

@@ -26,6 +26,10 @@ import org.msgpack.core.buffer.ArrayBufferInput;
  * <p>Not thread-safe; a stream has its own. Lengths are checked before memory is allocated.
  */
 public final class ValueDecoder {
+    private interface ReferenceVisitor {
+        void visit(byte type, long handle);
+    }
+
     private final References references;
     private final ElementType elementType;
     private final ArrayBufferInput input = new ArrayBufferInput(new byte[0]);
@@ -113,30 +117,15 @@ public final class ValueDecoder {
     /** Returns the handles of local objects in the body of a NEXT, once for each occurrence. */
     public static long[] homeHandles(byte[] body) {
         List<Long> found = new ArrayList<>();
-        try (MessageUnpacker walker = MessagePack.newDefaultUnpacker(body)) {
-            while (walker.hasNext()) {
-                switch (walker.getNextFormat().getValueType()) {
-                    case ARRAY:
-                        walker.unpackArrayHeader();
-                        break;
-                    case MAP:
-                        walker.unpackMapHeader();
-                        break;
-                    case EXTENSION:
-                        ExtensionTypeHeader header = walker.unpackExtensionTypeHeader();
-                        // The content of a set is one array, which follows.
-                        if (header.getType() != ExtensionTypes.SET) {
-                            byte[] payload = walker.readPayload(header.getLength());
-                            if (header.getType() == ExtensionTypes.RECEIVER_OWNS && payload.length == 9) {
-                                found.add(ByteBuffer.wrap(payload).getLong(1));
-                            }
-                        }
-                        break;
-                    default:
-                        walker.skipValue();
+        ValueDecoder decoder = new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY);
+        try {
+            decoder.beginBatch(body);
+            decoder.skipRest((type, handle) -> {
+                if (type == ExtensionTypes.RECEIVER_OWNS) {
+                    found.add(handle);
                 }
-            }
-        } catch (IOException | RuntimeException malformed) {
+            });
+        } catch (RuntimeException malformed) {
             // Decoding the batch reports the error.
         }
         return found.stream().mapToLong(Long::longValue).toArray();
@@ -159,10 +148,18 @@ public final class ValueDecoder {
      * @throws MalformedValueException if the rest is not an array's rest, or contains an unknown extension type
      */
     public void releaseRest(LongConsumer release) {
+        skipRest((type, handle) -> {
+            if (type == ExtensionTypes.SENDER_OWNS && receipts-- <= 0) { // the first ones were received
+                release.accept(handle);
+            }
+        });
+    }
+
+    /** Skips the rest of the batch, and passes the type and the handle of each reference in it to a visitor. */
+    private void skipRest(ReferenceVisitor visitor) {
         if (left == 0) {
             return;
         }
-        int received = receipts;
         long pending = left;
         left = 0;
         try {
@@ -186,10 +183,10 @@ public final class ValueDecoder {
                             if (!ExtensionTypes.isKnown(header.getType())) {
                                 throw new MalformedValueException("unknown extension type " + header.getType());
                             }
-                            if (header.getType() == ExtensionTypes.SENDER_OWNS
-                                    && payload.length == 9
-                                    && received-- <= 0) {
-                                release.accept(ByteBuffer.wrap(payload).getLong(1));
+                            if (header.getType() >= ExtensionTypes.SENDER_OWNS && payload.length == 9) {
+                                visitor.visit(
+                                        header.getType(),
+                                        ByteBuffer.wrap(payload).getLong(1));
                             }
                         }
                         break;
