@@ -128,22 +128,16 @@ public final class Connection {
         }
     }
 
-    /** Writes to the socket. Bytes written before the connection exists are dropped: the peer has no handles yet. */
+    /** Writes to the socket. The outbox writes nothing before {@link Outbox#open}, which follows the connection. */
     private final class ToSocket implements Outbox.Sink {
         @Override
         public void write(byte[] bytes, int offset, int length) {
-            SocketSink target = sink;
-            if (target != null) {
-                target.write(bytes, offset, length);
-            }
+            sink.write(bytes, offset, length);
         }
 
         @Override
         public void flush() {
-            SocketSink target = sink;
-            if (target != null) {
-                target.flush();
-            }
+            sink.flush();
         }
     }
 

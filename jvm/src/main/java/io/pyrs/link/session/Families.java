@@ -3,6 +3,7 @@ package io.pyrs.link.session;
 import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
+import java.util.function.LongConsumer;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
@@ -49,39 +50,40 @@ public final class Families {
     }
 
     static Subscription subscription(Flow.Subscription subscription) {
-        return new Subscription() {
-            @Override
-            public void request(long n) {
-                subscription.request(n);
-            }
-
-            @Override
-            public void cancel() {
-                subscription.cancel();
-            }
-
-            @Override
-            public String toString() {
-                return subscription.toString();
-            }
-        };
+        return new BothFamiliesSubscription(subscription::request, subscription::cancel, subscription);
     }
 
     private static Flow.Subscription flowSubscription(Subscription subscription) {
-        if (subscription instanceof Flow.Subscription) {
-            return (Flow.Subscription) subscription;
-        }
-        return new Flow.Subscription() {
-            @Override
-            public void request(long n) {
-                subscription.request(n);
-            }
+        return subscription instanceof Flow.Subscription
+                ? (Flow.Subscription) subscription
+                : new BothFamiliesSubscription(subscription::request, subscription::cancel, subscription);
+    }
 
-            @Override
-            public void cancel() {
-                subscription.cancel();
-            }
-        };
+    private static final class BothFamiliesSubscription implements Subscription, Flow.Subscription {
+        private final LongConsumer request;
+        private final Runnable cancel;
+        private final Object adapted;
+
+        BothFamiliesSubscription(LongConsumer request, Runnable cancel, Object adapted) {
+            this.request = request;
+            this.cancel = cancel;
+            this.adapted = adapted;
+        }
+
+        @Override
+        public void request(long n) {
+            request.accept(n);
+        }
+
+        @Override
+        public void cancel() {
+            cancel.run();
+        }
+
+        @Override
+        public String toString() {
+            return adapted.toString();
+        }
     }
 
     private static final class ReactiveSubscriber implements Subscriber<Object> {

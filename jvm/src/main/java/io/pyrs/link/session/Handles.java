@@ -185,10 +185,7 @@ public final class Handles implements References {
     /** Returns the Subscriber of a handle; null for later calls (rules 2.5, 2.12), or if there is no Subscriber. */
     synchronized Object claimSubscriber(long handle) {
         Owned owned = table.find(handle);
-        if (owned == null || owned.claimed) {
-            return null;
-        }
-        if (!ObjectKind.of(owned.target).isSubscriber()) {
+        if (owned == null || owned.claimed || !ObjectKind.of(owned.target).isSubscriber()) {
             return null;
         }
         owned.claimed = true;

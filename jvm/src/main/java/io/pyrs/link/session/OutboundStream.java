@@ -2,8 +2,6 @@ package io.pyrs.link.session;
 
 import io.pyrs.Log;
 import io.pyrs.value.Conversion;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,15 +28,6 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         @Override
         public void cancel() {}
     };
-    private static final VarHandle UPSTREAM;
-
-    static {
-        try {
-            UPSTREAM = MethodHandles.lookup().findVarHandle(OutboundStream.class, "upstream", Subscription.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
-    }
 
     private final long id;
     private final Session session;
@@ -46,7 +35,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     private final IntegerBoxing boxes;
     private final AtomicLong credits = new AtomicLong();
     private final AtomicReference<byte[]> terminal = new AtomicReference<>();
-    private volatile Subscription upstream;
+    private final AtomicReference<Subscription> upstream = new AtomicReference<>();
     private volatile long illegalCredit = 1;
     private volatile boolean cancelled;
     /** Written by the thread that calls request of the upstream Subscription. */
@@ -84,7 +73,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     }
 
     private void subscribed(Subscription candidate) {
-        if (terminal.get() != null || !UPSTREAM.compareAndSet(this, (Subscription) null, candidate)) {
+        if (terminal.get() != null || !upstream.compareAndSet(null, candidate)) {
             candidate.cancel(); // rule 2.5
             return;
         }
@@ -194,13 +183,13 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     /** Records that the Publisher has ended, so that it needs no cancel. */
     private void terminated() {
-        upstream = DONE;
+        upstream.set(DONE);
         session.outbox().ready(batches);
         session.outbox().flush();
     }
 
     private IllegalStateException exceeded() {
-        return upstream == null && granted == 0
+        return upstream.get() == null && granted == 0
                 ? new IllegalStateException("rules 1.1 and 1.9: onNext before onSubscribe, and without demand")
                 : new IllegalStateException(
                         "rule 1.1: onNext number " + (emitted + 1) + ", but " + granted + " elements were requested");
@@ -236,7 +225,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         if (cancelled) {
             cancelUpstream();
         } else if (credits.get() != 0) {
-            Subscription current = upstream;
+            Subscription current = upstream.get();
             long n = takeCredit();
             if (n > 0 && current != null) {
                 current.request(n);
@@ -283,7 +272,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             cancelUpstream();
             return;
         }
-        Subscription current = upstream;
+        Subscription current = upstream.get();
         if (current == null) {
             return; // credit is kept until onSubscribe
         }
@@ -315,7 +304,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     }
 
     private void cancelUpstream() {
-        Subscription current = (Subscription) UPSTREAM.getAndSet(this, DONE);
+        Subscription current = upstream.getAndSet(DONE);
         if (cancelled) {
             // The writer drops the buffered elements, which must not keep objects reachable (rule 3.13).
             session.outbox().ready(batches);
@@ -368,8 +357,9 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     @Override
     public String toString() {
-        String state =
-                cancelled ? "cancelled" : terminal.get() != null ? "ended" : upstream == null ? "starting" : "live";
+        String state = cancelled
+                ? "cancelled"
+                : terminal.get() != null ? "ended" : upstream.get() == null ? "starting" : "live";
         return "OutboundStream[" + id + ", " + state + ", " + emitted + " of " + granted + " granted elements]";
     }
 }
