@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from contextvars import Context
+from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.drain import DrainLoop
@@ -15,10 +16,16 @@ from pyrs.jvm.link.handles import Handles
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import Outbox
 
+T = TypeVar("T")
 _LATE_STREAMS = 1_024
 """The maximum number of cancelled streams whose late elements are discarded. For others, only references are
 released."""
 _MAIN = threading.main_thread().ident
+
+
+def run_in(context: Context | None, task: Callable[[], T]) -> T:
+    """Run a task in a copy of the context, or unchanged without a context."""
+    return task() if context is None else context.copy().run(task)
 
 
 class StreamHost:

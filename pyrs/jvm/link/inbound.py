@@ -9,7 +9,7 @@ from contextvars import Context
 from functools import partial
 from operator import length_hint
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
@@ -21,20 +21,16 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber
 from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed
 from pyrs.jvm.link.frames import CREDIT, Body, FrameType, batch_size, frame
-from pyrs.jvm.link.host import StreamHost
+from pyrs.jvm.link.host import StreamHost, run_in
 from pyrs.jvm.link.window import Window
 
-T = TypeVar("T")
 _COMPLETE = object()
 _BULK_DEMAND = 64
 """A demand of at least this size limits the size of a chunk. Its elements are then not counted one by one."""
 
 
 class Returning(bytes):
-    """A batch that contains objects of this side.
-
-    Their handles are pinned until the batch is decoded or dropped.
-    """
+    """A batch with objects of this side, pinned until it is decoded or dropped."""
 
     pins: list[int]
 
@@ -129,7 +125,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         # Not in ``__init__``, which the reader calls: the look-up of an attribute may run code of the user.
         self.discards = hooks.discards_of(subscriber)
         try:
-            self._in_context(partial(subscriber.on_subscribe, self))
+            run_in(self._context, partial(subscriber.on_subscribe, self))
         except Exception as error:
             # The Subscriber broke §2.13: it is cancelled, and receives no further signal.
             hooks.on_error_dropped(error, "raised by on_subscribe")
@@ -227,10 +223,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         return returning
 
     def discards_late(self) -> bool:
-        """Return whether elements to be discarded may still arrive.
-
-        They are for a ``do_on_discard`` function or the discard hook; without these, the result is False.
-        """
+        """Return whether elements for a discard function or hook may still arrive."""
         return hooks.is_discarding(self.discards) and self.received < self.window.granted
 
     def terminated(self, error: BaseException | None) -> None:
@@ -240,10 +233,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             self.schedule()
 
     def refused(self, error: BaseException) -> None:
-        """End a stream for which no SUBSCRIBE was sent.
-
-        The peer does not know the stream, so no REQUEST and no CANCEL is sent.
-        """
+        """End a stream without REQUEST and CANCEL, because SUBSCRIBE was not sent."""
         self.window = Window(0)
         self._cancel_sent.acquire(blocking=False)
         self.terminated(error)
@@ -264,14 +254,6 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     # The drain loop.
 
-    def _in_context(self, task: Callable[[], T]) -> T:
-        """Run a task in a copy of the context of ``subscribe``.
-
-        All available elements are delivered in one copy. A copy for each element would take about as long as the
-        delivery itself.
-        """
-        return task() if self._context is None else self._context.copy().run(task)
-
     def _has_work(self) -> bool:
         if self._ended:
             return False
@@ -289,7 +271,8 @@ class InboundStream(DrainLoop, CountingSubscription):
                 self._end()
             return
         try:
-            delivered = self._in_context(self._deliver)
+            # All available elements are delivered in one copy of the context: a copy for each would double the time.
+            delivered = run_in(self._context, self._deliver)
         except BaseException as error:
             # The Subscriber broke §2.13: it is cancelled, and its error is reported.
             self.cancel()
@@ -420,9 +403,9 @@ class InboundStream(DrainLoop, CountingSubscription):
             if subscriber is not None:
                 try:
                     if isinstance(terminal, BaseException):
-                        self._in_context(partial(subscriber.on_error, terminal))
+                        run_in(self._context, partial(subscriber.on_error, terminal))
                     else:
-                        self._in_context(subscriber.on_complete)
+                        run_in(self._context, subscriber.on_complete)
                 except BaseException as raised:
                     hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
 
@@ -466,7 +449,7 @@ class InboundStream(DrainLoop, CountingSubscription):
                 self._session.release(self._session.handles.unpin(body.pins))
 
     def _discard(self, elements: list[Any]) -> None:
-        self._in_context(partial(hooks.discard_all, self.discards, deque(elements)))
+        run_in(self._context, partial(hooks.discard_all, self.discards, deque(elements)))
 
     def send_cancel(self) -> None:
         """Send CANCEL, once."""
@@ -489,10 +472,7 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     @property
     def delivered(self) -> int:
-        """Return the number of elements that ``on_next`` was called with.
-
-        The number is exact on the thread that calls ``on_next``.
-        """
+        """The number of calls of ``on_next``; exact on the thread that calls it."""
         left = self._left
         return self.window.delivered + (0 if left is None else self._size - length_hint(left))
 

@@ -20,7 +20,7 @@ from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, Null
 from pyrs.jvm.buffers import FrameBytes
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
-from pyrs.jvm.link.host import StreamHost
+from pyrs.jvm.link.host import StreamHost, run_in
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
@@ -119,10 +119,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take up to ``limit`` elements from an iterator.
-
-        The effect is the same as if ``on_next`` received each of them.
-        """
+        """Take up to ``limit`` elements from an iterator, like calls of ``on_next``."""
         if not self._gate.acquire(blocking=False):
             self._concurrent()
             return self._consumed(0, limit)
@@ -167,7 +164,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """
         upstream = self._upstream
         if taken < limit and (self._cancelled or self._terminal is not None) and upstream is not None:
-            self._in_context(upstream.cancel)
+            run_in(self._context, upstream.cancel)
         return taken
 
     def on_error(self, error: BaseException) -> None:
@@ -243,11 +240,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         n = credited - self._granted
         if n:
             self._granted = credited
-            self._in_context(partial(subscription.request, n))
-
-    def _in_context(self, task: Callable[[], None]) -> None:
-        """Run a task in a copy of the context of the peer's Subscriber."""
-        return task() if self._context is None else self._context.copy().run(task)
+            run_in(self._context, partial(subscription.request, n))
 
     # Called by the reader thread, which only records.
 
@@ -306,7 +299,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.streams.pop(self.id, None)
         if subscription is not None:
             try:
-                self._in_context(subscription.cancel)
+                run_in(self._context, subscription.cancel)
             except BaseException as error:
                 hooks.on_error_dropped(error, "raised by cancel")
             self._upstream = None
@@ -384,10 +377,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     @property
     def state(self) -> str:
-        """Return the state of the stream: ``live``, ``cancelled`` or ``ended``.
-
-        The terminal signal of an ended stream may not be written yet.
-        """
+        """``live``, ``cancelled``, or ``ended`` before the terminal signal is written."""
         return "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
@@ -16,6 +17,7 @@ MIN_WINDOW = 2
 DEFAULT_MAX_PREFETCH = LIMITS["window.elements"]
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Window:
     """The credit of one stream.
 
@@ -27,30 +29,20 @@ class Window:
     the attributes.
     """
 
-    __slots__ = (
-        "_bytes_seen",
-        "_elements_seen",
-        "delivered",
-        "exact",
-        "granted",
-        "largest",
-        "limit",
-        "max_prefetch",
-        "ran_empty",
-        "requested",
-    )
+    max_prefetch: int = DEFAULT_MAX_PREFETCH
+    exact: bool = field(default=False, kw_only=True)
+    limit: int = field(init=False)
+    requested: int = field(default=0, init=False)
+    granted: int = field(default=0, init=False)
+    delivered: int = field(default=0, init=False)
+    largest: int = field(default=0, init=False)
+    ran_empty: bool = field(default=False, init=False)
+    """Set when every received element was delivered: the consumer keeps up."""
+    _bytes_seen: int = field(default=0, init=False)
+    _elements_seen: int = field(default=0, init=False)
 
-    def __init__(self, max_prefetch: int = DEFAULT_MAX_PREFETCH, *, exact: bool = False) -> None:
-        self.max_prefetch = max_prefetch
-        self.exact = exact
-        self.limit = min(INITIAL, max_prefetch)
-        self.requested = 0
-        self.granted = 0
-        self.delivered = 0
-        self.largest = 0
-        self.ran_empty = False  # set when every received element was delivered: the consumer keeps up
-        self._bytes_seen = 0
-        self._elements_seen = 0
+    def __post_init__(self) -> None:
+        self.limit = min(INITIAL, self.max_prefetch)
 
     def request(self, n: int) -> None:
         """Add ``n`` to the demand (§3.8), up to the maximum (§3.17)."""
