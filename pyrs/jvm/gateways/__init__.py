@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pyrs.errors import JvmUnavailable
 from pyrs.jvm.gateways.connect_arguments import CONNECT_ACCEPTS, py4j_gateway_of
@@ -20,27 +21,21 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 def gateway_for(source: object | None = None) -> Gateway:
     """Return the gateway to the JVM of ``source`` without a call to the JVM."""
     if source is None:
-        try:
+        with _needed("jpype", "jpype"):
             from pyrs.jvm.gateways.jpype import running_gateway
-        except ImportError as error:
-            raise _missing("jpype", "jpype", error) from error
         return running_gateway()
     gateway = py4j_gateway_of(source)
     if gateway is None:
         raise TypeError(f"{CONNECT_ACCEPTS}; this is a {type(source).__module__}.{type(source).__qualname__}")
-    try:
+    with _needed("py4j", "spark"):
         from pyrs.jvm.gateways.py4j import Py4JGateway
-    except ImportError as error:
-        raise _missing("py4j", "spark", error) from error
     return Py4JGateway(gateway)
 
 
 def launch_gateway(*, classpath: Sequence[str | os.PathLike[str]] = (), jvm_options: Sequence[str] = ()) -> Gateway:
     """Start a JVM in this process with JPype, or use the running one."""
-    try:
+    with _needed("jpype", "jpype"):
         from pyrs.jvm.gateways.jpype import launched_gateway
-    except ImportError as error:
-        raise _missing("jpype", "jpype", error) from error
     return launched_gateway(classpath, jvm_options)
 
 
@@ -53,8 +48,12 @@ def default_java_home() -> str | None:
     return default_java_home()
 
 
-def _missing(package: str, extra: str, error: ImportError) -> JvmUnavailable:
-    return JvmUnavailable(
-        f"the Python package {package} cannot be imported by {sys.executable} ({error}): pip install "
-        f"'pyrs-streams[{extra}]'. `python -m pyrs doctor` checks all that the bridge needs"
-    )
+@contextmanager
+def _needed(package: str, extra: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise JvmUnavailable(
+            f"the Python package {package} cannot be imported by {sys.executable} ({error}): pip install "
+            f"'pyrs-streams[{extra}]'. `python -m pyrs doctor` checks all that the bridge needs"
+        ) from error
