@@ -42,10 +42,7 @@ _MSGPACK_TYPES = frozenset({msgpack.Timestamp, msgpack.ExtType})
 
 
 class LinkReferences(References, Codec):
-    """The codec of one link, and the references in the values that cross it.
-
-    Only the reader of the link decodes entries and errors.
-    """
+    """The codec of one link. Only the reader of the link decodes entries and errors."""
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
         self.session = session
@@ -154,10 +151,7 @@ class LinkReferences(References, Codec):
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], remote))
 
     def _reference(self, kind: int, handle: int) -> object:
-        """Return the proxy for an object in a result.
-
-        It is a ``JavaObject``, even if the object is a Publisher.
-        """
+        """Return the ``JavaObject`` of an object in a result, even of a Publisher."""
         return self.classes[kind](handle)
 
     def _command(self, words: list[object], remote: Callable[[int, int], object]) -> Any:
@@ -228,10 +222,7 @@ class LinkReferences(References, Codec):
 
 
 def _explained(encoder: ValueEncoder, value: object, error: Exception, references: LinkReferences) -> ConversionError:
-    """Return the ConversionError of a frame's array.
-
-    The error names the entry that is at fault, which is a value of the user.
-    """
+    """Return the ConversionError of the entry of a frame's array that is at fault."""
     explained = encoder.explain(value, error)
     if explained is error or not isinstance(value, list):
         return explained

@@ -35,10 +35,7 @@ def cache_folder() -> Path:
 
 
 def repository() -> str:
-    """Return the URL of the Maven repository for downloads.
-
-    It is the value of ``PYRS_MAVEN_REPOSITORY``, by default the URL of Maven Central.
-    """
+    """Return ``PYRS_MAVEN_REPOSITORY``, or the URL of Maven Central."""
     return (os.environ.get("PYRS_MAVEN_REPOSITORY") or _MAVEN_CENTRAL).rstrip("/")
 
 

@@ -97,10 +97,7 @@ class JavaObject:
             return self._java
 
     def _get_object_id(self) -> Any:
-        """Return Py4J's id of the object.
-
-        Py4J calls this method when it receives a JavaObject as an argument.
-        """
+        """Return Py4J's id of the object. Py4J calls this method for an argument."""
         return self.java._get_object_id()
 
     def __getattr__(self, name: str) -> Any:
@@ -329,10 +326,7 @@ class JavaFuture(Maybe[Any]):
 
 
 def proxy_for(reference: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False) -> Any:
-    """Return the Python counterpart of a Java object.
-
-    This is the reference itself for a plain object.
-    """
+    """Return the Python counterpart of a Java object: a plain one is its own."""
     kind = reference._kind
     stream_type = STREAM_KINDS.get(kind)
     if stream_type is not None:

@@ -326,10 +326,7 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """Return one dependency element for all files of a package.
-
-    Ivy ignores the first of two elements for the same package.
-    """
+    """Return one element for all files of a package: of two, Ivy ignores the first."""
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)

@@ -119,10 +119,7 @@ class StatusServer:
         partial.replace(self.file)
 
     def close(self) -> None:
-        """Remove the file, and close the port and the connections.
-
-        Further calls do nothing.
-        """
+        """Remove the file, and close the port and the connections, once."""
         if self._closed.is_set() or os.getpid() != self._pid:  # a forked process must not remove its parent's file
             return
         self._closed.set()
@@ -220,10 +217,7 @@ class _StatusHandler(BaseHTTPRequestHandler):
 
 
 def _request(connection: socket.socket) -> bytes | None:
-    """Read a request up to its empty line.
-
-    Returns None if the request is too long, incomplete or late.
-    """
+    """Read a request to its empty line; None if it is too long, late or incomplete."""
     data = bytearray()
     deadline = monotonic() + _REQUEST_SECONDS
     while b"\r\n\r\n" not in data:

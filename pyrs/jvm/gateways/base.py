@@ -64,10 +64,7 @@ Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Read the class, message, stack and causes of a Throwable.
-
-    This takes eight calls for each Throwable.
-    """
+    """Read class, message, stack and causes of a Throwable: eight calls for each."""
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
     # The stack is printed to one string: four calls per frame would take milliseconds for a deep stack.

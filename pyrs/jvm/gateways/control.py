@@ -88,18 +88,12 @@ class Control:
         return cast(bytes, self._call("command", next(self._requests), command))
 
     def share_memory(self) -> None:
-        """Permit the JVM to send record batches without a copy.
-
-        The JVM must run in this process.
-        """
+        """Let the JVM of this process send record batches without a copy."""
         self._call("shareMemory", os.getpid())
         self.shares_memory = True
 
     def move_batch(self, handle: int, array: int, schema: int) -> None:
-        """Move a shared record batch to two structs of the Arrow C Data Interface.
-
-        The addresses are those of an ArrowArray and an ArrowSchema.
-        """
+        """Move a shared batch to the ArrowArray and ArrowSchema at two addresses."""
         self._call("moveBatch", handle, array, schema)
 
     def stats(self) -> dict[str, int]:
@@ -123,10 +117,7 @@ class Control:
             raise
 
     def _in_java(self, argument: object) -> object:
-        """Convert options to a map, or to null if none is set.
-
-        Null saves the calls that create a map. Other arguments are returned unchanged.
-        """
+        """Convert options to a map, or to null if none is set, which saves calls."""
         if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's proxies for a java.util.Map are Mappings
             return argument
         return java_map(self._java, argument) if any(value is not None for value in argument.values()) else None

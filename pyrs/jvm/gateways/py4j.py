@@ -107,10 +107,7 @@ class Py4JJava(Java):
         return array
 
     def class_loader(self) -> object:
-        """Return the context class loader of the gateway's threads.
-
-        This loader also loads the jars of ``spark.jars``.
-        """
+        """Return the context class loader, which also loads the jars of ``spark.jars``."""
         loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
@@ -254,10 +251,7 @@ def _throwable_of(error: Any) -> Any:
 
 
 def _captured(error: Any) -> JavaError:
-    """Convert PySpark's UnknownException to a JavaError.
-
-    The exception contains "class: message" and a printed stack.
-    """
+    """Convert PySpark's UnknownException, whose fields are strings, to a JavaError."""
     name, _, message = str(error._desc).partition(": ")
     own_frames = str(error._stackTrace or "").partition("\nCaused by:")[0]
     result = JavaError(name, message or None, parse_stack(own_frames))

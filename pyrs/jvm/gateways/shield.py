@@ -96,10 +96,7 @@ class Shield:
             del done  # an exception references this frame, and the frame must not reference the exception
 
     def here(self, task: Callable[[], T]) -> T:
-        """Run the task on this thread.
-
-        The thread is detached afterwards if ``stays`` is false.
-        """
+        """Run the task on this thread, and detach the thread if ``stays`` is false."""
         if self._stays():
             return task()
         try:

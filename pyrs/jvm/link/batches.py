@@ -61,11 +61,7 @@ class Batches:
     # The emitter's side.
 
     def add(self, element: object) -> None:
-        """Encode one element and append it.
-
-        Raises:
-            ConversionError: The element cannot be converted to Java.
-        """
+        """Encode one element and append it, or raise a ConversionError."""
         encoder = self._encoder
         try:
             encoded = encoder.encode_element(element)
@@ -167,10 +163,7 @@ class Batches:
         return batch
 
     def discard(self, disown: Callable[[list[object]], None]) -> None:
-        """Remove all elements, and pass their handles to ``disown``.
-
-        The elements will not be written.
-        """
+        """Remove all elements without writing them; pass their handles to ``disown``."""
         parts = self._encoded[:]
         for part in parts:
             carried = part.carried if isinstance(part, Carrying) else []

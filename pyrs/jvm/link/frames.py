@@ -51,10 +51,7 @@ class AnnouncedMessage:
 
 
 def announced_size(first: memoryview) -> int:
-    """Return the size of the message that begins with these bytes.
-
-    The size is 0 if it is unknown or too large, or if the bytes are the whole message.
-    """
+    """Return the announced size of an incomplete message; 0 if unknown or too large."""
     if len(first) < _HEADER_SIZE or first[0] != _ARRAY_OF_ONE or first[1] != _EXTENSION32:
         return 0
     size = _HEADER_SIZE + int.from_bytes(first[2:6], "big")
@@ -129,10 +126,7 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """Return the bytes of one frame whose body fits into it.
-
-    ``Fragments`` splits larger bodies.
-    """
+    """Return one frame. ``Fragments`` splits a body that does not fit into it."""
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
@@ -230,10 +224,7 @@ class FrameDecoder:
 
     @property
     def in_place(self) -> bool:
-        """Return whether ``space()`` must be full before anything can be decoded.
-
-        If so, the peer will send enough to fill it.
-        """
+        """True if the peer will send enough to fill ``space()``, which is decoded then."""
         return self._in_place is not None
 
     def space(self) -> memoryview:
@@ -378,10 +369,7 @@ class FrameDecoder:
         return parts
 
     def _count(self, size: int) -> None:
-        """Count bytes of unfinished messages.
-
-        An announced size counts before its buffer is allocated.
-        """
+        """Count bytes of unfinished messages, announced ones before their allocation."""
         self._unfinished += size
         if self._unfinished > MAX_UNFINISHED_BYTES:
             raise ProtocolError(

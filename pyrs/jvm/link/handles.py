@@ -93,21 +93,14 @@ class Handles:
             return owned.handle
 
     def local(self, handle: int) -> object:
-        """Return the object of a handle.
-
-        Raises:
-            MissingHandle: There is no such handle, or it was released.
-        """
+        """Return the object of a handle; raise ``MissingHandle`` for an unknown one."""
         owned = self._by_handle.get(handle)
         if owned is None:
             raise MissingHandle(handle)
         return owned.target
 
     def find(self, handle: int) -> tuple[Any, Site | None]:
-        """Return the object of a handle and the line that exported it.
-
-        Returns None and None for an unknown handle.
-        """
+        """Return the object of a handle and the line that exported it, or two Nones."""
         owned = self._by_handle.get(handle)
         return (None, None) if owned is None else (owned.target, owned.site)
 
@@ -125,10 +118,7 @@ class Handles:
                     owned.pins += 1
 
     def unpin(self, handles: list[int]) -> list[object]:
-        """End a ``pin``.
-
-        Returns the objects that the peer no longer references, as ``released`` does.
-        """
+        """End a ``pin``; return the objects that the peer no longer references."""
         with self._lock:
             for handle in handles:
                 if handle in self._by_handle:
@@ -136,11 +126,7 @@ class Handles:
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
-        """Return a handle's Subscriber on the first call only.
-
-        A Subscriber accepts one subscription (§2.5, §2.12). Return None after the first call, or if the handle is
-        unknown.
-        """
+        """Return the Subscriber of a handle, only once (§2.5, §2.12); else None."""
         owned = self._by_handle.get(handle)
         if owned is None:
             return None

@@ -16,16 +16,10 @@ class Codec(Protocol):
         """Return an encoder for one stream."""
 
     def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
-        """Return a decoder of NEXT bodies for one stream.
-
-        It returns the elements before the first one that cannot be converted, and the error of that one.
-        """
+        """Return a decoder of NEXT bodies for one stream; see ``decode_entries``."""
 
     def disown(self, carried: Iterable[object]) -> None:
-        """Release the handles of this side in a value that is not sent.
-
-        They are the ints among the value's references.
-        """
+        """Release the handles of this side, the ints, in a value that is not sent."""
 
     def discard(self, body: Body) -> None:
         """Release the peer's handles in the body of a NEXT that is dropped."""
@@ -34,10 +28,7 @@ class Codec(Protocol):
         """Encode one value without the encoder of a stream."""
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode one value, and return the bytes and its references.
-
-        The caller keeps the references until the value is written.
-        """
+        """Encode one value; also return its references, to keep until it is written."""
 
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         """Decode the entries of a control frame.

@@ -103,10 +103,7 @@ class Outbox:
         return bool(self._control or self._ready)
 
     def flush(self) -> None:
-        """Write the queued frames without blocking a thread that must not block.
-
-        The main thread and the thread of an event loop wake the writer thread instead.
-        """
+        """Write the queued frames, on the writer thread if this one must not block."""
         if threading.get_ident() == _MAIN or on_event_loop():
             self.wake()
         else:
@@ -202,10 +199,7 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN with its references.
-
-    Its fragments take turns with the streams. ``written`` is called by the writer after the last fragment.
-    """
+    """A CALL or RETURN with its references. Its fragments take turns with streams."""
 
     __slots__ = ("_carried", "_fragments", "_written", "queued")
 
@@ -218,10 +212,7 @@ class Message:
         self.queued = False
 
     def take(self) -> tuple[FrameBytes, bool]:
-        """Return the next fragment.
-
-        There is one more turn than fragments: the references are held until the last fragment is written.
-        """
+        """Return the next fragment; the turn after the last one drops the references."""
         part = next(self._fragments, None)
         if part is None:
             self._carried = []

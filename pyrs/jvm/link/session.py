@@ -213,10 +213,7 @@ class Session(StreamHost):
             stream.cancelled()
 
     def new_end_error(self) -> PyrsError:
-        """Return a new copy of the error that ended the link.
-
-        To raise the same one twice would extend its traceback.
-        """
+        """Copy the error that ended the link, since each ``raise`` extends a traceback."""
         return type(self.end_error)(*self.end_error.args)
 
     # The reader.
@@ -303,13 +300,7 @@ class Session(StreamHost):
             self.late.pop(identifier, None)
 
     def _unknown(self, identifier: int, stream: object) -> None:
-        """Accept a frame for a finished stream.
-
-        A frame for a live stream in the other direction is refused.
-
-        Raises:
-            ProtocolError: The stream is live.
-        """
+        """Refuse a frame for a live stream: that stream has the other direction."""
         if stream is not None:
             raise ProtocolError(f"malformed frame: stream {identifier} is open in the other direction")
 
@@ -350,10 +341,7 @@ class Session(StreamHost):
         return entries[0], unreadable, entries[1] if unreadable is None else {}
 
     def _answer_now(self, data: bytes) -> None:
-        """Queue a control frame from the reader, and wake the writer thread.
-
-        The reader must not write, because the peer might not read.
-        """
+        """Queue a control frame for the writer thread: the reader must not write."""
         self.outbox.control(data)
         self.outbox.wake()
 
@@ -449,11 +437,7 @@ class Session(StreamHost):
         return restored(reply[1]) if isinstance(reply, DeferredEntries) else reply[1]
 
     def _encode_message(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode the body of a CALL or RETURN. Also return its references.
-
-        Raises:
-            ConversionError: The value cannot be converted to Java, or exceeds the limit of a message.
-        """
+        """Encode the body of a CALL or RETURN; also return its references."""
         body, carried = self.codec.encode_carrying(value)
         if len(body) > MAX_MESSAGE:
             self.codec.disown(carried)

@@ -9,10 +9,7 @@ from pyrs.jvm.buffers import Buffer
 
 
 class _Sink:
-    """A file that keeps the buffers that pyarrow writes to it.
-
-    The buffers of the columns are not copied.
-    """
+    """A file that keeps the buffers that pyarrow writes, without copying columns."""
 
     closed = False
 
@@ -31,10 +28,7 @@ class _Sink:
 
 
 def ipc_buffers(batch: Any) -> list[Buffer]:
-    """Return the buffers of an IPC stream that holds a RecordBatch.
-
-    They include the columns, without a copy.
-    """
+    """Return the buffers of a RecordBatch's IPC stream, without copying columns."""
     import pyarrow
 
     sink = _Sink()
@@ -44,9 +38,7 @@ def ipc_buffers(batch: Any) -> list[Buffer]:
 
 
 def from_ipc(stream: bytes | memoryview) -> Any:
-    """Return the RecordBatch of an IPC stream.
-
-    Its columns refer to the bytes, without a copy.
+    """Return the RecordBatch of an IPC stream, whose columns refer to the bytes.
 
     Raises:
         ConversionError: pyarrow is not installed, or the stream does not hold exactly one batch.

@@ -355,14 +355,7 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
 
 
 def handles_in(body: _Body, owner: int) -> list[int]:
-    """Return the handles in a body with this owner.
-
-    A handle is returned once for each occurrence. Malformed bytes have no handles.
-
-    Args:
-        body: the bytes of a value.
-        owner: ``SENDER_OWNS`` or ``RECEIVER_OWNS``.
-    """
+    """Return each occurrence of an owner's handles in a body; none if malformed."""
     try:
         return [handle for code, _, handle in _references(body) if code == owner]
     except ProtocolError:

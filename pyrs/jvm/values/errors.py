@@ -60,10 +60,7 @@ class Originals:
         self._last = 0
 
     def keep(self, error: BaseException) -> int:
-        """Store an exception and return its number.
-
-        The number does not change while the exception is stored.
-        """
+        """Store an exception and return its number, the same while it is stored."""
         identity = id(error)
         with self._lock:
             if identity not in self._numbers:
@@ -137,10 +134,7 @@ def _cause(error: BaseException) -> BaseException | None:
 
 
 def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
-    """Return the owner and the number of a JavaError that returns to its JVM.
-
-    The owner of other errors is 0.
-    """
+    """Return owner and number of a JavaError that returns to its JVM; else owner 0."""
     if isinstance(error, JavaError) and error.java_original is not None:
         peer, number = error.java_original
         return (1 if peer is originals else 0), number
@@ -198,10 +192,7 @@ def _short_traceback(error: BaseException) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return text without lone surrogates and of limited length.
-
-    The middle of a text of more than 65,536 characters is cut out.
-    """
+    """Remove lone surrogates, and the middle of text with more than 65,536 characters."""
     if len(text) > MAX_TEXT:
         half = MAX_TEXT // 2 - 16
         text = f"{text[:half]}\n... cut ...\n{text[-half:]}"

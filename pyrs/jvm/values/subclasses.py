@@ -91,10 +91,7 @@ def _numpy_rows(numpy: Any) -> _Rows:
 
 
 def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
-    """Convert a datetime64 or timedelta64, truncated to microseconds.
-
-    NaT cannot be converted.
-    """
+    """Convert a datetime64 or timedelta64, truncated to microseconds; refuse NaT."""
     if numpy.isnat(value):
         raise ConversionError(f"a numpy.{name} of NaT cannot be converted to Java")
     unit = numpy.datetime_data(value.dtype)[0]

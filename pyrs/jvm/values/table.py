@@ -74,10 +74,7 @@ def contains_type(value: object, kinds: frozenset[type], *, subclasses: bool = F
 
 
 def from_int(value: int) -> Any:
-    """Convert an int to msgpack's own format or to two's complement.
-
-    An int within 64 bits has msgpack's own format. A larger one is converted to big-endian two's complement.
-    """
+    """Convert an int within 64 bits to msgpack's own format, others to an extension."""
     if _LEAST <= value < _BEYOND:
         return int(value)
     # One bit more than the magnitude, for the sign; -2**(8k-1) needs no additional byte.
@@ -98,10 +95,7 @@ def from_date(value: dt.date) -> Any:
 
 
 def from_time(value: dt.time) -> Any:
-    """Convert a time of day to nanoseconds since midnight.
-
-    The result also has the UTC offset if the time has one.
-    """
+    """Convert a time of day to nanoseconds since midnight, and its UTC offset, if any."""
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     nanos = (seconds * 1_000_000 + value.microsecond) * 1000
     if value.tzinfo is None:
