@@ -162,36 +162,30 @@ public final class Bridge {
      * @param interfaceName null for java.util.function.Function
      */
     public Object stage(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return calls.once(
-                request,
-                () -> PythonStage.create(
+        return calls.once(request, () -> new PythonStage(
                         session(),
                         session().handles().receipt(ObjectKind.OBJECT, handle),
-                        load(interfaceName, Function.class),
-                        options(options),
-                        loader));
+                        load(interfaceName),
+                        options(options))
+                .proxy(loader));
     }
 
     /** Returns an object that implements a functional interface with a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return calls.once(
-                request,
-                () -> PythonCallable.create(
+        return calls.once(request, () -> new PythonCallable(
                         session(),
                         session().handles().receipt(ObjectKind.OBJECT, handle),
-                        load(interfaceName, Function.class),
+                        load(interfaceName),
                         options == null ? Map.of() : options,
-                        loader));
+                        loader)
+                .proxy(loader));
     }
 
     /** Returns an object of a functional interface whose method converts its first argument to plain values. */
     public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
-        return calls.once(
-                request,
-                () -> ValueFunction.create(
-                        load(interfaceName, Function.class),
-                        Conversion.of(options == null ? null : options.get("convert")),
-                        loader));
+        return calls.once(request, () -> new ValueFunction(
+                        load(interfaceName), Conversion.of(options == null ? null : options.get("convert")))
+                .proxy(loader));
     }
 
     /** Executes a command; see {@link Commands}. */
@@ -213,10 +207,8 @@ public final class Bridge {
         }
     }
 
-    private Class<?> load(String className, Class<?> defaultClass) throws ClassNotFoundException {
-        return className == null || className.equals(defaultClass.getName())
-                ? defaultClass
-                : Classes.find(className, loader);
+    private Class<?> load(String interfaceName) throws ClassNotFoundException {
+        return interfaceName == null ? Function.class : Classes.find(interfaceName, loader);
     }
 
     /**

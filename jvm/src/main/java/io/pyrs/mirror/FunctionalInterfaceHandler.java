@@ -26,7 +26,7 @@ abstract class FunctionalInterfaceHandler implements InvocationHandler {
     }
 
     /** Creates the object. The given loader is used if the bootstrap loader has loaded the interface. */
-    final Object proxy(ClassLoader loader) {
+    public final Object proxy(ClassLoader loader) {
         ClassLoader own = type.getClassLoader();
         return Proxy.newProxyInstance(own == null ? loader : own, new Class<?>[] {type}, this);
     }

@@ -19,24 +19,19 @@ public final class PythonCallable extends PythonFunction {
     private final String resultType;
     private final ClassLoader loader;
 
-    private PythonCallable(
+    /**
+     * Creates the handler of an object of the interface {@code type}.
+     *
+     * @param options "element_type", the class of the result (default: the method's return type), and "convert", which
+     *     applies to the arguments
+     */
+    public PythonCallable(
             Session session, PeerReference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
         super(session, reference, type);
         Object elementType = options.get("element_type");
         this.conversion = Conversion.of(options.get("convert"));
         this.resultType = elementType == null ? null : elementType.toString();
         this.loader = loader;
-    }
-
-    /**
-     * Creates an object of the interface {@code type}.
-     *
-     * @param options "element_type", the class of the result (default: the method's return type), and "convert", which
-     *     applies to the arguments
-     */
-    public static Object create(
-            Session session, PeerReference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
-        return new PythonCallable(session, reference, type, options, loader).proxy(loader);
     }
 
     @Override

@@ -23,7 +23,8 @@ import org.reactivestreams.Publisher;
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
 
-    private PythonStage(Session session, PeerReference reference, Class<?> type, StreamOptions options) {
+    /** Creates the handler of an object of the interface {@code type}. */
+    public PythonStage(Session session, PeerReference reference, Class<?> type, StreamOptions options) {
         super(session, reference, type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType().isPrimitive()) {
@@ -32,12 +33,6 @@ public final class PythonStage extends PythonFunction {
                             + type.getName() + " has " + method);
         }
         this.options = options;
-    }
-
-    /** Creates an object of the interface {@code type}. */
-    public static Object create(
-            Session session, PeerReference reference, Class<?> type, StreamOptions options, ClassLoader loader) {
-        return new PythonStage(session, reference, type, options).proxy(loader);
     }
 
     @Override

@@ -12,7 +12,8 @@ import java.lang.reflect.Method;
 public final class ValueFunction extends FunctionalInterfaceHandler {
     private final Conversion conversion;
 
-    private ValueFunction(Class<?> type, Conversion conversion) {
+    /** Creates the handler of an object of the interface {@code type}. */
+    public ValueFunction(Class<?> type, Conversion conversion) {
         super(type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType() == void.class) {
@@ -21,11 +22,6 @@ public final class ValueFunction extends FunctionalInterfaceHandler {
                             + " BiFunction do; " + type.getName() + " has " + method);
         }
         this.conversion = conversion;
-    }
-
-    /** Creates an object of the interface {@code type}. */
-    public static Object create(Class<?> type, Conversion conversion, ClassLoader loader) {
-        return new ValueFunction(type, conversion).proxy(loader);
     }
 
     @Override

@@ -220,13 +220,13 @@ public class MirrorsTest {
     public void stageKeepsIntegerBoxesAndIdentity() throws Exception {
         Function<Object, Object> identity = upstream -> upstream;
         Function<Object, Object> stage = (Function<Object, Object>)
-                PythonStage.create(pair.near, pair.receipt(identity), Function.class, StreamOptions.DEFAULT, LOADER);
+                new PythonStage(pair.near, pair.receipt(identity), Function.class, StreamOptions.DEFAULT).proxy(LOADER);
         Publisher<Object> source = numbers(3);
         assertSame(stage.apply(source), source);
 
         Function<Object, Object> wrapping = upstream -> (Publisher<Object>) ((Publisher<Object>) upstream)::subscribe;
         Function<Object, Object> wrapped = (Function<Object, Object>)
-                PythonStage.create(pair.near, pair.receipt(wrapping), Function.class, StreamOptions.DEFAULT, LOADER);
+                new PythonStage(pair.near, pair.receipt(wrapping), Function.class, StreamOptions.DEFAULT).proxy(LOADER);
         Collector collector = new Collector(10);
         ((Publisher<Object>) wrapped.apply(source)).subscribe(collector);
         assertEquals(collector.get(), List.of(0, 1, 2));
@@ -234,7 +234,8 @@ public class MirrorsTest {
 
         Function<Object, Object> returnsText = upstream -> "no publisher";
         Function<Object, Object> wrong = (Function<Object, Object>)
-                PythonStage.create(pair.near, pair.receipt(returnsText), Function.class, StreamOptions.DEFAULT, LOADER);
+                new PythonStage(pair.near, pair.receipt(returnsText), Function.class, StreamOptions.DEFAULT)
+                        .proxy(LOADER);
         assertThrows(IllegalStateException.class, () -> wrong.apply(source));
     }
 
@@ -256,17 +257,17 @@ public class MirrorsTest {
     public void stageImplementsAnyInterfaceFromPublisherToPublisher() throws Exception {
         Function<Object, Object> identity = upstream -> upstream;
         Transformer stage = (Transformer)
-                PythonStage.create(pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
+                new PythonStage(pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT)
+                        .proxy(LOADER);
         ColdSource source = new ColdSource();
         assertSame(stage.apply(source), source);
         assertTrue(stage.toString().contains("Transformer"));
         assertTrue(stage.equals(stage)); // assertEquals would not call equals
         assertFalse(stage.equals(source));
         assertEquals(stage.hashCode(), stage.hashCode());
-        assertThrows(
-                IllegalArgumentException.class,
-                () -> PythonStage.create(
-                        pair.near, pair.receipt(identity), String.class, StreamOptions.DEFAULT, LOADER));
+        assertThrows(IllegalArgumentException.class, () -> new PythonStage(
+                        pair.near, pair.receipt(identity), String.class, StreamOptions.DEFAULT)
+                .proxy(LOADER));
     }
 
     @Test(timeOut = 120_000)
@@ -275,20 +276,20 @@ public class MirrorsTest {
         BiFunction<Object, Object, Object> sum = (a, b) -> (Long) a + (Long) b;
         Function<Object, Object> twice = a -> 2 * (Long) a;
         BiFunction<Object, Object, Object> add = (BiFunction<Object, Object, Object>)
-                PythonCallable.create(pair.near, pair.receipt(sum), BiFunction.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(sum), BiFunction.class, Map.of(), LOADER).proxy(LOADER);
         Function<Object, Object> doubled = (Function<Object, Object>)
-                PythonCallable.create(pair.near, pair.receipt(twice), Function.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(twice), Function.class, Map.of(), LOADER).proxy(LOADER);
         assertEquals(add.apply(1, 2), 3L);
         assertEquals(add.andThen(doubled).apply(1, 2), 6L);
         ToIntFunction<Object> small = (ToIntFunction<Object>)
-                PythonCallable.create(pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER).proxy(LOADER);
         assertEquals(small.applyAsInt(21), 42);
         Exception cause = new IllegalArgumentException("the cause");
         Function<Object, Object> failing = a -> {
             throw new IllegalStateException("failed in Python", cause);
         };
         Function<Object, Object> failed = (Function<Object, Object>)
-                PythonCallable.create(pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER).proxy(LOADER);
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
         assertTrue(error.getMessage().contains("failed in Python"));
         assertNotNull(error.getCause());
@@ -307,9 +308,10 @@ public class MirrorsTest {
                 throw raised;
             };
             Callable<Object> remote = (Callable<Object>)
-                    PythonCallable.create(pair.far, pair.farReceipt(throwing), Callable.class, Map.of(), LOADER);
+                    new PythonCallable(pair.far, pair.farReceipt(throwing), Callable.class, Map.of(), LOADER)
+                            .proxy(LOADER);
             Callable<Object> twice = (Callable<Object>)
-                    PythonCallable.create(pair.near, pair.receipt(remote), Callable.class, Map.of(), LOADER);
+                    new PythonCallable(pair.near, pair.receipt(remote), Callable.class, Map.of(), LOADER).proxy(LOADER);
             assertSame(expectThrows(Exception.class, twice::call), raised);
         }
     }
@@ -322,9 +324,10 @@ public class MirrorsTest {
         Function<Object, Object> blocked = a -> answer.join();
         Callable<Object> alsoBlocked = answer::join;
         Function<Object, Object> function = (Function<Object, Object>)
-                PythonCallable.create(pair.near, pair.receipt(blocked), Function.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(blocked), Function.class, Map.of(), LOADER).proxy(LOADER);
         Callable<Object> callable = (Callable<Object>)
-                PythonCallable.create(pair.near, pair.receipt(alsoBlocked), Callable.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(alsoBlocked), Callable.class, Map.of(), LOADER)
+                        .proxy(LOADER);
         Thread.currentThread().interrupt();
         RuntimeException error = expectThrows(RuntimeException.class, () -> function.apply(1));
         assertTrue(error.getCause() instanceof InterruptedException);
@@ -349,7 +352,7 @@ public class MirrorsTest {
             return a;
         };
         Function<Object, Object> remoteEcho = (Function<Object, Object>)
-                PythonCallable.create(pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER);
+                new PythonCallable(pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER).proxy(LOADER);
         assertSame(remoteEcho.apply(local), local);
         assertSame(remoteEcho.apply(local), local);
         assertSame(seenFar.get(0), seenFar.get(1));

@@ -74,23 +74,19 @@ public final class StreamOptions {
      * grow.
      */
     Map<String, Object> onSubscribeWire() {
-        Map<String, Object> wire = new HashMap<>();
-        if (exact()) {
-            wire.put("exact", true);
-        }
-        if (conversion().isShared()) {
-            wire.put("convert", "shared");
-        }
-        return wire;
+        return wire(conversion().isShared() ? "shared" : null);
     }
 
     /** Returns the options that SUBSCRIBE sends. */
     Map<String, Object> wire() {
+        return wire(options.get("convert"));
+    }
+
+    private Map<String, Object> wire(Object convert) {
         Map<String, Object> wire = new HashMap<>();
         if (exact()) {
             wire.put("exact", true);
         }
-        Object convert = options.get("convert");
         if (convert != null) {
             wire.put("convert", convert);
         }
